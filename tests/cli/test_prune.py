@@ -86,7 +86,10 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
         (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is not a duration"),
         (("--keep-turns", "0"), "--keep-turns"),
         (("--keep-turns", "1", "--status", "done"), "--status needs --ended-before or --older-than"),
-        (("--older-than", "1d", "--status", "active"), "'active' is not one of 'done', 'failed', 'stopped'"),
+        (
+            ("--older-than", "1d", "--status", "active"),
+            "Invalid value for '--status': 'active' is not one of 'done', 'failed', 'stopped'",
+        ),
         (("--older-than", "1d"), "this needs a confirmation, and there is nobody to ask; add --yes"),
     ],
 )

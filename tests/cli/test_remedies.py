@@ -91,7 +91,10 @@ def test_a_chart_that_cannot_be_read_is_told_with_options(folder, gatechart):
     ("arguments", "told"),
     [
         (("show", "b"), "look it up with `gatechart list`"),
-        (("start", "desk", "--at", "LISTENING", "--id", "a"), "leave it as it is with --or-resume, or choose another"),
+        (
+            ("start", "desk", "--at", "LISTENING", "--id", "a"),
+            "choose another --id, or leave it as it is with `gatechart start --or-resume`",
+        ),
         (("send", "a", "done.invoke.x"), "ends an invoke with `gatechart end-invoke`"),
         (("mail", "fire", "7", "--reason", "x"), "find its number with `gatechart mail`"),
         (("mail", "retry", "7"), "list them with `gatechart mail --status refused` or `--status dead`"),

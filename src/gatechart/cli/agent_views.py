@@ -159,7 +159,8 @@ def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
 def print_counts(counts: Sequence[GraphCount]) -> None:
     """Print how many agents there are: a row for each graph, and one for each state below it."""
     print_table(("GRAPH", "STATE", "AGENTS"), (row for each in counts for row in _count_rows(each)))
-    print_hint(f"{sum(each.agents for each in counts):,} agents in {len(counts):,} graph{'s' * (len(counts) != 1)}")
+    agents = sum(each.agents for each in counts)
+    print_hint(f"{agents:,} agent{'s' * (agents != 1)} in {len(counts):,} graph{'s' * (len(counts) != 1)}")
 
 
 def _count_rows(counted: GraphCount) -> Iterator[Sequence[Cell]]:

@@ -130,10 +130,10 @@ def _message(error: BaseException) -> str:
 
 def _usage_message(error: typer.TyperException) -> str:
     """Put typer's message in one line, and name the help to see."""
-    context = getattr(error, "ctx", None)
+    context, message = getattr(error, "ctx", None), error.format_message().replace(": Value error, ", ": ", 1)
     if context is None:
-        return error.format_message()
-    return f"{' '.join(error.format_message().split()).rstrip('.')}; see `{context.command_path} --help`"
+        return message
+    return f"{' '.join(message.split()).rstrip('.')}; see `{context.command_path} --help`"
 
 
 def _drop_output(stream: TextIO) -> None:

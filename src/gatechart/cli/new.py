@@ -42,6 +42,7 @@ app = "{package}:{package}"
 {services}
 [tool.pytest.ini_options]
 asyncio_mode = "auto"
+asyncio_default_fixture_loop_scope = "function"
 pythonpath = ["."]
 
 [build-system]
@@ -62,7 +63,7 @@ Agents driven by {charts}.
 ```sh
 pip install -e '.[dev]'
 gatechart check                    # is the chart valid? what is probably a mistake?
-{draw}    # needs Graphviz
+{draw:<34} # needs Graphviz
 pytest
 {start}
 gatechart run --watch              # host the agents until Ctrl-C

@@ -13,7 +13,10 @@ _HOST: Final = "of the program that hosts the agents"
 WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
     # agents
     (r"look it up with find\(\) or `gatechart list`", "look it up with `gatechart list`"),
-    (r"resume it, or start another with another id", "leave it as it is with --or-resume, or choose another --id"),
+    (
+        r"resume it, or start another with another id",
+        "choose another --id, or leave it as it is with `gatechart start --or-resume`",
+    ),
     (
         r"repeat an event unchanged, or give a new event a new id",
         "repeat an event unchanged, or give a new one a new --id",

@@ -201,12 +201,13 @@ def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
     told = [f"{counts[each]:,} {_WORDS[each]}" for each in Fidelity if counts[each]]
     agents = f"{len(tallies):,} agent{'' if len(tallies) == 1 else 's'}"
     among = f" ({differing:,} with turns that are not the same)" if differing else ""
-    print_line(f"{agents}{among}, {counts.total():,} turns: {', '.join(told) or 'none'}")
+    turns = f"{counts.total():,} turn{'' if counts.total() == 1 else 's'}"
+    print_line(f"{agents}{among}, {turns}: {', '.join(told) or 'none'}")
     unknown = sum(each.effects_unknown for each in tallies)
     if unknown:
         print_hint(
-            f"effects of {unknown:,} turns were not compared: the app has no version of {graph.name!r} that made them "
-            "and repeats them"
+            f"effects of {unknown:,} turn{'' if unknown == 1 else 's'} were not compared: the app has no version of "
+            f"{graph.name!r} that made them and repeats them"
         )
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatechart.cli.completion import complete_graphs, complete_schedules
+from gatechart.cli.errors import UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import Cell, emit, in_zone, is_confirmed, moment_text, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.values import Missed, Overlap, Schedule
+from gatechart.values import Every, Missed, Overlap, Schedule
 
 if TYPE_CHECKING:
     from gatechart import api
@@ -113,6 +114,7 @@ async def set_schedule(
       gatechart schedule set nightly report --at COLLECTING --cron '0 3 * * *' --zone Europe/Berlin
       gatechart schedule set poll inbox --at READING --every 10m --overlap start -p '{"folder": "new"}'
     """
+    _check_recurrence(every, cron, zone)
     brought = read_payload(payload)
 
     async def schedule(home: AgentHome) -> Schedule:
@@ -129,6 +131,17 @@ async def set_schedule(
         )
 
     await _do(settings, schedule, timeout, needs_graphs=True)
+
+
+def _check_recurrence(every: str | None, cron: str, zone: str) -> None:
+    """Raise UsageError unless one of --every and --cron is given, and can be read."""
+    if (every is None) is (not cron):
+        raise UsageError("give either --every, such as --every 1d, or --cron, such as --cron '0 9 * * MON-FRI'")
+    if every is not None and zone != "UTC":
+        raise UsageError("--zone needs --cron: a period is the same in all zones")
+    if fault := Every(every, cron=cron, zone=zone).fault:
+        problem, remedy = fault
+        raise UsageError(f"{'--cron and --zone' if cron else '--every'}: {problem}; {remedy}")
 
 
 async def pause_schedule(
