@@ -159,7 +159,8 @@ class _Changes:
         key, _, deltas = self._stored.agents[after.agent_id]
         row = snapshot_row(after) if before is None else changes_row(before, after)
         delta = delta_of(turn, deltas)
-        self._values.add(key, before, after)
+        if self._values.fields:
+            self._values.add(key, before, after)
         self._rows[REMEMBER].append(history_row(turn, key, delta, row))
         if before is None:
             self._rows[START].append(row | {"key": key, "deltas": delta.deltas})

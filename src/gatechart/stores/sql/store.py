@@ -147,7 +147,8 @@ class SqlStore:
     async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
         """See Store."""
         # Before the tables say so: turns that are committed meanwhile have their values then.
-        self._searchable |= {graph: tuple(some) for graph, some in searchable.items()}
+        others = {graph: some for graph, some in self._searchable.items() if graph not in searchable}
+        self._searchable = others | {graph: tuple(some) for graph, some in searchable.items() if some}
         known = await self.searchable()
         fields = {graph: {each.field for each in known if each.graph == graph} for graph in searchable}
         if any(fields[graph] != set(some) for graph, some in searchable.items()):
