@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
 from typing import Any, Final
 
@@ -263,8 +262,9 @@ class Cel:
         """Compile the expression. Raises ValueError if it is not CEL."""
         self.__name__ = expression
         self.expression = expression
-        # Not with this module: it brings a command line and a prompt, and takes longer than reading a chart.
-        self._program = import_module("cel").compile(expression)
+        import cel  # noqa: PLC0415  it brings a command line and a prompt, and takes longer than reading a chart
+
+        self._program = cel.compile(expression)
         self._costs = costs_of(expression)
         self._reads_payload = _READS_PAYLOAD.search(plain(expression)) is not None
 
