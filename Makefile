@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LOWEST := sqlalchemy==2.0.38 pydantic==2.11.0  # that pyproject.toml allows
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests begin hundreds of processes, of which each would compile everything anew
@@ -46,6 +47,10 @@ coverage: lint  ## lint, and all tests but the slow ones, with what they cover
 campaign: $(READY) dot postgres engine  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
 
+.PHONY: lowest
+lowest: .lowest-venv/.ready  ## run the tests of stores, results and contexts with the lowest SQLAlchemy and pydantic
+	@.lowest-venv/bin/python -m pytest -q -n 2 -m "not slow" tests/stores tests/api tests/handoff tests/test_context.py $(WITH)
+
 .PHONY: lint
 lint: style types  ## format, lint, types, import layers
 
@@ -83,13 +88,17 @@ journeys: $(READY)  ## count the calls, files and moves between files of an even
 
 .PHONY: clean
 clean:  ## remove the environments and all that can be made again
-	rm -rf $(VENV) .bench-venv .docs-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	rm -rf $(VENV) .bench-venv .docs-venv .lowest-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
 
 $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
 
 .bench-venv/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
 	@sh .ci/environment .bench-venv -e '.[client,postgres,restate,serve]' -r benchmarks/requirements.txt
+
+.lowest-venv/.ready: pyproject.toml constraints.txt
+	@sh .ci/environment .lowest-venv -e '.[dev]'
+	@rm $@ && PIP_CONSTRAINT= .lowest-venv/bin/python -m pip install --quiet $(LOWEST) && touch $@
 
 .docs-venv/.ready: docs/requirements.txt
 	@sh .ci/environment .docs-venv -r docs/requirements.txt

@@ -26,8 +26,9 @@ def upgrade() -> None:
         sa.Column("status", sa.String, nullable=False),
         sa.PrimaryKeyConstraint("key", name="pk_agents"),
         sa.UniqueConstraint("id", name="uq_agents_id"),
-        postgresql_with=ROOM,
     )
+    if op.get_context().dialect.name == "postgresql":
+        op.execute(ROOM)
     op.create_index("ix_agents_graph_status", "agents", ["graph", "status"])
     op.create_table(
         "history",

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL, make_url
@@ -148,13 +149,19 @@ def located(store: str) -> Database:
     if store == MEMORY_URL:
         raise StoreUrlError(store, "it keeps nothing")
     try:
-        url = make_url(store)
+        url = _decoded(make_url(store))
     except (ArgumentError, ValueError):
         raise StoreUrlError(store, "it is no URL") from None
     problem = _server_problem(url) if url.drivername == SERVER else _problem(url)
     if problem:
         raise StoreUrlError(url.render_as_string() if url.drivername == SERVER else store, problem)
     return _located_server(url) if url.drivername == SERVER else _located_file(store, url)
+
+
+def _decoded(url: URL) -> URL:
+    """Return the URL with its path decoded, which SQLAlchemy does itself since 2.1."""
+    is_decoded = make_url("sqlite:///%25").database == "%"
+    return url if is_decoded or url.database is None else url.set(database=unquote(url.database))
 
 
 def _located_server(url: URL) -> Database:

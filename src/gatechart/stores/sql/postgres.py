@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 
-from asyncpg import InterfaceError, InternalClientError, PostgresError
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -30,7 +29,6 @@ IS_HELD: Final = text(f"SELECT pid {HOLDER}")
 
 CHANNEL: Final = "gatechart_requests"
 NOTIFY: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
-RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # where the driver is called directly
 LOOK_S: Final = 2.0  # then the owner looks anyway: a connection may be lost silently
 
 T = TypeVar("T")
@@ -178,7 +176,7 @@ class ServerNotifier:
         try:
             self._connection = await self._engine.connect()
             await (await self._driver(self._connection)).add_listener(CHANNEL, self._notify)
-        except RAISED as error:
+        except FAILURES as error:
             logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
             await self.close()
 
@@ -186,7 +184,7 @@ class ServerNotifier:
         """Stop listening."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(*RAISED):
+            with suppress(*FAILURES):
                 await connection.invalidate()  # it still listens, so the pool must not reuse it
                 await connection.close()
 

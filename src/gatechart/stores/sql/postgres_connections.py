@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-from asyncpg import InterfaceError, InternalClientError
+from asyncpg import InterfaceError, InternalClientError, PostgresError
 from sqlalchemy import event
+from sqlalchemy import exc as sqlalchemy_errors
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, EmulatedDBAPIException, InvalidatePoolError
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -32,7 +34,13 @@ TIMEOUT_S: Final = 30.0  # for a connection or a statement, unless the URL has `
 KEEPALIVE: Final = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 KEPT_STATEMENTS: Final = 500  # prepared per connection: more than gatechart has
 
-FAILURES: Final = (DBAPIError, EmulatedDBAPIException, OSError)  # from SQLAlchemy, its cursor and sockets
+# What SQLAlchemy's cursor raises where it is used directly; before 2.1 there was no common name for it.
+CURSOR_ERROR: Final[Any] = getattr(sqlalchemy_errors, "EmulatedDBAPIException", AsyncAdapt_asyncpg_dbapi.Error)
+
+FAILURES: Final[tuple[type[Exception], ...]] = (
+    *(DBAPIError, CURSOR_ERROR, OSError),
+    *(PostgresError, InterfaceError, InternalClientError),  # before 2.1, as long as there is no connection
+)
 
 UNKEPT: Final = (ValueError, TypeError, OverflowError)  # from values that no column accepts
 
@@ -110,8 +118,11 @@ def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
 
 def _cause(error: BaseException) -> BaseException:
     """Return the error of asyncpg or the operating system that SQLAlchemy may have wrapped once or twice."""
-    while isinstance(error, DBAPIError | EmulatedDBAPIException) and error.orig is not None:
-        error = error.orig
+    while isinstance(error, DBAPIError | CURSOR_ERROR):
+        inner = getattr(error, "orig", None) or error.__cause__
+        if inner is None:
+            break
+        error = inner
     return error
 
 

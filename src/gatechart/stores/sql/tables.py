@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     and_,
+    event,
     literal_column,
     text,
 )
@@ -33,7 +35,8 @@ metadata = MetaData(naming_convention=NAMING)
 
 BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's INTEGER has 64 bits, and only it can be a row id
 
-ROOM = {"fillfactor": "60"}  # percent: PostgreSQL writes a changed row on the same page, and then updates no index
+# Percent: PostgreSQL writes a changed row on the same page, and then updates no index.
+ROOM = DDL("ALTER TABLE agents SET (fillfactor = 60)").execute_if(dialect="postgresql")  # type: ignore[no-untyped-call]
 
 agents = Table(
     "agents",
@@ -54,8 +57,9 @@ agents = Table(
     Column("started_us", BigInteger),  # since 1970, UTC; NULL if an earlier schema did not keep it
     Column("changed_us", BigInteger),  # the time of the newest turn's event
     Index("ix_agents_graph_status", "graph", "status"),
-    postgresql_with=ROOM,
 )
+
+event.listen(agents, "after_create", ROOM)
 
 graphs = Table(
     "graphs",
