@@ -68,6 +68,12 @@ async def test_a_condition_that_makes_no_sense_is_refused(http, where, status, t
     assert told in refused.json()["message"]
 
 
+@pytest.mark.parametrize("path", ["/mail", "/handoffs", "/schedules"])
+async def test_a_page_without_room_has_no_entries(http, path):
+    answered = await http.get(path, params={"limit": 0})
+    assert (answered.status_code, answered.json()[path.removeprefix("/")]) == (200, [])
+
+
 async def test_a_trigger_starts_where_it_opens(http):
     started = await http.post("/agents", json={"trigger": "CALLED", "payload": {"name": "Ada"}})
     assert started.status_code == 201

@@ -12,7 +12,17 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gatechart.api import DONE, AcceptsCommand, AgentHome, Command, ErrorDocument, ListAnswer, ReadCommand, hidden_under
+from gatechart.api import (
+    DONE,
+    AcceptsCommand,
+    AgentHome,
+    Command,
+    ErrorDocument,
+    ListAnswer,
+    Part,
+    ReadCommand,
+    hidden_under,
+)
 from gatechart.errors import (
     AmbiguousTriggerError,
     BacklogFullError,
@@ -225,7 +235,7 @@ async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_b
     """
     limit: int = call.limit  # type: ignore[union-attr, assignment]  # over HTTP it always has one
     texts: list[bytes] = []
-    size, count, last = 0, _FIRST, None
+    size, count, last, part = 0, _FIRST, None, Part(())
     while len(texts) < limit:
         asked = min(count, limit - len(texts))
         # one more than needed tells whether this is the last page

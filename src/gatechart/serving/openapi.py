@@ -147,7 +147,18 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
             found = dict(schema["$defs"][found["$ref"].rpartition("/")[2]])
         if declared.get("default") is not None:
             found["default"] = declared["default"]
-        yield name, {key: value for key, value in found.items() if key != "title"}
+        yield name, _whole({key: value for key, value in found.items() if key != "title"}, schema.get("$defs", {}))
+
+
+def _whole(schema: Any, defined: Mapping[str, Json]) -> Any:
+    """Return the schema with what its references lead to in their place."""
+    if isinstance(schema, list):
+        return [_whole(each, defined) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(defined[schema["$ref"].rpartition("/")[2]], defined)
+    return {key: _whole(value, defined) for key, value in schema.items()}
 
 
 def _parameter(place: str, name: str, schema: Json) -> Json:

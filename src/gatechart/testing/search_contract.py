@@ -168,8 +168,10 @@ class SearchContract:
         """What agents from before had is found after that; until then, pages say that it may be missing."""
         await store.commit([started(f"a{number}", context={"n": number, "m": 1}) for number in range(10)])
         query = Query("g", where=(Condition("n", bounds=kind_bounds("n")),), limit=100)
+        before = (await store.find(query)).incomplete
         more = await store.declare({"g": ["n"]})
         assert (await store.find(query)).incomplete == (("n",) if more else ())
+        assert before == (("n",) if more else ())
         changed = going_on(started("a8", context={"n": 8, "m": 1}), "TOLD", context={"n": "gone", "m": 1})
         await store.commit([started("new", context={"n": 7}), changed])
         parts = 0

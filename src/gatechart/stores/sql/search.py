@@ -39,11 +39,11 @@ def found_page(connection: Connection, query: Query) -> Page:
 
 
 def _incomplete(connection: Connection, query: Query) -> tuple[str, ...]:
-    """Return the fields of the query that agents from before their declaration still lack."""
-    fields = {each.field for each in query.where} | {query.order.field} - {None}
-    known = declared(connection) if fields else ()
-    lacking = (each for each in known if not each.is_complete and query.graph in (None, each.graph))
-    return tuple(dict.fromkeys(each.field for each in lacking if each.field in fields))
+    """Return the fields of the query that agents from before their declaration lack: no owner has filled them yet."""
+    fields = {each.field for each in query.where} | ({query.order.field} if query.order.field else set())
+    known = [each for each in declared(connection) if query.graph in (None, each.graph)] if fields else []
+    open_fields = {each.field for each in known if not each.is_complete}
+    return tuple(sorted(fields & open_fields | fields - {each.field for each in known}))
 
 
 def counted(connection: Connection, graph: str | None) -> tuple[GraphCount, ...]:
