@@ -27,7 +27,7 @@ def test_a_graph_is_shown_as_it_is_drawn(tmp_path):
 
 @needs_dot
 async def test_an_agent_is_shown_where_it_is():
-    async with Runtime.open(graphs=[lamp]) as runtime:
+    async with Runtime.open("memory:", graphs=[lamp]) as runtime:
         agent = await runtime.start(lamp, at="OFF")
         before = agent._repr_svg_()
         await agent.send("PRESSED")
