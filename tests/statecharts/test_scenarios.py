@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,8 @@ async def test_a_scenario_that_is_interrupted_after_every_event_ends_just_the_sa
         async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
             agent = await runtime.resume("one")
             await tell(agent, scenario, position, clock)
-    assert agent.snapshot == (await play(scenario, in_memory, "one", clock)).snapshot
+    played = (await play(scenario, in_memory, "one", clock)).snapshot
+    assert replace(agent.snapshot, started=None, changed=None) == replace(played, started=None, changed=None)
 
 
 @pytest.mark.parametrize("graph", [customer_service, leave_approval, service_desk], ids=lambda graph: graph.name)
