@@ -366,7 +366,7 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
 
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
-    opening = open_database_client(place, graphs=GRAPHS, timeout_s=0.5)
+    opening = open_database_client(place, graphs=GRAPHS, timeout_s=2.0)
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", agent_id="a"))
         await reached.wait()
