@@ -54,6 +54,12 @@ def test_no_page_of_the_site_loads_anything_from_another_host(site):
         assert not re.search(r"url\(.?(?:https?:)?//", style.read_text(encoding="utf-8")), style
 
 
+def test_the_site_can_be_searched_as_it_lies_on_disk(site):
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    assert 'src="assets/iframe-worker.js"' in (site / "index.html").read_text(encoding="utf-8")
+    assert (site / "assets" / "iframe-worker.js").is_file()
+
+
 def test_what_loads_from_another_host_would_be_noticed():
     assert LOADED.search('<script src="https://unpkg.com/mermaid"></script>')
     assert LOADED.search("<link rel=stylesheet href=//fonts.googleapis.com/css>")
