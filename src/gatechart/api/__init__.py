@@ -12,7 +12,6 @@ from gatechart.api.commands import (
     KINDS,
     AcceptsCommand,
     BaseCommand,
-    Bounds,
     CancelHandoffCommand,
     CanCommand,
     Command,
@@ -44,6 +43,7 @@ from gatechart.api.commands import (
     StopCommand,
     WritingCommand,
 )
+from gatechart.api.conditions import Bounds
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
 from gatechart.api.home import AgentHome
 from gatechart.api.making import check_writable

@@ -13,14 +13,12 @@ from pydantic import (
     AliasChoices,
     AllowInfNan,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
     Strict,
     TypeAdapter,
 )
-from pydantic_core import from_json
 
 from gatechart.api.codec import (
     ACCEPTED,
@@ -40,13 +38,13 @@ from gatechart.api.codec import (
     SNAPSHOT,
     Answer,
 )
+from gatechart.api.conditions import Where
 from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
 from gatechart.values import (
     HIGHEST_NUMBER,
-    LONGEST_VALUE,
     AgentId,
     HandoffStatus,
     MailStatus,
@@ -344,34 +342,6 @@ class HistoryCommand(BaseCommand):
     agent_id: AgentId
     after: Count = 0
     limit: Count | None = None
-
-
-_Figure: TypeAlias = (
-    Annotated[int, Strict(), Field(ge=-(2**53), le=2**53)] | Annotated[float, Strict(), AllowInfNan(False)]
-)
-_Word: TypeAlias = Annotated[str, Strict(), Field(max_length=LONGEST_VALUE, pattern=r"^[^\x00\x1a]*$")]
-Sought: TypeAlias = Annotated[bool, Strict()] | _Figure | _Word
-"""A value that agents are found by."""
-
-
-class Bounds(BaseModel):
-    """Bounds of the values to find: above or equal, above, below or equal, below, or texts with a prefix."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    ge: Sought | None = None
-    gt: Sought | None = None
-    le: Sought | None = None
-    lt: Sought | None = None
-    prefix: _Word | None = None
-
-
-Wanted: TypeAlias = Sought | list[Sought] | Bounds
-WANTED: Final[TypeAdapter[Wanted]] = TypeAdapter(Wanted)
-Where: TypeAlias = Annotated[
-    dict[str, Wanted],
-    BeforeValidator(lambda given: from_json(given) if isinstance(given, str) else given),  # in a query it is JSON text
-]
 
 
 class FindCommand(BaseCommand):

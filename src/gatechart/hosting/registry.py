@@ -86,11 +86,11 @@ class Registry:
         try:
             return self._newest[name]
         except (KeyError, TypeError):
-            if self._is_made(name):
+            if self._make_own(name):
                 return self._newest[name]
             raise UnknownGraphError(str(name), tuple(each.name for each in self.graphs)) from None
 
-    def _is_made(self, name: str) -> bool:
+    def _make_own(self, name: str) -> bool:
         """Make the graph of the framework with this name, and return whether that was done now."""
         make = None if name in self._newest else self._own.get(name)
         if make is not None:
@@ -99,7 +99,7 @@ class Registry:
 
     def has(self, name: str, version: str) -> bool:
         """Return whether the graph with this name and version is registered."""
-        return (name, version) in self._versions or (self._is_made(name) and self.has(name, version))
+        return (name, version) in self._versions or (self._make_own(name) and self.has(name, version))
 
     def version(self, name: str, version: str) -> AnyGraph:
         """Return the registered graph with this name and version."""
@@ -107,7 +107,7 @@ class Registry:
 
     def same_version(self, snapshot: Snapshot) -> AnyGraph | None:
         """Return the graph in exactly the version of a stored agent; None if it is not registered."""
-        self._is_made(snapshot.graph)
+        self._make_own(snapshot.graph)
         return self._versions.get((snapshot.graph, snapshot.graph_version))
 
     def graph_for(self, snapshot: Snapshot) -> AnyGraph:

@@ -36,9 +36,8 @@ from gatechart.values import (
     TurnRecord,
 )
 
-_OWN: Final = frozenset(
-    {STOPPED, ROLLED_BACK, FORKED, MIGRATED, REQUESTED}
-)  # turns of operators; no graph decides them
+# turns of operators, which no graph decides
+_OWN: Final = frozenset({STOPPED, ROLLED_BACK, FORKED, MIGRATED, REQUESTED})
 _PAGE: Final = 1000
 
 
