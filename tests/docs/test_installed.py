@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parents[2]
 PATIENCE_S: Final = 600
 BROUGHT: Final = {
     *("aiosqlite", "alembic", "common-expression-language", "cronsim", "filelock", "graphviz", "greenlet", "mako"),
-    *("markdown-it-py", "markupsafe", "mdurl", "opentelemetry-api", "pydantic", "pydantic-core", "annotated-types"),
+    *("markdown-it-py", "markupsafe", "mdurl", "pydantic", "pydantic-core", "annotated-types"),
     *("typing-inspection", "typing-extensions", "rich", "pygments", "ruamel-yaml", "sqlalchemy", "transitions", "six"),
     *("typer", "annotated-doc", "shellingham", "prompt-toolkit", "wcwidth"),  # the last two with CEL's own shell
 }

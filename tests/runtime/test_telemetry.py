@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -451,3 +453,51 @@ async def test_every_change_of_a_handoff_is_logged_with_its_facts(runtime, clock
         (agent.id, target.id, "delegate", "out of scope")
     }
     assert logged[-1].details == "the agent was stopped"
+
+
+WITHOUT_OPENTELEMETRY = """
+import asyncio, logging, sys
+sys.modules["opentelemetry"] = None  # so it cannot be imported
+from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart.handoff import ConversationContext
+
+logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(name)s: %(message)s")
+desk = StateTransitionGraph(
+    "desk",
+    context=ConversationContext,
+    states=["TALKING", "WAITING", State("GONE", final=True)],
+    transitions=[
+        Transition("TALKING", "HEARD", actions=[]),
+        Transition("TALKING", "MOVED", "WAITING", actions=Handoff("refunds", at="DONE", mode="delegate")),
+        Transition("WAITING", "handoff.completed", "GONE"),
+        Transition("WAITING", "handoff.rejected", "TALKING"),
+    ],
+    entry_points=["TALKING"],
+)
+refunds = StateTransitionGraph(
+    "refunds", context=ConversationContext, states=[State("DONE", final=True)], entry_points=["DONE"]
+)
+
+async def main():
+    async with Runtime.open(sys.argv[1], graphs=[desk, refunds]) as runtime:
+        agent = await runtime.start(desk, at="TALKING")
+        await asyncio.gather(agent.send("HEARD"), agent.send("MOVED"))
+        await agent.until("GONE")
+        (handoff,) = await runtime.handoffs(source=agent.id)
+        print(handoff.status.value, repr(handoff.packet["traceparent"]))
+
+asyncio.run(main())
+print("imported:", *(name for name in sys.modules if name.startswith("opentelemetry.")))
+"""
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite+aiosqlite:///agents.db"])
+def test_without_opentelemetry_a_runtime_hands_work_over_and_logs_it_all_the_same(url, tmp_path, processes):
+    command = [sys.executable, "-c", WITHOUT_OPENTELEMETRY, url]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert told.returncode == 0, told.stderr
+    logged = [line for line in told.stdout.splitlines() if line.startswith(LOG)]
+    assert [line.split(": ")[1] for line in logged] == [
+        *("a handoff was offered", "a handoff was accepted", "a handoff was completed"),
+    ]
+    assert told.stdout.splitlines()[-2:] == ["completed ''", "imported:"]

@@ -18,7 +18,6 @@ from gatechart.errors import (
 )
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
-from gatechart.runtime.telemetry import as_the_caller
 from gatechart.turn import after_failure, after_refusal, error_mail, in_order, is_awaited, is_word_of_handoff
 from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, TurnRecord, Verdict
 
@@ -59,7 +58,7 @@ class JobQueue:
         """Run the job after all jobs queued before it; the future gets its result or exception."""
         waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         # The first job's caller starts the task that runs all jobs, so the other jobs bring their own trace context.
-        self._add(job if self._jobs is None else as_the_caller(job), waiting)
+        self._add(job if self._jobs is None else self._core.telemetry.as_the_caller(job), waiting)
         return waiting
 
     def put(self, mail: Mail, recipient: Recipient, finished: Callable[[Mail], None]) -> None:

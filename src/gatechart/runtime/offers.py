@@ -13,7 +13,7 @@ from typing import Final
 from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import AnyGraph
 from gatechart.runtime.core import Core
-from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
+from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, is_about_handoff, rejected
 from gatechart.values import (
     HIGHEST_NUMBER,

@@ -1,0 +1,94 @@
+"""The facts that are reported about a handoff, from a stored one, from a packet, or from what its agent remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Final
+
+from gatechart.values import HandoffRecord, Obstacle, OpenHandoff, Payload, Side, TurnRecord
+from gatechart.values.frozen import value
+
+PREFIX: Final = "gatechart.handoff."  # of metric and attribute names
+
+
+@value
+class Facts:
+    """The facts that are reported about a handoff."""
+
+    handoff: str  # its id
+    source: str
+    source_graph: str
+    target: str
+    target_graph: str
+    mode: str
+    reason: str
+
+    def labels(self) -> dict[str, str]:
+        """Return the facts that label metrics: each has few values."""
+        return {
+            "gatechart.handoff.reason": self.reason,
+            "gatechart.handoff.source.graph": self.source_graph,
+            "gatechart.handoff.target.graph": self.target_graph,
+            "gatechart.handoff.mode": self.mode,
+        }
+
+    def attributes(self) -> dict[str, str]:
+        """Return all facts as attributes of a span."""
+        ids = {f"{PREFIX}id": self.handoff, f"{PREFIX}source.agent": self.source, f"{PREFIX}target.agent": self.target}
+        return self.labels() | ids
+
+    def fields(self) -> dict[str, str]:
+        """Return all facts as fields of a log record."""
+        return {name: getattr(self, name) for name in _FACTS}
+
+
+_FACTS: Final = tuple(each.name for each in fields(Facts))
+
+
+def facts_of_record(record: HandoffRecord) -> Facts:
+    """Return the facts of a stored handoff."""
+    return Facts(
+        record.id,
+        record.source,
+        record.source_graph,
+        record.target,
+        record.target_graph,
+        record.mode.value,
+        record.reason.value,
+    )
+
+
+def facts_of_packet(packet: Mapping[str, Any]) -> Facts:
+    """Return the facts in a packet of JSON values, with "" for missing ones."""
+    names = ("handoff_id", "source_agent", "source_graph", "target_agent", "target_graph", "mode", "reason")
+    return Facts(*(str(packet.get(name, "")) for name in names))
+
+
+def facts_of_open(taken: OpenHandoff, turn: TurnRecord) -> Facts:
+    """Return the facts that the agent of the turn, which took the handoff, has."""
+    agent, source = turn.snapshot, taken.path[-1]["graph"] if taken.path else ""
+    return Facts(taken.id, taken.peer, source, agent.agent_id, agent.graph, taken.mode.value, taken.reason.value)
+
+
+def taken_by(handoffs: Sequence[OpenHandoff], handoff: str) -> OpenHandoff | None:
+    """Return what an agent remembers of a handoff that it took; None if nothing."""
+    return next((each for each in handoffs if each.id == handoff and each.side is Side.TOOK), None)
+
+
+def closes_loop(record: HandoffRecord) -> bool:
+    """Return whether the handoff as first requested would have closed a loop, and so was redirected or rejected."""
+    attempts = record.packet.get("attempts")
+    last = attempts[-1] if attempts else {}
+    return last.get("handoff_id") == record.id and last.get("obstacle") == Obstacle.LOOP
+
+
+def latency_s(packet: Payload, now: datetime) -> float | None:
+    """Return the seconds since the offer; None if the packet, perhaps an older one, does not say."""
+    try:
+        steps = [held[-1] for held in (packet["path"], packet["attempts"]) if held]
+        offered = max(datetime.fromisoformat(step["time"]) for step in steps)
+        return max(0.0, (now - offered).total_seconds())
+    except (LookupError, TypeError, ValueError):
+        return None

@@ -1,0 +1,214 @@
+"""Metrics and spans of handoffs, through whatever OpenTelemetry setup the application has.
+
+Nothing is configured here. Without an SDK nothing is recorded, and packets carry no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cache, lru_cache
+from importlib.metadata import version
+from time import time_ns
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    get_current_span,
+    set_span_in_context,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from gatechart.runtime.handoff_facts import PREFIX, Facts, closes_loop, facts_of_packet, facts_of_record
+from gatechart.values import ChangeHandoff, HandoffStatus, Obstacle, Offer, Payload, TurnRecord
+from gatechart.values.frozen import replaced
+
+T = TypeVar("T")
+
+LATENCIES_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 86400.0)
+HOPS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
+ROOT: Final = Context()
+
+_W3C: Final = TraceContextTextMapPropagator()
+
+
+class Tracing:
+    """A context around a commit that yields the turn to commit. Its handoff spans fail if the commit raises."""
+
+    __slots__ = ("_spans", "turn")
+
+    def __init__(self, turn: TurnRecord, spans: Sequence[Span] = ()) -> None:
+        self.turn = turn
+        self._spans = spans
+
+    def __enter__(self) -> TurnRecord:
+        return self.turn
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        for span in self._spans:
+            if error is not None:
+                span.record_exception(error)
+                span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            span.end()
+
+
+@cache
+def release() -> str:
+    """Return the installed version of gatechart."""
+    return version("gatechart")
+
+
+class Instruments:
+    """The metric instruments of handoffs. Created once per provider, because a provider may keep all it ever made."""
+
+    def __init__(self, meters: MeterProvider) -> None:
+        meter = meters.get_meter("gatechart", release())
+        self.offers = meter.create_counter(f"{PREFIX}offers", "{handoff}", "Handoffs asked for")
+        self.ends = meter.create_counter(f"{PREFIX}ends", "{handoff}", "Handoffs that are over, by how they ended")
+        self.rejections = meter.create_counter(f"{PREFIX}rejections", "{handoff}", "Handoffs rejected, by obstacle")
+        self.loops = meter.create_counter(f"{PREFIX}loops", "{loop}", "Loops detected")
+        self.latency = meter.create_histogram(
+            f"{PREFIX}latency", "s", "From the offer to its acceptance", explicit_bucket_boundaries_advisory=LATENCIES_S
+        )
+        self.hops = meter.create_histogram(
+            f"{PREFIX}hops",
+            "{hop}",
+            "How often the work had been handed on, this time included, when it was accepted",
+            explicit_bucket_boundaries_advisory=HOPS,
+        )
+
+
+instruments_of: Final = lru_cache(maxsize=4)(Instruments)
+
+
+class OpenTelemetry:
+    """Counts and traces one runtime's handoffs, with the providers that stand when it is made."""
+
+    def __init__(self) -> None:
+        self._tracer = trace.get_tracer_provider().get_tracer("gatechart", release())
+        self._count = instruments_of(metrics.get_meter_provider())
+
+    def begin(self, turn: TurnRecord) -> Tracing:
+        """Start the spans of a turn about to be committed; its offers carry the trace context of theirs."""
+        accepts, offers = _handoffs_of(turn)
+        if not accepts and not offers:
+            return Tracing(turn)
+        start_ns = time_ns() - turn.took_us * 1000
+        parent = None if turn.consumes is None else ROOT
+        spans: list[Span] = []
+        if accepts:
+            span = self._answer_span(turn.event.payload, start_ns)
+            if span.is_recording():
+                facts = facts_of_packet(turn.event.payload)
+                span.set_attributes(facts.attributes() | _outcome(HandoffStatus.ACCEPTED))
+            spans.append(span)
+            if not offers:
+                return Tracing(turn, spans)
+            parent = set_span_in_context(span, ROOT)
+        traced = {offer.handoff.id: self._traced(offer, parent, start_ns, spans) for offer in offers}
+        if all(traced[offer.handoff.id] is offer for offer in offers):
+            return Tracing(turn, spans)
+        effects = (traced[each.handoff.id] if isinstance(each, Offer) else each for each in turn.effects)
+        return Tracing(replaced(turn, effects=tuple(effects)), spans)
+
+    @staticmethod
+    def as_the_caller(job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
+        """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
+        mine = get_current()
+
+        async def run() -> T:
+            token = attach(mine)
+            try:
+                return await job()
+            finally:
+                detach(token)
+
+        return run
+
+    def offered(self, facts: Facts, *, diverts_loop: bool) -> None:
+        """Count an offer. diverts_loop: whether it goes elsewhere than requested, because that would close a loop."""
+        self._count.offers.add(1, facts.labels())
+        if diverts_loop:
+            self._count.loops.add(1, facts.labels())
+
+    def accepted(self, facts: Facts, hops: int, latency_s: float | None) -> None:
+        """Count an acceptance. latency_s: since the offer; None if it is not known."""
+        labels = facts.labels()
+        self._count.hops.record(hops, labels)
+        if latency_s is not None:
+            self._count.latency.record(latency_s, labels)
+
+    def ended(self, facts: Facts, status: HandoffStatus, obstacle: str) -> None:
+        """Count the end of a handoff. obstacle: the value of an Obstacle, or ""."""
+        labels = facts.labels()
+        self._count.ends.add(1, {**labels, f"{PREFIX}status": status.value})
+        if obstacle:
+            self._count.rejections.add(1, {**labels, f"{PREFIX}obstacle": obstacle})
+        if obstacle == Obstacle.LOOP:
+            self._count.loops.add(1, labels)
+
+    def answered(self, facts: Facts, status: HandoffStatus, obstacle: str, packet: Payload, start_ns: int) -> None:
+        """Record the span of an answer that ended an offer without acceptance.
+
+        obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
+        """
+        span = self._answer_span(packet, start_ns)
+        if span.is_recording():
+            span.set_attributes(facts.attributes() | _outcome(status, obstacle))
+        span.end()
+
+    def _traced(self, offer: Offer, parent: Context | None, start_ns: int, spans: list[Span]) -> Offer:
+        """Start the offer's span and return the offer with its trace context; without any if nothing is traced."""
+        record = offer.handoff
+        span = self._tracer.start_span("handoff.offer", parent, SpanKind.PRODUCER, start_time=start_ns)
+        if span.is_recording():
+            obstacle = Obstacle.LOOP.value if closes_loop(record) else ""
+            span.set_attributes(facts_of_record(record).attributes() | _outcome(record.status, obstacle))
+        spans.append(span)
+        traceparent = _traceparent(span)
+        if record.packet.get("traceparent", "") == traceparent:
+            return offer
+        return replaced(offer, handoff=replaced(record, packet={**record.packet, "traceparent": traceparent}))
+
+    def _answer_span(self, packet: Payload, start_ns: int) -> Span:
+        """Start the span of the target's answer to an offer, with a link to the offer's span."""
+        links = _links(packet.get("traceparent"))
+        return self._tracer.start_span("handoff.answer", ROOT, SpanKind.CONSUMER, links=links, start_time=start_ns)
+
+
+def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer]]:
+    """Return whether the turn accepts a handoff, and the turn's offers."""
+    accepts, offers = False, []
+    for effect in turn.effects:
+        if isinstance(effect, Offer):
+            offers.append(effect)
+        elif isinstance(effect, ChangeHandoff) and effect.after is HandoffStatus.ACCEPTED:
+            accepts = True
+    return accepts, offers
+
+
+def _outcome(status: HandoffStatus, obstacle: str = "") -> dict[str, str]:
+    told = {f"{PREFIX}status": status.value}
+    return told | {f"{PREFIX}obstacle": obstacle} if obstacle else told
+
+
+def _traceparent(span: Span) -> str:
+    if not span.get_span_context().is_valid:
+        return ""
+    carrier: dict[str, str] = {}
+    _W3C.inject(carrier, set_span_in_context(span, ROOT))
+    return carrier.get("traceparent", "")
+
+
+def _links(traceparent: object) -> list[Link]:
+    if not traceparent:
+        return []
+    offered = get_current_span(_W3C.extract({"traceparent": str(traceparent)}, ROOT)).get_span_context()
+    return [Link(offered)] if offered.is_valid else []
