@@ -1,0 +1,109 @@
+"""The circuit breaker: its chart, evaluated by the kernel alone, without an agent and without a turn for each call."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from gatechart.kernel import Block, Plan, candidates, plan_microstep
+from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
+from gatechart.values import (
+    Admission,
+    BreakerPolicy,
+    BreakerRecord,
+    BreakerState,
+    Event,
+    Payload,
+    Permit,
+    Rejection,
+)
+
+_NOTHING: Final[Payload] = {}
+
+
+class Breaker:
+    """A circuit breaker in memory: the active state of its chart and what it counts."""
+
+    __slots__ = ("_configuration", "_context", "_graph", "name")
+
+    def __init__(self, name: str, stored: BreakerRecord | None = None) -> None:
+        """Begin closed, or where a record says. A stored trial is over: its permits can be given anew."""
+        self.name = name
+        self._graph = breaker_graph()
+        self._configuration: tuple[str, ...] = (BreakerState.CLOSED.value,)
+        self._context = BreakerContext()
+        if stored is not None:
+            self._configuration = (stored.state.value,)
+            facts = {"since": stored.since, "breaks": stored.breaks, "reason": stored.reason}
+            self._context = BreakerContext(**facts, retry_at=stored.retry_at)
+
+    @property
+    def state(self) -> BreakerState:
+        """Its state; an open one stays so until a call is asked for after its break."""
+        return BreakerState(self._configuration[0])
+
+    @property
+    def entry(self) -> int:
+        """How often its state has changed; a greater number tells that it has changed."""
+        return self._context.entry
+
+    @property
+    def record(self) -> BreakerRecord:
+        """What is stored and shown of it."""
+        now = self._context
+        return BreakerRecord(self.name, self.state, now.since, now.retry_at, now.breaks, now.reason)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is as if it had never been used, so that it may be forgotten."""
+        now = self._context
+        return self.state is BreakerState.CLOSED and not now.failed_in_a_row and not now.window
+
+    def ask(self, policy: BreakerPolicy, now: datetime) -> Admission:
+        """Return a permit for one call, whose end is to be reported, or a rejection. policy: its policy from now on."""
+        if self._context.policy is not policy:
+            self._context.policy = policy
+        if not self._take("CALL_ASKED", now):
+            return self._rejection()
+        return Permit(self.name, self._context.entry, self._context.trials_given)
+
+    def succeed(self, permit: Permit, now: datetime) -> None:
+        """Note that the call went well."""
+        self._take("CALL_SUCCEEDED", now, {"entry": permit.entry, "number": permit.number})
+
+    def fail(self, permit: Permit, now: datetime, reason: str) -> None:
+        """Note that the call failed."""
+        self._take("CALL_FAILED", now, {"entry": permit.entry, "number": permit.number, "reason": reason})
+
+    def release(self, permit: Permit, now: datetime) -> None:
+        """Note that the call was given up, which says nothing; its permit at half-open may be given to another."""
+        self._take("CALL_RELEASED", now, {"entry": permit.entry, "number": permit.number})
+
+    def isolate(self, now: datetime, reason: str) -> None:
+        """Reject all calls until it is closed by `close`."""
+        self._take("OPERATOR_ISOLATED", now, {"reason": reason})
+
+    def close(self, now: datetime, reason: str) -> None:
+        """Let calls through again, and forget what was counted."""
+        self._take("OPERATOR_CLOSED", now, {"reason": reason})
+
+    def _rejection(self) -> Rejection:
+        now = self._context
+        retry_at = min(now.trials.values(), default=now.retry_at)
+        return Rejection(self.name, self.state, retry_at, now.reason)
+
+    def _take(self, name: str, now: datetime, payload: Payload = _NOTHING) -> bool:
+        """Take the first transition that is enabled; return whether there is one."""
+        event = Event(name, payload, now)
+        for edges in candidates(self._graph, self._configuration, name):  # of the only leaf
+            for edge in edges:
+                if edge.ask is None or edge.ask.function(self._context, event):
+                    self._follow(plan_microstep(self._graph, self._configuration, (), (edge,)), event)
+                    return True
+        return False
+
+    def _follow(self, plan: Plan, event: Event) -> None:
+        self._configuration = plan.configuration
+        for deed in plan.deeds:
+            for step in deed.steps if isinstance(deed, Block) else ():
+                step.function(self._context, event)

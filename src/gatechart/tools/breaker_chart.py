@@ -1,0 +1,208 @@
+"""The chart of a circuit breaker, and what it counts. It calls nothing, and time comes in with each event.
+
+Sources: Polly's circuit breaker, https://www.pollydocs.org/strategies/circuit-breaker.html, for the states, the ratio
+over a window and its minimum throughput; Resilience4j's, https://resilience4j.readme.io/docs/circuitbreaker, for the
+permitted calls at half-open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final
+
+from pydantic import Field
+
+from gatechart.context import AgentContext
+from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.values import EARLIEST, BreakerPolicy, Event
+
+BUCKETS: Final = 10  # of a window, as in Polly
+
+
+@dataclass(slots=True)
+class Bucket:
+    """The results of the calls that ended within a tenth of the window."""
+
+    start: datetime
+    succeeded: int = 0
+    failed: int = 0
+
+
+class BreakerContext(AgentContext):
+    """What a circuit breaker counts."""
+
+    policy: BreakerPolicy = BreakerPolicy()
+    entry: int = 0  # how often its state has changed
+    since: datetime = EARLIEST  # the last change of state
+    failed_in_a_row: int = 0  # while it is closed
+    window: list[Bucket] = Field(default_factory=list)  # while it is closed, the oldest first
+    breaks: int = 0  # since it was closed last
+    retry_at: datetime | None = None  # while it is open
+    trials: dict[int, datetime] = Field(default_factory=dict)  # permits at half-open without a result: when they end
+    trials_given: int = 0
+    trials_succeeded: int = 0
+    reason: str = ""
+
+
+def _is_current(context: BreakerContext, event: Event) -> bool:
+    """Tell whether the call began in this entry of the state. Results of earlier calls say nothing of the present."""
+    return bool(event.payload["entry"] == context.entry)
+
+
+def _is_trial(context: BreakerContext, event: Event) -> bool:
+    return _is_current(context, event) and event.payload["number"] in context.trials
+
+
+def _is_too_much(context: BreakerContext, event: Event) -> bool:
+    policy = context.policy
+    if not _is_current(context, event):
+        return False
+    if policy.failures_in_a_row is not None and context.failed_in_a_row + 1 >= policy.failures_in_a_row:
+        return True
+    if policy.failure_ratio is None:
+        return False
+    recent = _recent(context, event.time)
+    failed = 1 + sum(each.failed for each in recent)
+    calls = failed + sum(each.succeeded for each in recent)
+    return calls >= policy.minimum_throughput and failed / calls >= policy.failure_ratio
+
+
+def _is_break_over(context: BreakerContext, event: Event) -> bool:
+    return context.retry_at is None or event.time >= context.retry_at
+
+
+def _has_permit(context: BreakerContext, event: Event) -> bool:
+    under_way = sum(event.time < until for until in context.trials.values())
+    return under_way + context.trials_succeeded < context.policy.permits
+
+
+def _is_last_trial(context: BreakerContext, event: Event) -> bool:
+    return _is_trial(context, event) and context.trials_succeeded + 1 >= context.policy.permits
+
+
+def _note_change(context: BreakerContext, event: Event) -> None:
+    context.entry += 1
+    context.since = event.time
+    context.reason = event.payload.get("reason", context.reason)
+
+
+def _note_success(context: BreakerContext, event: Event) -> None:
+    if context.failed_in_a_row:
+        context.failed_in_a_row = 0
+    if context.policy.failure_ratio is not None:
+        _bucket(context, event.time).succeeded += 1
+
+
+def _note_failure(context: BreakerContext, event: Event) -> None:
+    context.failed_in_a_row += 1
+    if context.policy.failure_ratio is not None:
+        _bucket(context, event.time).failed += 1
+
+
+def _begin_break(context: BreakerContext, event: Event) -> None:
+    context.breaks += 1
+    context.retry_at = event.time + timedelta(seconds=context.policy.break_after(context.breaks))
+
+
+def _end_break(context: BreakerContext, _event: Event) -> None:
+    context.retry_at = None
+
+
+def _forget_counts(context: BreakerContext, _event: Event) -> None:
+    context.failed_in_a_row = 0
+    context.window = []
+
+
+def _forget_breaks(context: BreakerContext, _event: Event) -> None:
+    context.breaks = 0
+    context.reason = ""
+
+
+def _give_trial(context: BreakerContext, event: Event) -> None:
+    """Note a permit. One without a result, whose process may be gone, is given again after the time of a break."""
+    expired = [number for number, until in context.trials.items() if until <= event.time]
+    for number in expired[:1]:
+        del context.trials[number]
+    context.trials_given += 1
+    until = event.time + timedelta(seconds=context.policy.break_after(context.breaks))
+    context.trials[context.trials_given] = until
+
+
+def _take_back(context: BreakerContext, event: Event) -> None:
+    del context.trials[event.payload["number"]]
+
+
+def _note_trial(context: BreakerContext, event: Event) -> None:
+    _take_back(context, event)
+    context.trials_succeeded += 1
+
+
+def _forget_trials(context: BreakerContext, _event: Event) -> None:
+    context.trials = {}
+    context.trials_given = context.trials_succeeded = 0
+
+
+def _recent(context: BreakerContext, now: datetime) -> list[Bucket]:
+    oldest = now - timedelta(seconds=context.policy.window_s)
+    return [each for each in context.window if each.start > oldest]
+
+
+def _bucket(context: BreakerContext, now: datetime) -> Bucket:
+    """Return the bucket of this moment. A new one begins once the newest is a tenth of the window old."""
+    newest = context.window[-1] if context.window else None
+    if newest is None or now - newest.start >= timedelta(seconds=context.policy.window_s / BUCKETS):
+        newest = Bucket(now)
+        context.window = [*_recent(context, now), newest]
+    return newest
+
+
+@cache
+def breaker_graph() -> StateTransitionGraph[BreakerContext]:
+    """Return the chart of a circuit breaker. A call that finds no transition is rejected.
+
+    >>> breaker_graph().states
+    ('CLOSED', 'OPEN', 'HALF_OPEN', 'ISOLATED')
+    """
+    return StateTransitionGraph(
+        "circuit_breaker",
+        context=BreakerContext,
+        description="lets calls through until too many fail, and then tries from time to time",
+        states=[
+            State(
+                "CLOSED",
+                description="calls go through",
+                on_entry=[_note_change, _forget_breaks],
+                on_exit=_forget_counts,
+            ),
+            State(
+                "OPEN",
+                description="calls are rejected until the break is over",
+                on_entry=[_note_change, _begin_break],
+                on_exit=_end_break,
+            ),
+            State(
+                "HALF_OPEN",
+                description="a few trial calls go through",
+                on_entry=[_note_change, _give_trial],
+                on_exit=_forget_trials,
+            ),
+            State("ISOLATED", description="calls are rejected until an operator closes it", on_entry=_note_change),
+        ],
+        transitions=[
+            Transition("CLOSED", "CALL_ASKED"),
+            Transition("CLOSED", "CALL_SUCCEEDED", guard=_is_current, actions=_note_success),
+            Transition("CLOSED", "CALL_FAILED", "OPEN", guard=_is_too_much),
+            Transition("CLOSED", "CALL_FAILED", guard=_is_current, actions=_note_failure),
+            Transition("OPEN", "CALL_ASKED", "HALF_OPEN", guard=_is_break_over),
+            Transition("HALF_OPEN", "CALL_ASKED", guard=_has_permit, actions=_give_trial),
+            Transition("HALF_OPEN", "CALL_SUCCEEDED", "CLOSED", guard=_is_last_trial),
+            Transition("HALF_OPEN", "CALL_SUCCEEDED", guard=_is_trial, actions=_note_trial),
+            Transition("HALF_OPEN", "CALL_FAILED", "OPEN", guard=_is_trial),
+            Transition("HALF_OPEN", "CALL_RELEASED", guard=_is_trial, actions=_take_back),
+            Transition(ANY, "OPERATOR_ISOLATED", "ISOLATED"),
+            Transition(ANY, "OPERATOR_CLOSED", "CLOSED"),
+        ],
+        entry_points=[EntryPoint("CLOSED", description="a breaker that has not been used")],
+    )
