@@ -141,6 +141,7 @@ def test_another_agent_begins_from_an_agent_s_past_by_the_host(host, gatechart):
     )
     [first] = gatechart("history", "o-9", "--json").document["history"]
     assert first["event"]["payload"] == {"agent": "o-0", "version": 1}
+    assert "agent.forked → TALKING, as o-0 was at version 1" in gatechart("history", "o-9").out
     refused = gatechart("fork", "o-0", "7")
     assert (refused.code, "1 to 3" in refused.err) == (4, True), refused.err
     assert gatechart("fork", "nobody", "1").code == 4

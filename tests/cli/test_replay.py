@@ -58,6 +58,8 @@ def test_a_version_that_does_the_same_differs_nowhere_and_nothing_is_changed(gat
     with unchanged():
         told = gatechart("replay", "--graph", "shop", "--app", "shop:first", "--stand-ins", "shop:values")
     assert (told.code, told.out) == (0, "2 agents, 6 turns: 6 the same\n")
+    assert told.err.startswith("'shop' version '1' recorded 6 of the turns itself, so there is no other version")
+    assert "were not compared" not in told.err
 
 
 def test_turns_that_differ_are_told_with_both_sides(gatechart):

@@ -214,6 +214,7 @@ def test_the_app_of_the_project_is_played_and_its_services_are_not_opened(shop, 
 def test_an_action_that_raises_is_told_and_changes_nothing(project, simulate):
     played = simulate("JAMMED", arguments=("desk", "--entry", "LISTENING"))
     assert played.code == 4
+    assert played.err.startswith("error: agent 'desk': ")
     assert "no paper" in played.err
 
 

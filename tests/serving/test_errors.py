@@ -22,6 +22,7 @@ REMEDIES = {
     server.AddressError: "choose another with --host and --port",
     access.OpenDoorError: "give it one with --token-file",
     access.TokenError: "openssl rand -hex 32",
+    access.TokenFileError: "name another file with --token-file",
 }
 
 

@@ -133,7 +133,17 @@ def test_it_refuses_to_be_open_to_others_without_a_token(refused, tmp_path):
         code, message = refused(token=token)
         assert (code, f"it has only {len(token)} characters" in message) == (3, True)
     code, message = refused("--token-file", str(tmp_path / "none"))
-    assert (code, "No such file" in message) == (3, True)
+    assert (code, f"{str(tmp_path / 'none')!r} cannot be read: No such file" in message) == (3, True)
+    code, message = refused("--token-file", str(tmp_path))
+    assert (code, "cannot be read: Is a directory" in message) == (3, True)
+    (tmp_path / "odd").write_bytes(b"\xff" * 40)
+    code, message = refused("--token-file", str(tmp_path / "odd"))
+    assert (code, "an HTTP header cannot hold" in message) == (3, True)
+
+
+def test_how_long_ids_are_recognised_is_said_in_vain_where_everything_is_kept(refused):
+    code, message = refused("--ids-for", "1d")
+    assert (code, "add --prune AGE or --keep-turns NUMBER" in message) == (2, True)
 
 
 def test_a_port_that_is_taken_is_told(refused):

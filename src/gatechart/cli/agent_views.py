@@ -29,6 +29,7 @@ from gatechart.cli.output import (
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
+from gatechart.hosting.rollback import FORKED
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import (
     AcceptedEvent,
@@ -224,10 +225,16 @@ def turn_text(entry: HistoryEntry) -> Text:
     """Write a turn: its event, where it led, the transitions that it took, and what they changed."""
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
     begins = not entry.source  # then every field has changed; show those with a value
-    told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
+    told = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
+    told.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     return told.append("".join(f"\n  {change}" for change in changes), "dim")
+
+
+def _origin(event: Event) -> str:
+    """Say of which agent's past a new agent is a copy."""
+    return ", as {agent} was at version {version}".format_map(event.payload) if event.name == FORKED else ""
 
 
 def _plain(value: Any) -> str:

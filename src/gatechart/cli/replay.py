@@ -77,11 +77,14 @@ class _Tally:
     counts: Counter[Fidelity] = field(default_factory=Counter)
     turns: list[ReplayedTurn] = field(default_factory=list)  # those that are not the same
     effects_unknown: int = 0
+    own: int = 0  # of those with unknown effects, how many the version that played them recorded itself
 
     def add(self, turn: ReplayedTurn) -> None:
         """Count a turn."""
         self.counts[turn.fidelity] += 1
-        self.effects_unknown += turn.fidelity is not Fidelity.SKIPPED and not turn.effects_known
+        is_unknown = turn.fidelity is not Fidelity.SKIPPED and not turn.effects_known
+        self.effects_unknown += is_unknown
+        self.own += is_unknown and turn.is_own_record
         if turn.fidelity in _TOLD:
             self.turns.append(turn)
 
@@ -203,7 +206,17 @@ def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
     among = f" ({differing:,} with turns that are not the same)" if differing else ""
     turns = f"{counts.total():,} turn{'' if counts.total() == 1 else 's'}"
     print_line(f"{agents}{among}, {turns}: {', '.join(told) or 'none'}")
-    unknown = sum(each.effects_unknown for each in tallies)
+    _hint_at_unknown_effects(graph, tallies)
+
+
+def _hint_at_unknown_effects(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
+    own = sum(each.own for each in tallies)
+    if own:
+        print_hint(
+            f"{graph.name!r} version {graph.version!r} recorded {own:,} of the turns itself, so there is no other "
+            "version to compare effects with; if its functions have changed since, name the graph as it was with --app"
+        )
+    unknown = sum(each.effects_unknown for each in tallies) - own
     if unknown:
         print_hint(
             f"effects of {unknown:,} turn{'' if unknown == 1 else 's'} were not compared: the app has no version of "

@@ -131,7 +131,13 @@ KeepTurnsOption = Annotated[
     typer.Option("--keep-turns", min=1, metavar="NUMBER", help="Keep no more turns of each agent.", show_default=False),
 ]
 IdsOption = Annotated[
-    str, typer.Option("--ids-for", metavar="DURATION", help="How long a repeated event id is recognised, with --prune.")
+    str | None,
+    typer.Option(
+        "--ids-for",
+        metavar="DURATION",
+        help="How long a repeated event id is recognised, with --prune or --keep-turns. Default: 7d.",
+        show_default=False,
+    ),
 ]
 TakeOverOption = Annotated[bool, typer.Option("--take-over", help="Take the store over from an owner that has frozen.")]
 _LOOKS_S: Final = 0.02  # between two looks whether something is under way
@@ -147,7 +153,7 @@ async def run_agents(
     take_over: TakeOverOption = False,
     prune: PruneOption = None,
     keep_turns: KeepTurnsOption = None,
-    ids_for: IdsOption = "7d",
+    ids_for: IdsOption = None,
 ) -> ExitCode | None:
     """Host the agents of the app: deliver mail, fire timers and run invokes.
 
@@ -174,12 +180,12 @@ async def run_agents(
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
     """
-    role = _role(standby=standby, take_over=take_over)
+    role, retention = _role(standby=standby, take_over=take_over), retention_of(prune, keep_turns, ids_for)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
-        limits, retention = runtime_package.Limits(close_s=grace), retention_of(prune, keep_turns, ids_for)
+        limits = runtime_package.Limits(close_s=grace)
         opening = connection.open_host(settings, graphs, clock, limits, role=role, retention=retention)
         if standby:
             print_hint(f"standing by for {settings.store}")
@@ -222,9 +228,14 @@ def _told_of(dead_letters: int) -> ExitCode | None:
     return ExitCode.REFUSED
 
 
-def retention_of(prune: str | None, keep_turns: int | None, ids_for: str) -> Retention | None:
+def retention_of(prune: str | None, keep_turns: int | None, ids_for: str | None) -> Retention | None:
     """Return what a host keeps of the past; None if everything. Raises UsageError."""
     if prune is None and keep_turns is None:
+        if ids_for is not None:
+            raise UsageError(
+                "--ids-for says what is kept of the past where it is deleted, and nothing is; add --prune AGE or "
+                "--keep-turns NUMBER, or leave --ids-for out: then every id is recognised"
+            )
         return None
     age = None if prune is None else read_duration("--prune", prune)
     return runtime_package.Retention(
@@ -232,7 +243,7 @@ def retention_of(prune: str | None, keep_turns: int | None, ids_for: str) -> Ret
         turns_before=age,
         keep_turns=keep_turns,
         mail_before=age,
-        ids_for=read_duration("--ids-for", ids_for),
+        ids_for=read_duration("--ids-for", "7d" if ids_for is None else ids_for),
     )
 
 
@@ -352,8 +363,8 @@ async def follow_agents(settings: Settings, agent: FollowedArgument = None) -> N
                 for entry in await _news(store, agent, known):
                     print_turn(settings, entry)
                 await asyncio.sleep(max(_FOLLOWS_S, _SHARE * (monotonic() - began)))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt("nothing was changed") from None
+    except asyncio.CancelledError:  # Ctrl-C
+        return
 
 
 async def _news(store: Store, agent: str | None, known: dict[str, int]) -> list[HistoryEntry]:

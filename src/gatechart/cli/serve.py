@@ -104,7 +104,7 @@ async def serve_agents(
     max_answer: AnswerOption = 8 * 2**20,
     prune: PruneOption = None,
     keep_turns: KeepTurnsOption = None,
-    ids_for: IdsOption = "7d",
+    ids_for: IdsOption = None,
 ) -> None:
     """Host the agents of the app behind an HTTP interface.
 
@@ -124,7 +124,7 @@ async def serve_agents(
       gatechart serve --prune 90d --keep-turns 1000
       gatechart serve --host 0.0.0.0 --token-file /run/secrets/gatechart
     """
-    serving = _serving()
+    serving, retention = _serving(), retention_of(prune, keep_turns, ids_for)
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
@@ -151,7 +151,7 @@ async def serve_agents(
             SystemClock(),
             runtime_package.Limits(close_s=grace),
             creates=True,
-            retention=retention_of(prune, keep_turns, ids_for),
+            retention=retention,
         )
         await _serve(settings, graphs, listening, hosting, lifecycle, gone, drain)
 

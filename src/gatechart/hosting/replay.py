@@ -157,13 +157,13 @@ class Replay:
             found += effect_differences(first, got)
         fidelity = Fidelity.SAME if not found else Fidelity.DIFFERS if is_repeated else Fidelity.UNCLEAR
         event = entry.event
-        return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, fidelity, found, is_known)
+        is_own = _made(self._graph, turn.after)
+        return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, fidelity, found, is_known, is_own)
 
     async def _repeated(self, turn: Recorded) -> TurnRecord | str | None:
         """Take the turn in the version that made the record; None if that is not there."""
-        made = turn.after
         for graph in self._recorded:
-            if (graph.version, graph.fingerprint) == (made.graph_version, made.fingerprint):
+            if _made(graph, turn.after):
                 return await played(self._stage, graph, turn)
         return None
 
@@ -174,6 +174,11 @@ class Replay:
             return differences(expected(self._graph, turn.after, turn.event.time), got)
         except IncompatibleGraphError as error:
             return (Difference("outcome", list(turn.after.configuration), str(error)),)
+
+
+def _made(graph: AnyGraph, after: Snapshot) -> bool:
+    """Whether this version of the graph, as far as its structure tells, made a record."""
+    return (graph.version, graph.fingerprint) == (after.graph_version, after.fingerprint)
 
 
 def earlier(graph: AnyGraph, graphs: Sequence[AnyGraph]) -> tuple[AnyGraph, ...]:

@@ -44,6 +44,20 @@ class TokenError(DefinitionError):
         )
 
 
+@dataclass(eq=False)
+class TokenFileError(DefinitionError):
+    """The file with the server's token cannot be read."""
+
+    file: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the token file {self.file!r} cannot be read: {self.problem}; write the token into it, such as with "
+            f"`openssl rand -hex 32`, or name another file with --token-file"
+        )
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server that listens there.
 
@@ -119,13 +133,19 @@ def _is_here(authority: str) -> bool:
 
 
 def read_token(file: Path | None, given: str | None, variable: str) -> str | None:
-    """Read the token from the file, else from the environment variable; None if there is neither. Raises TokenError."""
+    """Read the token from the file, else from the environment variable; None if there is neither.
+
+    Raises TokenFileError, and TokenError.
+    """
     if file is None:
         return None if given is None else _good(given, variable)
     try:
-        return _good(file.read_text(encoding="ascii").strip(), str(file))
-    except (OSError, UnicodeError) as error:
-        raise TokenError(str(file), str(error)) from error
+        text = file.read_text(encoding="ascii")
+    except OSError as error:
+        raise TokenFileError(str(file), error.strerror or str(error)) from error
+    except UnicodeError as error:
+        raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
+    return _good(text.strip(), str(file))
 
 
 def _good(token: str, source: str) -> str:

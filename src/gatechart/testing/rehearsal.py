@@ -68,7 +68,8 @@ async def rehearse(
     played = _played(graph, start, held if holds_invokes else None) if start or holds_invokes else graph
     async with Runtime.open("memory:", graphs=[played], services=services, clock=time, limits=limits) as runtime:
         given = payload if context is None else context
-        agent = await runtime.start(played.name, at=START if start or at is None else at, payload=given)
+        entry = START if start or at is None else at
+        agent = await runtime.start(played.name, at=entry, payload=given, agent_id=graph.name)
         rehearsal = Rehearsal(agent, time, runtime, held, as_framework=as_framework)
         await rehearsal.settle()
         yield rehearsal

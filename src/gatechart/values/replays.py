@@ -41,7 +41,8 @@ class ReplayedTurn:
     time: datetime
     fidelity: Fidelity
     differences: tuple[Difference, ...] = ()
-    effects_known: bool = True  # whether the recording version was there, so that effects could be compared
+    effects_known: bool = True  # whether another version made the record and was there, so that effects were compared
+    is_own_record: bool = False  # whether the very version that played it made the record
     reason: str = ""  # why it was skipped
 
     def __str__(self) -> str:
