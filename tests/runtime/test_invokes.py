@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, model_validator
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Step, Transition
 from gatechart.errors import (
@@ -25,32 +25,11 @@ from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry
+from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import Parcel, UntoldError, at_rest, eventually, soon
 from tests.runtime.support import note as note_stop
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-
-
-class Task(AgentContext):
-    query: str = "red shoes"
-    notes: list = Field(default_factory=list)
-
-
-class Services:
-    """What invoked functions find, and where they wait until a test lets them go on."""
-
-    def __init__(self):
-        self.calls = Counter()
-        self.seen = []
-        self.open = asyncio.Event()
-        self.fails = Counter()  # how often each is still to fail
-
-    def call(self, name):
-        self.calls[name] += 1
-        if self.fails[name]:
-            self.fails[name] -= 1
-            raise LookupError(f"{name} is not there")
-        return f"{name} {self.calls[name]}"
 
 
 @pytest.fixture
@@ -61,37 +40,6 @@ def clock():
 @pytest.fixture
 def services():
     return Services()
-
-
-def note(context, event):
-    context.notes.append([event.name, dict(event.payload)])
-
-
-def busy(*invokes, **more):
-    """A graph whose state BUSY invokes, and which notes all that comes of it."""
-    reports = [f"{kind}.invoke.{each.id}" for each in invokes for kind in ("done", "error", "progress")]
-    return StateTransitionGraph(
-        "busy",
-        context=Task,
-        states=["IDLE", State("BUSY", invoke=invokes), "LEFT"],
-        transitions=[
-            *(Transition(ANY, report, actions=note) for report in reports),
-            Transition("IDLE", "BEGAN", "BUSY", actions=asked),
-            Transition("BUSY", "CHANGED", actions=change),
-            Transition("BUSY", "AGAIN", "BUSY"),
-            Transition("BUSY", "LEFT", "IDLE"),
-        ],
-        entry_points=["IDLE", "BUSY"],
-        **more,
-    )
-
-
-def asked(context, event):
-    context.query = event.payload.get("query", context.query)
-
-
-def change(context, event):
-    context.query = "changed"
 
 
 async def search(context, work):
@@ -113,16 +61,6 @@ async def stubborn(context, work):
         except asyncio.CancelledError:
             work.services.calls["ignored"] += 1
     return "ended after all"
-
-
-def opened(place, graph, services, clock, **more):
-    return Runtime.open(place, graphs=graph, services=services, clock=clock, **more)
-
-
-async def noted(agent, count):
-    """The notes, once there are so many."""
-    await eventually(lambda: len(agent.context.notes) >= count)
-    return agent.context.notes
 
 
 # Begun, and what comes of it

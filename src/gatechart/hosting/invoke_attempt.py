@@ -12,6 +12,7 @@ from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
 from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.invoke_context import InvokeHost, Work
+from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Payload
 from gatechart.values.frozen import value
@@ -56,7 +57,7 @@ async def attempt(
     try:
         with contained():
             recorded = {} if is_first else await host.recorded(running.invocation)
-            work = Work(host, running.invocation, recorded)
+            work = Work(host, InvokeJournal(host, running.invocation, dict(recorded), failed))
             context = read_only_context(graph.context, running.context)
             result = await host.within(invoke.timeout_s, result_of(invoke, context, work))
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))

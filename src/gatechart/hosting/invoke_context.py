@@ -16,7 +16,8 @@ from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
-from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
+from gatechart.hosting.invoke_journal import InvokeJournal, checked_step
+from gatechart.turn import check_finite, check_numbers_kept, checked_words, plain_payload
 from gatechart.values import AgentId, Invocation, Mail, Payload, Retry
 from gatechart.values.frozen import value
 
@@ -87,14 +88,11 @@ class Work(Generic[ServicesT]):
     `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
-    def __init__(self, host: InvokeHost, invocation: Invocation, recorded: Mapping[str, str]) -> None:
-        """Bind the tools to one attempt.
-
-        recorded: results of steps of earlier attempts, as JSON texts by name.
-        """
+    def __init__(self, host: InvokeHost, journal: InvokeJournal) -> None:
+        """Bind the tools to one attempt. journal: what earlier attempts recorded, and where this one records."""
         self._host = host
-        self._invocation = invocation
-        self._recorded = recorded
+        self._journal = journal
+        self._invocation = journal.invocation
         self._names: set[str] = set()
 
     @property
@@ -128,20 +126,20 @@ class Work(Generic[ServicesT]):
         the function's. function: async, or plain and then run in a separate thread. Results are stored as JSON and come
         back as the type that the function's annotation or the Step names, or as plain JSON values if there is none.
 
-        Raises PayloadError for a name that no store can keep, StepRepeatedError for a name that was used before,
-        StepResultError for a result that cannot be stored, InvocationOverError if the state has been left meanwhile,
-        and whatever the function raises.
+        Raises PayloadError for a name that no store can keep or that begins with `gatechart.`, StepRepeatedError for a
+        name that was used before, StepResultError for a result that cannot be stored, InvocationOverError if the state
+        has been left meanwhile, and whatever the function raises.
         """
         how = step if isinstance(step, Step) else Step(step)
         name = how.name
-        if checked_key(name, "step") in self._names:
+        if checked_step(name) in self._names:
             raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
         self._names.add(name)
         kept = _Kept(self.agent_id, name, _returned(function) if how.returns is None else how.returns)
-        text = self._recorded.get(name)
+        text = self._journal.recorded(name)
         if text is None:
             result = await self._tried(partial(function, *args, **arguments), how.retry)
-            text = await self._host.record(self._invocation, name, kept.written(result))
+            text = await self._journal.record(name, kept.written(result))
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
