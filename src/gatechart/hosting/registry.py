@@ -39,7 +39,7 @@ class Registry:
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
-        self._declares_events = False
+        self.declares_events = False  # whether any graph does, so that what is posted must be checked
         self._own: dict[str, Callable[[], AnyGraph]] = {}
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
@@ -58,7 +58,7 @@ class Registry:
 
     def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
-        self._declares_events = self._declares_events or bool(graph.event_types)
+        self.declares_events = self.declares_events or bool(graph.event_types)
 
     def register_own(self, name: str, make: Callable[[], AnyGraph]) -> None:
         """Add a graph of the framework, which `graphs` leaves out.
@@ -122,11 +122,6 @@ class Registry:
         else:
             _check_fits(graph, snapshot)
         return graph
-
-    @property
-    def declares_events(self) -> bool:
-        """Whether any graph declares events, so that what is posted must be checked."""
-        return self._declares_events
 
     def check_posted(self, snapshot: Snapshot, event: EventName, payload: Payload) -> None:
         """Raise PayloadError or UndeclaredEventError if the agent's graph does not take the event.

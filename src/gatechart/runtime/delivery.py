@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -81,12 +81,10 @@ class JobQueue:
             self._core.spawn(self._work(self._jobs))
 
     def _next_deferred(self) -> Job[None] | None:
-        """Return how to take the first deferred mail that is not passed over; None if there is none.
+        """Return how to take the first deferred mail that is not passed over; None if there is none. Some is deferred.
 
         All of it is judged anew only when the recipient has moved; a guard that said no is not asked again before.
         """
-        if not self.deferred:
-            return None
         recipient, _ = next(iter(self.deferred.values()))
         if recipient.position != self._judged_at:
             self._judged_at = recipient.position
@@ -107,7 +105,7 @@ class JobQueue:
 
     async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
         try:
-            while (deferred := self._next_deferred()) is not None or jobs:
+            while (deferred := self._next_deferred() if self.deferred else None) is not None or jobs:
                 if deferred is not None:
                     await _do(deferred)
                     continue
@@ -116,15 +114,16 @@ class JobQueue:
                     await _do(job)
                 elif not waiting.cancelled():
                     try:
-                        _succeed(waiting, await job())
+                        result = await job()
                     except Exception as error:
                         _fail(waiting, error)
+                    else:
+                        if not waiting.cancelled():
+                            waiting.set_result(result)
                 jobs.popleft()
         finally:
             self._jobs = None
-            for _, waiting in jobs:  # none, unless the task is being cancelled; then the first was running
-                if waiting is not None:
-                    self._give_up(waiting)
+            self._give_up([waiting for _, waiting in jobs if waiting is not None])
 
     async def _take(self, number: int, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
         mail = self.mail.get(number)  # with the changes made since it was queued; None if it was cancelled
@@ -138,12 +137,16 @@ class JobQueue:
             if number not in self.deferred and self.mail.pop(number, None) is not None:
                 finished(mail)
 
-    def _give_up(self, waiting: asyncio.Future[Any]) -> None:
-        """Fail a caller whose job gets no result: it did not end in time, or the event loop is shutting down."""
-        if self._core.is_open or waiting.done():
-            waiting.cancel()
-        else:
-            waiting.set_exception(RuntimeClosedError("send"))
+    def _give_up(self, callers: Iterable[asyncio.Future[Any]]) -> None:
+        """Fail the callers whose jobs get no result. There are none, unless the task of the queue is being cancelled.
+
+        Then the first job did not end in time, or the event loop is shutting down.
+        """
+        for waiting in callers:
+            if self._core.is_open or waiting.done():
+                waiting.cancel()
+            else:
+                waiting.set_exception(RuntimeClosedError("send"))
 
 
 def run_at_once(work: Coroutine[Any, Any, T]) -> T:
@@ -161,11 +164,6 @@ def run_at_once(work: Coroutine[Any, Any, T]) -> T:
         return result
     work.close()
     raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")
-
-
-def _succeed(waiting: asyncio.Future[T], result: T) -> None:
-    if not waiting.cancelled():
-        waiting.set_result(result)
 
 
 def _fail(waiting: asyncio.Future[Any], error: Exception) -> None:

@@ -273,7 +273,7 @@ class LiveAgent:
 
     def _finished(self, mail: Mail) -> None:
         self._surroundings.finished(mail)
-        if not self._jobs().deferred:
+        if self._queue is None or not self._queue.deferred:
             self.core.deferring.discard(self)
         if self._watchers is not None:
             self._watchers.look_for_dead_mail(self)
@@ -449,10 +449,9 @@ class LiveAgent:
         self.forget()
 
     def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
-        if not turn.effects and consumes is None:  # as most have none
-            return self._write(turn)
-        numbered = self.core.numbered(turn, consumes)
-        return self._commit_traced(numbered) if turn.effects else self._write(numbered)
+        if turn.effects:
+            return self._commit_traced(self.core.numbered(turn, consumes))
+        return self._write(turn if consumes is None else turn.numbered(0, consumes))
 
     async def _commit_traced(self, turn: TurnRecord) -> None:
         with self.core.telemetry.begin(turn) as traced:

@@ -257,9 +257,8 @@ class Runtime(AgentHome):
     ) -> Receipt:
         """Post mail without a command, because mail is posted in large numbers."""
         self._core.admit("post", writes=True)
-        name = checked_name(event)
-        content = plain_payload(payload, name)
-        now, moment = self._core.clock.now(), checked_due(due)
+        now, name = self._core.clock.now(), checked_name(event)
+        content, moment = plain_payload(payload, name), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
         if self._registry.declares_events:
             await self._check_posted(mail)

@@ -20,7 +20,6 @@ from gatechart.turn.arguments import (
     known_handoff,
     known_id,
     known_number,
-    own_copy,
     plain_payload,
     raised_name,
     sought_id,
@@ -57,7 +56,7 @@ from gatechart.turn.mail import (
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
-from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
+from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, own_copy, told
 from gatechart.turn.turns import (
     MOST_DEFERRED,
     begin,

@@ -335,12 +335,6 @@ def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
         yield from _odd(each, f"{place}.{name}" if place else f"{name}")
 
 
-def own_copy(event: Event) -> Event:
-    """Copy the event with its payload, so that code that writes into the payload does not change the original."""
-    payload = from_json(to_json(event.payload)) if event.payload else {}
-    return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
-
-
 def _mapping(value: object) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)

@@ -10,11 +10,10 @@ from typing import Any, Final
 from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
 from gatechart.kernel import candidates, plan_microstep
-from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_offers import asked
 from gatechart.turn.handoff_state import Standing
 from gatechart.turn.macrostep import macrostep_of
-from gatechart.turn.turn_context import Turn, TurnLog
+from gatechart.turn.turn_context import Turn, TurnLog, own_copy
 from gatechart.turn.turns import committed_context, delegate, recorded
 from gatechart.values import (
     ERROR_MAIL,

@@ -13,7 +13,7 @@ from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Candidates, Done, Plan, accepted_events, candidates, plan_microstep
-from gatechart.turn.arguments import own_copy, plain_payload
+from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.turn_context import (
     ERROR_EXECUTION,
@@ -23,6 +23,7 @@ from gatechart.turn.turn_context import (
     TurnLog,
     log_of,
     one_line,
+    own_copy,
     refusal_raised,
     told,
 )

@@ -12,10 +12,9 @@ from gatechart.context import problems_of, read_only_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
 from gatechart.graph import AnyGraph, Edge
 from gatechart.kernel import accepted_events, candidates
-from gatechart.turn.arguments import own_copy
 from gatechart.turn.macrostep import active_states, agrees
 from gatechart.turn.payloads import check_known, payload_data, with_data
-from gatechart.turn.turn_context import one_line, told
+from gatechart.turn.turn_context import one_line, own_copy, told
 from gatechart.values import (
     AcceptedEvent,
     Agrees,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from gatechart.graph import AnyGraph, Node
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import RECURRING, Event, EventName, Every, StateName, Timer
+from gatechart.values import Event, EventName, Every, StateName, Timer
 
 DUE = "due"
 """Key in the payload of a recurring timer: the moment at which it was due, from which the next one follows."""
@@ -19,12 +19,10 @@ def first_timers(node: Node, now: datetime) -> list[Timer]:
 
 
 def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) -> tuple[StateName, Every] | None:
-    """Return the active state whose recurring timer the event is, with its recurrence; None for any other event.
+    """Return the active state whose recurring timer the event is, with its recurrence; None if there is none.
 
     active: the active leaves.
     """
-    if not event.name.startswith(RECURRING):
-        return None
     states = (state for leaf in active for state in (leaf, *graph.nodes[leaf].ancestors))
     found = ((state, every) for state in states for name, every in graph.nodes[state].recurring if name == event.name)
     return next(found, None)

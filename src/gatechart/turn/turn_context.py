@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final, Generic
 
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
@@ -119,6 +120,12 @@ def told(error: BaseException) -> str:
 def one_line(text: str) -> str:
     """Return a text in one line that every store can keep."""
     return " ".join(text.encode(errors="replace").decode().replace("\0", "").split())
+
+
+def own_copy(event: Event) -> Event:
+    """Copy the event with its payload, so that code that writes into the payload does not change the original."""
+    payload = from_json(to_json(event.payload)) if event.payload else {}
+    return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
 
 
 class TurnLog:

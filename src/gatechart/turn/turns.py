@@ -26,13 +26,13 @@ from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadErr
 from gatechart.graph import AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
-from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
-from gatechart.turn.turn_context import Turn, log_of, one_line, told
+from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.values import (
+    RECURRING,
     AgentId,
     Cancel,
     CancelAll,
@@ -75,7 +75,7 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
         return _refused(previous, event, refused_as(misfit, graph, previous.configuration))
     context = committed_context(graph, previous)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services, data)
-    recurrence = recurrence_of(graph, previous.configuration, event)
+    recurrence = recurrence_of(graph, previous.configuration, event) if event.name.startswith(RECURRING) else None
     if recurrence is None or not is_skipped(recurrence[1], event):
         await macrostep.react()
     if recurrence is not None:

@@ -109,7 +109,7 @@ def commit_units(
     """
     stored = Stored(connection, touched(units))
     verdicts, operations = apply(units, stored)
-    changes = _Changes(stored, FoundValues(searchable))
+    changes = _Changes(stored, FoundValues(searchable) if searchable else None)
     for operation in operations:
         changes.add(operation)
     changes.write(connection)
@@ -119,7 +119,7 @@ def commit_units(
 class _Changes:
     """Operations collected as rows, one list for each statement."""
 
-    def __init__(self, stored: Stored, values: FoundValues) -> None:
+    def __init__(self, stored: Stored, values: FoundValues | None) -> None:
         self._stored = stored
         self._values = values
         self._text: Callable[[Payload], str] = partial(text_once, {})
@@ -149,7 +149,8 @@ class _Changes:
         for statement in _OF_ROWS:
             if statement in self._rows:
                 statement.run(connection, self._rows[statement])
-        self._values.write(connection)
+        if self._values is not None:
+            self._values.write(connection)
         if INSERT_MAIL in self._rows and connection.dialect.name in KEEP_NUMBER:
             highest = max(row["number"] for row in self._rows[INSERT_MAIL])
             connection.execute(KEEP_NUMBER[connection.dialect.name], {"number": highest})
@@ -159,7 +160,7 @@ class _Changes:
         key, _, deltas = self._stored.agents[after.agent_id]
         row = snapshot_row(after) if before is None else changes_row(before, after)
         delta = delta_of(turn, deltas)
-        if self._values.fields:
+        if self._values is not None:
             self._values.add(key, before, after)
         self._rows[REMEMBER].append(history_row(turn, key, delta, row))
         if before is None:

@@ -26,8 +26,8 @@ from gatechart.stores.sql.columns import (
     number_of,
     tell,
     text_of,
+    to_json,
     to_us,
-    without_nulls,
 )
 from gatechart.stores.sql.tables import agents, history
 from gatechart.values import (
@@ -107,24 +107,25 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
     apart = _whole(before, after, row) if delta.is_whole else _kept_apart(row)
-    return without_nulls(
-        agent=key,
-        version=after.version,
-        event=event.name,
-        time_us=to_us(event.time),
-        target=row["configuration"],
-        took_us=turn.took_us,
-        event_id=event.id,
-        payload=json_or_null(event.payload),
-        sender=event.sender,
-        operator_reason=event.operator_reason or None,
-        taken=None if turn.taken == (usual,) else names_json(turn.taken),
-        changed=delta.changed,
-        appended=delta.appended,
-        status=None if after.status is Status.ACTIVE else after.status.value,
-        guard_errors=json_or_null([astuple(error) for error in turn.guard_errors]),
+    columns = {
+        "agent": key,
+        "version": after.version,
+        "event": event.name,
+        "time_us": row["changed_us"] if event.time == after.changed else to_us(event.time),
+        "target": row["configuration"],
+        "took_us": turn.took_us,
+        "event_id": event.id,
+        "payload": to_json(event.payload) if event.payload else None,
+        "sender": event.sender,
+        "operator_reason": event.operator_reason or None,
+        "taken": None if turn.taken == (usual,) else names_json(turn.taken),
+        "changed": delta.changed,
+        "appended": delta.appended,
+        "status": None if after.status is Status.ACTIVE else after.status.value,
+        "guard_errors": to_json([astuple(error) for error in turn.guard_errors]) if turn.guard_errors else None,
         **apart,
-    )
+    }
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:

@@ -27,12 +27,12 @@ class FoundValues:
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         """Collect values. fields: the declared fields, by graph."""
-        self.fields = fields
+        self._fields = fields
         self._changed: dict[tuple[int, str], str | None] = {}  # by agent and field: the new key, None for no value
 
     def add(self, agent: int, before: Snapshot | None, after: Snapshot) -> None:
         """Add what a turn of the agent with this key has changed."""
-        fields = self.fields.get(after.graph)
+        fields = self._fields.get(after.graph)
         if not fields or (before is not None and before.context_text == after.context_text):
             return
         old = {} if before is None else keys_in(before.context_text, fields)
