@@ -13,6 +13,7 @@ from gatechart.values import (
     AgentId,
     Awaited,
     Backlog,
+    BreakerRecord,
     GraphCount,
     HandoffQuery,
     HandoffRecord,
@@ -117,7 +118,7 @@ class AgentStore(Protocol):
 
 
 class MailStore(Protocol):
-    """The part of a store that reads pending work: mail, invocations with their steps, and handoffs."""
+    """The part of a store that reads pending work: mail, invocations with their steps, handoffs, circuit breakers."""
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """Return the mail that matches a query, in the order accepted."""
@@ -150,6 +151,10 @@ class MailStore(Protocol):
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """Return the handoffs that match a query, in the order offered."""
+        ...
+
+    async def breakers(self) -> Sequence[BreakerRecord]:
+        """Return the circuit breakers that are not closed, by name."""
         ...
 
 
@@ -201,8 +206,8 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
     UnwritableError for a value that the store can never keep, for example a text that is too long.
 
     A damaged row never keeps others from being read. In lists (`find`, `mail`, `handoffs`, `history`) it has the status
-    UNREADABLE and only the parts that can be shown. In calls that feed work (`load_many`, `waiting`, `due`, `running`)
-    it is left out and logged. `load` raises StoreCorruptError.
+    UNREADABLE and only the parts that can be shown. In calls that feed work (`load_many`, `waiting`, `due`, `running`,
+    `breakers`) it is left out and logged. `load` raises StoreCorruptError.
     """
 
     @property
@@ -242,6 +247,8 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         it would change has a status other than the expected one. An Answer is STALE also if its mail does not wait. A
         ReserveSlot is STALE if all slots of the graph are held. A handoff that has a slot keeps it until it ends, and
         frees it then.
+
+        A BreakerChange replaces what is stored of its circuit breaker; the last one of a commit counts.
 
         Raises OwnershipLostError if another owner has taken over, and HandoffStateError if a handoff would go to a
         status that cannot follow its own. Then none of the units is written.

@@ -53,6 +53,7 @@ from gatechart.stores.operations import (
     MoveInvocation,
     Operation,
     RecordStep,
+    SetBreaker,
     StartInvocation,
     TakeSlot,
     UpdateHandoff,
@@ -298,6 +299,8 @@ class UnitOfWork:
                 self._apply_to_invocations(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
+            case SetBreaker():  # each has an object of its own
+                pass
             case _:
                 assert_never(operation)
 

@@ -23,6 +23,7 @@ from gatechart.stores.operations import (
     MoveInvocation,
     Operation,
     RecordStep,
+    SetBreaker,
     StartInvocation,
     UpdateMail,
 )
@@ -30,6 +31,8 @@ from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Answer,
+    BreakerChange,
+    BreakerRecord,
     Cancel,
     CancelAll,
     CancelTimer,
@@ -68,22 +71,26 @@ def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Op
     Each unit is judged after those before it: first the turns, then the mail that they send, then the other units. The
     operations are to be applied in order. A store may apply operations of one kind together, as long as ends
     (`EndState`, `EndTimer`, `EndAll`, `EndInvocation`) and deletions go before changes, and changes before insertions.
-    At most one operation is about any one piece of mail or slot.
+    At most one operation is about any one piece of mail, slot or circuit breaker.
 
     Raises HandoffStateError, and UnknownEffectError for an effect of an unknown class.
     """
     batch = _Batch(loaded)
     verdicts = [Verdict.STALE] * len(units)
     tasks: list[tuple[int, StoreTask]] = []
+    breakers: dict[str, BreakerRecord] = {}
     for place, unit in enumerate(units):
         if isinstance(unit, TurnRecord):
             verdicts[place] = batch.take_turn(unit)
+        elif isinstance(unit, BreakerChange):  # about no agent: nothing can make it stale
+            breakers[unit.breaker.name] = unit.breaker
+            verdicts[place] = Verdict.COMMITTED
         else:
             tasks.append((place, unit))
     batch.send_mail()
     for place, task in tasks:
         verdicts[place] = batch.take_task(task)
-    return verdicts, batch.operations()
+    return verdicts, [*batch.operations(), *map(SetBreaker, breakers.values())]
 
 
 def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
@@ -171,7 +178,7 @@ def touched(units: Sequence[Unit]) -> Touched:
                 noted.consumed.append(unit.consumes)
             for effect in unit.effects:
                 noted.add_effect(effect)
-        else:
+        elif not isinstance(unit, BreakerChange):
             noted.add_task(unit)
     return noted
 

@@ -21,6 +21,7 @@ from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Backlog,
+    BreakerRecord,
     GraphCount,
     HandoffQuery,
     HandoffRecord,
@@ -191,6 +192,10 @@ class MemoryStore:
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""
         return self._tables.find_handoffs(query)
+
+    async def breakers(self) -> Sequence[BreakerRecord]:
+        """See Store."""
+        return [breaker for _, breaker in sorted(self._tables.breakers.items())]
 
     async def forget_handoff(self, handoff: str) -> bool:  # noqa: ARG002
         """See Store. Every handoff can be read."""

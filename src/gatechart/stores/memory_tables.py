@@ -28,9 +28,11 @@ from gatechart.stores.operations import (
     InsertHandoff,
     InsertMail,
     InvocationOperation,
+    MailOperation,
     MoveInvocation,
     Operation,
     RecordStep,
+    SetBreaker,
     StartInvocation,
     TakeSlot,
     UpdateHandoff,
@@ -39,6 +41,8 @@ from gatechart.stores.operations import (
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
+    BreakerRecord,
+    BreakerState,
     EventName,
     HandoffQuery,
     HandoffRecord,
@@ -109,22 +113,23 @@ class Tables:
         self._offered = 0  # number of handoffs so far
         self._slots: dict[str, str] = {}  # by handoff, the graph of its slot
         self._slots_held: defaultdict[str, int] = defaultdict(int)  # by graph
+        self.breakers: dict[str, BreakerRecord] = {}  # by name
 
     def apply(self, operation: Operation) -> None:
         """Apply one operation of the ledger."""
         match operation:
             case AppendTurn(turn):
                 self.append(turn)
-            case InsertMail(mail) | UpdateMail(mail):
-                self.put_mail(mail)
-            case DeleteMail(number):
-                self.delete_mail(number)
+            case InsertMail() | UpdateMail() | DeleteMail():
+                self._apply_to_mail(operation)
             case EndState() | EndTimer() | EndAll():
                 self._apply_end(operation)
             case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
                 self._apply_to_invocations(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
+            case SetBreaker(breaker):
+                self._set(breaker)
             case _:
                 assert_never(operation)
 
@@ -296,6 +301,21 @@ class Tables:
             del self.handoffs[record.id]
             if record.target == agent_id or record.status is not HandoffStatus.ACCEPTED:
                 self._free(record.id)
+
+    def _apply_to_mail(self, operation: MailOperation) -> None:
+        match operation:
+            case InsertMail(mail) | UpdateMail(mail):
+                self.put_mail(mail)
+            case DeleteMail(number):
+                self.delete_mail(number)
+            case _:
+                assert_never(operation)
+
+    def _set(self, breaker: BreakerRecord) -> None:
+        if breaker.state is BreakerState.CLOSED:
+            self.breakers.pop(breaker.name, None)
+        else:
+            self.breakers[breaker.name] = breaker
 
     def _apply_end(self, operation: EndOperation) -> None:
         pending = self._pending.get(operation.agent_id)

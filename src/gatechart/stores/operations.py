@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
+    BreakerRecord,
     EventName,
     HandoffChange,
     HandoffRecord,
@@ -148,11 +149,18 @@ class TakeSlot:
     graph: str
 
 
+@value
+class SetBreaker:
+    """Keep a circuit breaker in place of any of the same name; forget it if it is closed."""
+
+    breaker: BreakerRecord
+
+
 MailOperation: TypeAlias = DeleteMail | UpdateMail | InsertMail
 EndOperation: TypeAlias = EndState | EndTimer | EndAll
 InvocationOperation: TypeAlias = EndInvocation | MoveInvocation | StartInvocation | RecordStep
 HandoffOperation: TypeAlias = InsertHandoff | UpdateHandoff | FreeSlot | TakeSlot
-Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOperation | HandoffOperation
+Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOperation | HandoffOperation | SetBreaker
 
 
 class Loaded(Protocol):

@@ -10,6 +10,7 @@ _REWRITTEN = (
     "handoff_contract",
     "requests_contract",
     "search_contract",
+    "breaker_contract",
     "records",
     "errands",
 )

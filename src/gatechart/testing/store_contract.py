@@ -12,6 +12,7 @@ import pytest
 
 from gatechart.errors import UnknownAgentError, UnknownEffectError
 from gatechart.ports import Store
+from gatechart.testing.breaker_contract import BreakerContract
 from gatechart.testing.handoff_contract import HandoffContract
 from gatechart.testing.history_contract import HistoryContract
 from gatechart.testing.invocation_contract import InvocationContract
@@ -58,7 +59,9 @@ class Wish:
     text: str
 
 
-class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryContract, SearchContract):
+class StoreContract(
+    MailContract, InvocationContract, HandoffContract, HistoryContract, SearchContract, BreakerContract
+):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 
     The fixture gives each test an empty store, open. The tests run under pytest-asyncio, in either of its modes:

@@ -15,6 +15,7 @@ from gatechart.values.agents import (
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
     Answer,
+    BreakerChange,
     MailChange,
     MailEnd,
     Posting,
@@ -158,6 +159,7 @@ __all__ = [
     "Answer",
     "Awaited",
     "Backlog",
+    "BreakerChange",
     "BreakerPolicy",
     "BreakerRecord",
     "BreakerState",

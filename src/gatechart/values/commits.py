@@ -11,6 +11,7 @@ from typing import Final, Never, TypeAlias, get_args
 
 from gatechart.errors import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
+from gatechart.values.breakers import BreakerRecord
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -186,8 +187,15 @@ class ReserveSlot:
     most: int  # number of slots
 
 
+@value
+class BreakerChange:
+    """The new state of a circuit breaker. One that is closed is forgotten: it is as good as one never used."""
+
+    breaker: BreakerRecord
+
+
 StoreTask: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | ReserveSlot
-Unit: TypeAlias = TurnRecord | StoreTask
+Unit: TypeAlias = TurnRecord | StoreTask | BreakerChange
 
 
 _UNITS: Final[tuple[type, ...]] = get_args(Unit)

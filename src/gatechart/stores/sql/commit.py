@@ -27,12 +27,14 @@ from gatechart.stores.operations import (
     MoveInvocation,
     Operation,
     RecordStep,
+    SetBreaker,
     StartInvocation,
     TakeSlot,
     UpdateHandoff,
     UpdateMail,
 )
 from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
+from gatechart.stores.sql.breaker_rows import breaker_row
 from gatechart.stores.sql.columns import text_once
 from gatechart.stores.sql.dialects import KEEP_NUMBER, listed
 from gatechart.stores.sql.handoff_rows import handoff_row, state_row
@@ -41,8 +43,8 @@ from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
 from gatechart.stores.sql.searchable import FoundValues
 from gatechart.stores.sql.statements import Many, Row, Single, Sparse
-from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
-from gatechart.values import ActiveInvocation, Payload, TurnRecord, Unit, Verdict
+from gatechart.stores.sql.tables import WAITS, agents, breakers, handoffs, history, invokes, mail, places, steps
+from gatechart.values import ActiveInvocation, BreakerRecord, BreakerState, Payload, TurnRecord, Unit, Verdict
 
 _Statement: TypeAlias = Many | Sparse
 
@@ -79,6 +81,8 @@ INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handof
 UPDATE_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
 FREE_SLOTS: Final = Single(delete(places).where(places.c.handoff.in_(listed())))
 TAKE_SLOT: Final = Many(insert(places))
+DROP_BREAKERS: Final = Single(delete(breakers).where(breakers.c.name.in_(listed())))
+PUT_BREAKER: Final = Many(insert(breakers))
 
 _OF_ROWS: Final[Sequence[_Statement]] = (
     START,
@@ -95,8 +99,16 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     INSERT_HANDOFF,
     UPDATE_HANDOFF,
     TAKE_SLOT,
+    PUT_BREAKER,
 )
-_OF_LISTS: Final[Sequence[Single]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF, END_INVOCATIONS, FREE_SLOTS)
+_OF_LISTS: Final[Sequence[Single]] = (
+    DELETE_MAIL,
+    END_TIMERS,
+    END_INVOCATIONS_OF,
+    END_INVOCATIONS,
+    FREE_SLOTS,
+    DROP_BREAKERS,
+)
 
 
 def commit_units(
@@ -138,6 +150,8 @@ class _Changes:
                 self._add_invocation(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._add_handoff(operation)
+            case SetBreaker(breaker):
+                self._set(breaker)
             case _:
                 assert_never(operation)
 
@@ -154,6 +168,11 @@ class _Changes:
         if INSERT_MAIL in self._rows and connection.dialect.name in KEEP_NUMBER:
             highest = max(row["number"] for row in self._rows[INSERT_MAIL])
             connection.execute(KEEP_NUMBER[connection.dialect.name], {"number": highest})
+
+    def _set(self, breaker: BreakerRecord) -> None:
+        self._lists[DROP_BREAKERS].append(breaker.name)
+        if breaker.state is not BreakerState.CLOSED:
+            self._rows[PUT_BREAKER].append(breaker_row(breaker))
 
     def _append(self, turn: TurnRecord) -> None:
         before, after = turn.previous, turn.snapshot

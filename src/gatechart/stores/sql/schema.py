@@ -24,6 +24,7 @@ SCHEMAS: Final = (
     "0009",
     "0010",
     "0011",
+    "0012",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from gatechart.errors import OwnershipLostError
 from gatechart.stores.sql.agent_rows import stored_agent, to_known, to_shown, to_snapshot
+from gatechart.stores.sql.breaker_rows import stored_breakers
 from gatechart.stores.sql.columns import from_us, readable, readable_page, to_json
 from gatechart.stores.sql.commit import commit_units
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
@@ -42,6 +43,7 @@ from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Backlog,
+    BreakerRecord,
     GraphCount,
     HandoffQuery,
     HandoffRecord,
@@ -222,6 +224,10 @@ class SqlStore:
             return _if_wanted(to_shown_handoff(row), query.status)
 
         return await self._read_page(page, query.after, query.limit, shown, attrgetter("key"))
+
+    async def breakers(self) -> Sequence[BreakerRecord]:
+        """See Store."""
+        return await self._read(stored_breakers)
 
     async def forget_handoff(self, handoff: str) -> bool:
         """See Store."""

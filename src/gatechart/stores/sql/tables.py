@@ -223,6 +223,17 @@ places = Table(
     Index("ix_places_graph", "graph"),
 )
 
+breakers = Table(
+    "breakers",  # circuit breakers that are not closed
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("state", String, nullable=False),
+    Column("since_us", BigInteger, nullable=False),
+    Column("retry_us", BigInteger),  # NULL unless it is open
+    Column("breaks", Integer, nullable=False),  # since it was closed last
+    Column("reason", Text, nullable=False),
+)
+
 requests = Table(
     "requests",  # requests to the owner; anyone may add one
     metadata,
