@@ -38,6 +38,11 @@ class AgentContext(BaseModel):
 ContextT = TypeVar("ContextT", bound=AgentContext)
 
 
+def has_any_field(kind: type[BaseModel]) -> bool:
+    """Return whether values of a model may have fields that it does not declare."""
+    return kind.model_config.get("extra") == "allow"
+
+
 def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
     """Build a context from fields by name, with defaults for the others. Raises pydantic's ValidationError."""
     context: ContextT = kind.__pydantic_validator__.validate_python(fields, by_alias=False, by_name=True)

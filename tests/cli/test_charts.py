@@ -115,7 +115,7 @@ def test_every_fault_of_a_chart_file_is_told_at_once_with_its_place(lamp, gatech
 
 def test_a_module_of_the_same_name_is_not_guessed_and_the_error_says_how_names_are_bound(lamp, gatechart):
     (lamp / "charts" / "lamp.py").write_text(FUNCTIONS)
-    failed = gatechart("check", "--app", "charts/lamp.yaml")
+    failed = gatechart("start", "lamp", "--at", "OFF", "--app", "charts/lamp.yaml")
     assert (failed.code, failed.out) == (3, "")
     form = "; name the module that has it: let the app be charts/lamp.yaml:package.module"
     assert [line.endswith(form) for line in failed.err.splitlines()] == [False] + [True] * 4
@@ -161,11 +161,51 @@ def test_a_chart_file_that_cannot_be_loaded_is_told_with_a_remedy(app, error, to
     assert (document["error"], document["exit_code"]) == (error, 3)
 
 
-def test_a_chart_file_is_named_as_the_app_and_not_as_a_graph(lamp, gatechart):
+@pytest.mark.parametrize("named", [("charts/lamp.yaml",), ("--app", "charts/lamp.yaml")])
+def test_a_chart_file_is_checked_and_drawn_before_its_functions_exist(named, lamp, gatechart):
+    checked = gatechart("check", *named)
+    assert (checked.code, checked.out.splitlines()[-1]) == (0, "1 graph: no findings")
+    assert checked.err == (
+        "warning: checked without what charts/lamp.yaml only names: Tenant, Lamp, is_dark, count; "
+        "to check that, too, name the module that has it: charts/lamp.yaml:package.module\n"
+    )
+    assert gatechart("check", "--strict", *named).code == 3
+    document = gatechart("check", "--json", *named).document
+    assert document["not_bound"] == ["Tenant", "Lamp", "is_dark", "count"]
+    drawn = gatechart("draw", *named)
+    assert (drawn.code, drawn.err) == (0, "")
+    assert drawn.out == gatechart("draw", "charts/lamp.yaml:house.lamps").out
+    assert "is_dark" in drawn.out
+
+
+def test_what_is_wrong_with_a_chart_file_is_found_before_its_functions_exist(lamp, gatechart):
+    (lamp / "charts" / "lamp.yaml").write_text(LAMP.replace("target: ON", "target: OON"))
     failed = gatechart("check", "charts/lamp.yaml")
-    assert (failed.code, failed.out) == (2, "")
-    assert failed.err == (
-        "error: 'charts/lamp.yaml' is a chart file, not the name of a graph; write --app charts/lamp.yaml\n"
+    assert (failed.code, failed.err.count("\n  - ")) == (3, 1)
+    assert "'OON'" in failed.err
+
+
+def test_a_misspelt_function_is_no_stand_in_where_a_module_is_named(lamp, gatechart):
+    (lamp / "charts" / "lamp.yaml").write_text(LAMP.replace("is_dark", "is_drak"))
+    for command in ("check", "draw"):
+        failed = gatechart(command, "charts/lamp.yaml:house.lamps")
+        assert (failed.code, "did you mean 'is_dark'?" in failed.err) == (3, True)
+
+
+@pytest.mark.parametrize("fields", ["maps: {name: owner}", "takes: Tenant"])
+def test_fields_of_types_that_do_not_exist_yet_are_taken_as_they_are_written(fields, lamp, gatechart):
+    entry = f"{{takes: Tenant, {fields}}}" if fields.startswith("maps") else f"{{{fields}}}"
+    (lamp / "charts" / "lamp.yaml").write_text(
+        f"id: lamp\ncontext: Lamp\nsearchable: [room.name]\nentry_points: {{OFF: {entry}}}\nstates: {{OFF: }}\n"
+    )
+    assert gatechart("check", "charts/lamp.yaml").code == 0
+
+
+def test_one_chart_file_is_checked_at_a_time(lamp, gatechart):
+    failed = gatechart("check", "charts/lamp.yaml", "charts/b.yaml")
+    assert (failed.code, failed.err) == (
+        2,
+        "error: several chart files (charts/lamp.yaml, charts/b.yaml); name one at a time\n",
     )
 
 

@@ -40,7 +40,7 @@ def test_a_check_tells_the_graphs(described, gatechart):
 
 def test_machines_get_the_graphs(folder, gatechart):
     document = gatechart("check", "--app", "desk:desk", "--json").document
-    assert list(document) == ["graphs", "findings", "allowed", "failed"]
+    assert list(document) == ["graphs", "findings", "allowed", "not_bound", "failed"]
     [graph] = document["graphs"]
     assert (graph["graph"], graph["graph_version"], len(graph["fingerprint"])) == ("desk", "1", 32)
     assert graph["states"] == ["TALKING", "LISTENING", "ANSWERING", "CLOSED"]

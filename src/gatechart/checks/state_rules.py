@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
+from gatechart.context import has_any_field
 from gatechart.errors import listing, suggestion
 from gatechart.graph import ROOT, AnyGraph, EntryPoint, Kind, Node, callable_name, steps_of
 from gatechart.values import StateName
@@ -152,7 +153,7 @@ def unknown_field(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _unknown_fields(graph: AnyGraph, place: str, function: Callable[..., Any] | None) -> Iterator[Hit]:
-    if not isinstance(function, NamesFields):
+    if not isinstance(function, NamesFields) or has_any_field(graph.context):
         return
     fields = tuple(graph.context.model_fields)
     for name in dict.fromkeys(function.context_fields):

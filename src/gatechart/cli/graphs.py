@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,6 +21,7 @@ from gatechart.cli.output import (
     print_document,
     print_line,
     print_table,
+    print_warning,
 )
 from gatechart.errors import listing
 from gatechart.values import (
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
     from gatechart import graph as graph_package
     from gatechart import handoff as handoff_package
     from gatechart.checks import Allowed, Finding, Report
-    from gatechart.cli import loading
+    from gatechart.cli import loading, stand_ins
     from gatechart.cli.loading import Graphs
+    from gatechart.cli.stand_ins import StandIns
     from gatechart.drawing import render
     from gatechart.drawing import text as drawing_text
     from gatechart.graph import AnyGraph, EntryPoint
     from gatechart.hosting import registry
 else:
-    charts, checks, loading, drawing, render, drawing_text, graph_package, handoff_package, registry, stores = late(
+    charts, checks, drawing, render, drawing_text, graph_package, handoff_package, registry, stores = late(
         "gatechart.charts",
         "gatechart.checks",
-        "gatechart.cli.loading",
         "gatechart.drawing",
         "gatechart.drawing.render",
         "gatechart.drawing.text",
@@ -53,14 +54,21 @@ else:
         "gatechart.hosting.registry",
         "gatechart.stores",
     )
+    loading, stand_ins = late("gatechart.cli.loading", "gatechart.cli.stand_ins")
 
 
-def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *, has_failed: bool) -> Document:
-    """Describe graphs, and the findings in them; `failed` says the same as the exit code."""
+def check_document(
+    graphs: Sequence[AnyGraph], reports: Mapping[str, Report], unbound: Sequence[str], *, has_failed: bool
+) -> Document:
+    """Describe graphs, and the findings in them; `failed` says the same as the exit code.
+
+    unbound: names of a chart file that no module was named for.
+    """
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
         "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
         "allowed": [_allowed_document(name, each) for name, report in reports.items() for each in report.allowed],
+        "not_bound": unbound,
         "failed": has_failed,
     }
 
@@ -176,7 +184,11 @@ class Theme(StrEnum):
 
 CheckedGraphsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="GRAPH", help="The names of the graphs. Default: all.", show_default=False),
+    typer.Argument(
+        metavar="[GRAPH]...",
+        help="The names of the graphs, or CHART.yaml, or CHART.yaml:MODULE. Default: all of the app.",
+        show_default=False,
+    ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings as well as on errors.")]
 AllowedOption = Annotated[
@@ -186,7 +198,8 @@ DrawnArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[GRAPH]... [PATH]",
-        help="The graphs, optional with --agent, with --map, or if there is only one; and the file to write.",
+        help="The graphs, or CHART.yaml, optional with --agent, with --map, or if there is only one; and the file to "
+        "write.",
         show_default=False,
     ),
 ]
@@ -230,6 +243,9 @@ async def check_graphs(
     it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
     errors, or, with --strict, warnings. Handoffs must lead to graphs of the app.
 
+    The functions that a chart file names need not exist yet, unless the app names a module for them: CHART.yaml alone
+    is checked without them, with a warning that lists them.
+
     A graph can allow a finding and give a reason: under `allow` in a chart file, or with allow= in Python. Allowed
     findings are only counted; --allowed prints them, and --json always includes them.
 
@@ -237,24 +253,39 @@ async def check_graphs(
       gatechart check
       gatechart check customer_service --strict
       gatechart check --allowed
-      gatechart check --app charts/lamp.yaml:house.lamps
+      gatechart check charts/lamp.yaml
+      gatechart check charts/lamp.yaml:house.lamps
       gatechart check --app statecharts:graphs --json | jq '.findings[].code'
     """
-    for name in filter(loading.is_chart, graphs or ()):
-        raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
-    found = loading.newest(loading.load_graphs(settings))
+    settings, graphs = loading.with_chart(settings, graphs or ())
+    unbound = _stand_ins()
+    found = loading.newest(loading.load_as_written(settings, unbound))
     chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
     reports = {graph.name: checks.report(graph, among=found) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
-    has_failed = not severities.isdisjoint(failing)
+    has_failed = not severities.isdisjoint(failing) or (strict and bool(unbound.names))
 
     def show() -> None:
         print_graphs(chosen)
         print_reports(reports, with_allowed=allowed)
 
-    emit(settings, check_document(chosen, reports, has_failed=has_failed), show)
+    emit(settings, check_document(chosen, reports, (*unbound.names,), has_failed=has_failed), show)
+    if unbound.names:
+        _warn_of_unbound(settings, unbound.names)
     return ExitCode.DEFINITION if has_failed else None
+
+
+def _warn_of_unbound(settings: Settings, names: Iterable[str]) -> None:
+    app = loading.find_app(settings.app)
+    file = "" if app is None else app.name
+    told = f"checked without what {file} only names: {', '.join(names)}"
+    print_warning(f"{told}; to check that, too, name the module that has it: {file}:package.module")
+
+
+def _stand_ins() -> StandIns:
+    """Return what stands in for functions of a chart that is only looked at, so that none is called."""
+    return stand_ins.StandIns(lambda _question: False)
 
 
 async def print_schema(_settings: Settings, packet: PacketOption = False) -> None:
@@ -289,18 +320,21 @@ async def draw_graph(
 
     The file's extension selects the format: .svg, .png and .pdf are drawn by Graphviz, .dot is Graphviz source, and
     .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and the way it took are
-    highlighted. A chart, or a map, that takes Graphviz longer than --limit gets a plainer layout.
+    highlighted. A chart, or a map, that takes Graphviz longer than --limit gets a plainer layout. The functions of a
+    chart file need not exist, unless the app names a module for them.
 
     Examples:
       gatechart draw customer_service support.svg
       gatechart draw customer_service support.png --theme dark --legend
       gatechart draw --agent case-1 --output case-1.svg
       gatechart draw customer_service --format mermaid
+      gatechart draw charts/lamp.yaml lamp.svg
       gatechart draw orders refunds human_desk map.svg
       gatechart draw --map --output map.svg --limit 2m
     """
-    graphs = loading.load_graphs(settings)
-    names, path = _parted(graphs, drawn or ())
+    settings, drawn = loading.with_chart(settings, drawn or ())
+    graphs = loading.load_as_written(settings, _stand_ins())
+    names, path = _parted(graphs, drawn)
     file = _only_file(path, output, format)
     look = {"theme": theme.value, "legend": legend, "payloads": payloads}
     if is_map or len(names) > 1:

@@ -228,6 +228,25 @@ def load_graphs(settings: Settings, unbound: Unbound | None = None) -> Graphs:
     return graphs
 
 
+def with_chart(settings: Settings, names: Sequence[str]) -> tuple[Settings, list[str]]:
+    """Let the chart file among some names be the app; return the settings, and the other names. Raises UsageError."""
+    files = list(filter(is_chart, names))
+    if len(files) > 1:
+        raise UsageError(f"several chart files ({', '.join(files)}); name one at a time")
+    others = [name for name in names if name not in files]
+    return (replace(settings, app=files[0]) if files else settings), others
+
+
+def load_as_written(settings: Settings, unbound: Unbound) -> Graphs:
+    """Load graphs to look at. The functions of a chart file need not exist, unless the app names a module for them.
+
+    unbound: see `gatechart.charts.load`. Raises what `load_graphs` raises.
+    """
+    app = find_app(settings.app)
+    form = None if app is None else _FORM.fullmatch(app.name)
+    return load_graphs(settings, None if form is None or form["bindings"] else unbound)
+
+
 def _check_no_options_of_charts(app: App, settings: Settings) -> None:
     for option, given in (("--dialect", settings.dialect), ("--entry", settings.entry)):
         if given:

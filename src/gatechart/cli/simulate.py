@@ -38,12 +38,13 @@ from gatechart.values import Outcome, Status
 
 if TYPE_CHECKING:
     from gatechart import drawing, runtime, testing
-    from gatechart.cli import agent_views, connection, loading, simulation
-    from gatechart.cli.simulation import Choice, Game, Lines, StandIns
+    from gatechart.cli import agent_views, connection, loading, simulation, stand_ins
+    from gatechart.cli.simulation import Choice, Game, Lines
+    from gatechart.cli.stand_ins import StandIns
     from gatechart.graph import AnyGraph
     from gatechart.testing import Rehearsal
 else:
-    drawing, runtime, testing, agent_views, connection, loading, simulation = late(
+    drawing, runtime, testing, agent_views, connection, loading, simulation, stand_ins = late(
         "gatechart.drawing",
         "gatechart.runtime",
         "gatechart.testing",
@@ -51,6 +52,7 @@ else:
         "gatechart.cli.connection",
         "gatechart.cli.loading",
         "gatechart.cli.simulation",
+        "gatechart.cli.stand_ins",
     )
 
 ChartArgument = Annotated[
@@ -109,8 +111,8 @@ async def simulate_chart(
     context, given = read_payload(fields, "--context"), read_payload(payload)
     lines = simulation.Lines(lambda line: None if settings.json else print_line(line))
     answers = simulation.Answers(lines)
-    stand_ins = simulation.StandIns(answers)
-    graph = _graph(settings, chart, stand_ins)
+    unbound = stand_ins.StandIns(answers.ask)
+    graph = _graph(settings, chart, unbound)
     entry = _entry(graph, settings.entry, is_anywhere=context is not None)
     if context is None and entry not in (None, *graph.entry_points):
         context = {}
@@ -132,7 +134,7 @@ async def simulate_chart(
 
         async with simulation.Game(opening, answers) as game:
             try:
-                return await _Player(settings, graph, game, lines, stand_ins, begun).play()
+                return await _Player(settings, graph, game, lines, unbound, begun).play()
             except asyncio.CancelledError:  # Ctrl-C while something is done
                 raise KeyboardInterrupt("nothing of a simulation is kept") from None
 
@@ -182,13 +184,13 @@ class _Player:
     """The conversation with the player."""
 
     def __init__(
-        self, settings: Settings, graph: AnyGraph, game: Game, lines: Lines, stand_ins: StandIns, begun: datetime
+        self, settings: Settings, graph: AnyGraph, game: Game, lines: Lines, unbound: StandIns, begun: datetime
     ) -> None:
         self._settings = settings
         self._graph = graph
         self._game = game
         self._lines = lines
-        self._stand_ins = stand_ins
+        self._unbound = unbound
         self._begun = begun
         self._seen = 0  # the last version that was shown
         self._choices: tuple[Choice, ...] = ()
@@ -245,7 +247,7 @@ class _Player:
     async def _move(self, move: simulation.Move) -> bool:
         outcome = await self._game.play(move)
         if outcome is not None and outcome.refusal is not None:
-            self._stand_ins.acted.clear()
+            self._unbound.acted.clear()
             print_error(agent_views.refusal_text(outcome.event, outcome.refusal))
             return False
         await self._show()
@@ -253,7 +255,7 @@ class _Player:
 
     async def _back(self, _rest: str) -> None:
         await self._game.back()
-        self._stand_ins.acted.clear()
+        self._unbound.acted.clear()
         self._seen = self._game.now.snapshot.version
         await self._show()
 
@@ -283,8 +285,8 @@ class _Player:
         """Show what happened since the last time, and what can happen now."""
         now = self._game.now
         entries = await now.agent.history(after=self._seen)
-        acted = tuple(self._stand_ins.acted)
-        self._stand_ins.acted.clear()
+        acted = tuple(self._unbound.acted)
+        self._unbound.acted.clear()
         self._seen = now.snapshot.version
         self._choices = await simulation.choices_of(now, self._graph)
         if self._settings.json:

@@ -12,11 +12,9 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import typer
-from pydantic import BaseModel
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.output import interruptible, print_hint
-from gatechart.context import AgentContext
 from gatechart.graph import AnyGraph
 from gatechart.testing import Rehearsal
 from gatechart.turn import possible
@@ -91,55 +89,6 @@ class Answers:
                 return _YES_OR_NO[line.lower()]
             print_hint("type y or n")
         return False
-
-
-class StandIns:
-    """What stands in for the names of a chart file that nothing is bound to: guards ask, and actions are noted."""
-
-    def __init__(self, answers: Answers) -> None:
-        self.acted: list[str] = []  # the calls of actions that did nothing
-        self._answers = answers
-
-    def __call__(self, kind: str, name: str) -> Any:
-        """See `gatechart.charts.load`."""
-        if kind in _ANYTHING:
-            return type(name, (_ANYTHING[kind],), {})
-        made: Callable[..., Any] = {"guard": self._guard, "action": self._action}.get(kind, _nothing)(name)
-        made.__name__ = name
-        return made
-
-    def _guard(self, name: str) -> Callable[..., Any]:
-        def guard(_context: Any, event: Any, **params: Any) -> bool:
-            event.payload  # noqa: B018  where nobody may be asked, the payload is unknown and ends the guard here
-            return self._answers.ask(_call(name, params))
-
-        return guard
-
-    def _action(self, name: str) -> Callable[..., Any]:
-        def action(_context: Any, _event: Any, **params: Any) -> None:
-            self.acted.append(_call(name, params))
-
-        return action
-
-
-class _AnyContext(AgentContext, extra="allow"):
-    """A context with any fields."""
-
-
-class _AnyPayload(BaseModel, extra="allow"):
-    """A payload with any fields."""
-
-
-_ANYTHING: Final[dict[str, type[BaseModel]]] = {"AgentContext": _AnyContext, "BaseModel": _AnyPayload}
-
-
-def _nothing(_name: str) -> Callable[..., Any]:
-    """Return a function without an effect: the data of a final state, or an invoke, which is held anyway."""
-    return lambda *_args, **_params: {}
-
-
-def _call(name: str, params: dict[str, Any]) -> str:
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in params.items())})" if params else name
 
 
 Move: TypeAlias = Callable[[Rehearsal[Any]], Awaitable[Outcome | None]]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from gatechart.context import has_any_field
 from gatechart.errors import Fault, suggestion
 from gatechart.values import LONGEST_NAME
 
@@ -31,6 +32,8 @@ def _problem(field: str, context: Any) -> tuple[str, str] | None:
         if not _is_model(kind):
             return (f"there is no {part!r} in a value of this type", "name a field") if _is_plain(kind) else None
         if part not in kind.model_fields:
+            if has_any_field(kind):
+                return None
             return f"{kind.__name__} has no field {part!r}", suggestion(part, tuple(kind.model_fields))
         kind = _without_none(kind.model_fields[part].annotation)
     if _is_model(kind) or (get_origin(kind) or kind) in (*_NESTED, dict):

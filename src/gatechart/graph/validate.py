@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from gatechart.context import AgentContext
+from gatechart.context import AgentContext, has_any_field
 from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
@@ -260,9 +260,9 @@ def _mapping_faults(place: str, entry: EntryPoint, takes: type[BaseModel], conte
     fields = {name: name for name in takes.model_fields} if entry.maps is None else entry.maps
     sources, targets = tuple(takes.model_fields), tuple(context.model_fields)
     for source, target in fields.items():
-        if source not in sources:
+        if source not in sources and not has_any_field(takes):
             yield Fault(place, f"{takes.__name__} has no field {source!r} to map", suggestion(source, sources))
-        if target not in targets:
+        if target not in targets and not has_any_field(context):
             remedy = f"add it to {context.__name__}, or map it with maps=; {suggestion(target, targets)}"
             yield Fault(place, f"{context.__name__} has no field {target!r} for the payload's {source!r}", remedy)
 
