@@ -42,8 +42,11 @@ if TYPE_CHECKING:
         SameTarget,
     )
     from gatechart.runtime import Limits, Retention, Runtime, Step, Subscription, WhenFull, Work
+    from gatechart.tools import ToolBox, ToolContext, ToolError, ToolResult, tool
     from gatechart.turn import Turn
     from gatechart.values import (
+        BreakerPolicy,
+        Capability,
         Event,
         Every,
         HandoffStatus,
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
         Role,
         Snapshot,
         Status,
+        ToolPolicies,
     )
 
 _NAMES: Final = {
@@ -107,8 +111,11 @@ _NAMES: Final = {
         "Work",
     ),
     "sync": ("sync",),
+    "tools": ("ToolBox", "ToolContext", "ToolError", "ToolResult", "tool"),
     "turn": ("Turn",),
     "values": (
+        "BreakerPolicy",
+        "Capability",
         "Event",
         "Every",
         "HandoffStatus",
@@ -122,6 +129,7 @@ _NAMES: Final = {
         "Role",
         "Snapshot",
         "Status",
+        "ToolPolicies",
     ),
 }
 """The names of this package, by the subpackage that defines them."""
@@ -133,6 +141,8 @@ __all__ = [
     "Accepts",
     "Agent",
     "AgentContext",
+    "BreakerPolicy",
+    "Capability",
     "ConversationContext",
     "DatabaseClient",
     "EntryPoint",
@@ -171,6 +181,11 @@ __all__ = [
     "Step",
     "Subscription",
     "Then",
+    "ToolBox",
+    "ToolContext",
+    "ToolError",
+    "ToolPolicies",
+    "ToolResult",
     "Transition",
     "Turn",
     "WhenFull",
@@ -181,6 +196,7 @@ __all__ = [
     "dump",
     "load",
     "sync",
+    "tool",
 ]
 
 

@@ -48,6 +48,7 @@ REMEDIES: dict[str, str] = {
     "AgentExistsError": "resume it, or start another",
     "AgentTooLargeError": "keep large things elsewhere and their keys in the context",
     "AmbiguousTriggerError": "start one of them by name",
+    "CallReusedError": "give a new one a call_id of its own",
     "ContextInvalidError": "Mend the action that set it",
     "DeadMailError": "retry(7) it once the cause is mended",
     "DrawingError": "a text",  # the problem that it was given says it
@@ -78,10 +79,13 @@ REMEDIES: dict[str, str] = {
     "InsideTurnError": "use turn.send",
     "InvalidChartError": "even it out",
     "InvalidGraphError": "even it out",
+    "InvalidToolError": "even it out",
     "InvocationOverError": "let the invoke end when it is cancelled",
     "MicrostepLimitError": "Break the cycle with a guard",
     "MoveError": "a text",  # the remedy that it was given
     "NoGraphError": "pass graphs=[...]",
+    "NoToolBoxError": "give them an attribute or an item `tools`",
+    "OutcomeUnknownError": "find out whether it has acted",
     "OwnershipLostError": "Open a new runtime",
     "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",

@@ -113,6 +113,13 @@ from gatechart.errors.root import (
     nearest,
     suggestion,
 )
+from gatechart.errors.tools import (
+    CallReusedError,
+    InvalidToolError,
+    NoToolBoxError,
+    OutcomeUnknownError,
+    ToolFailedError,
+)
 
 __all__ = [
     "ActionFailedError",
@@ -123,6 +130,7 @@ __all__ = [
     "AmbiguousTriggerError",
     "AnswerUnreadableError",
     "BacklogFullError",
+    "CallReusedError",
     "ContextInvalidError",
     "DeadMailError",
     "DefinitionError",
@@ -152,6 +160,7 @@ __all__ = [
     "InsideTurnError",
     "InvalidChartError",
     "InvalidGraphError",
+    "InvalidToolError",
     "InvocationOverError",
     "MicrostepLimitError",
     "MoveError",
@@ -159,8 +168,10 @@ __all__ = [
     "NoHandoffError",
     "NoInvokeError",
     "NoTimerError",
+    "NoToolBoxError",
     "NotReachedError",
     "OpenHandoffError",
+    "OutcomeUnknownError",
     "OutsideError",
     "OwnerGoneError",
     "OwnershipLostError",
@@ -193,6 +204,7 @@ __all__ = [
     "StoreUnreachableError",
     "StoreUnreadableError",
     "StoreUrlError",
+    "ToolFailedError",
     "TurnTimeoutError",
     "UndeclaredEventError",
     "UndeclaredInvokeError",

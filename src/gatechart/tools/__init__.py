@@ -1,6 +1,45 @@
-"""What an invoke calls, and the policies of a call."""
+"""Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
+from gatechart.tools.arguments import ArgumentsMisfitError
 from gatechart.tools.breaker import Breaker
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
+from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
+from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
+from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
+from gatechart.tools.retries import MOST_RETRY_AFTER_S, ToolError, is_passing, is_worth_retrying, retry_after_s
+from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool, without_nulls
+from gatechart.tools.secrets import MASK, masked, revealed
+from gatechart.tools.toolbox import ToolBox
 
-__all__ = ["Breaker", "BreakerContext", "breaker_graph"]
+__all__ = [
+    "LONGEST_TOOL_NAME",
+    "MASK",
+    "MOST_RETRY_AFTER_S",
+    "USUAL",
+    "AnyTool",
+    "ArgumentsMisfitError",
+    "Breaker",
+    "BreakerContext",
+    "FailureKind",
+    "Repeat",
+    "Tool",
+    "ToolBox",
+    "ToolContext",
+    "ToolError",
+    "ToolFailure",
+    "ToolMaker",
+    "ToolOptions",
+    "ToolResult",
+    "anthropic_tool",
+    "breaker_graph",
+    "is_passing",
+    "is_worth_retrying",
+    "masked",
+    "mcp_tool",
+    "model_name",
+    "openai_tool",
+    "retry_after_s",
+    "revealed",
+    "tool",
+    "without_nulls",
+]

@@ -1,0 +1,70 @@
+"""Failures of tools: which are worth another attempt, and how long the other side asks to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, TypeAlias
+
+from gatechart.values import Delay, seconds_in
+
+MOST_RETRY_AFTER_S: Final = 86400.0
+"""The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""
+
+_PASSING: Final = (408, 409, 425, 429)  # of the statuses below 500, as the clients of OpenAI and Anthropic retry them
+
+
+class ToolError(Exception):
+    """Raised by a tool that knows what is worth trying.
+
+    retry: whether another attempt may succeed. after: how long to wait before it at least, "30s" or seconds.
+    """
+
+    def __init__(self, message: str, *, retry: bool = True, after: Delay | None = None) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.after_s = None if after is None else seconds_in(after, "after")
+
+
+RetryOn: TypeAlias = "Callable[[Exception], bool] | type[Exception] | tuple[type[Exception], ...]"
+"""The exceptions that are worth another attempt: their classes, or a function that tells."""
+
+
+def is_passing(error: Exception) -> bool:
+    """Tell whether another attempt may succeed: by default any but one that the other side calls the caller's fault.
+
+    Known are `ToolError`, and the status of an HTTP response on the exception, as httpx and the clients of OpenAI and
+    Anthropic raise it.
+    """
+    if isinstance(error, ToolError):
+        return error.retry
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return not isinstance(status, int) or status >= 500 or status in _PASSING
+
+
+def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
+    """Tell whether the exception is one of those."""
+    return isinstance(error, retry_on) if isinstance(retry_on, type | tuple) else bool(retry_on(error))
+
+
+def retry_after_s(error: Exception, now: datetime) -> float:
+    """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
+
+    Source: RFC 9110, section 10.2.3: seconds, or the date of a moment.
+    """
+    if isinstance(error, ToolError):
+        return error.after_s or 0.0
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    given = headers.get("retry-after") if hasattr(headers, "get") else None
+    return _seconds(given, now) if isinstance(given, str) else 0.0
+
+
+def _seconds(given: str, now: datetime) -> float:
+    text = given.strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return float(text)
+    try:
+        return max((parsedate_to_datetime(text) - now).total_seconds(), 0.0)
+    except (TypeError, ValueError, OverflowError):  # a date without a zone, or no date
+        return 0.0

@@ -1,0 +1,116 @@
+"""A set of tools: found by name and capability, and shown to models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gatechart.errors import Fault, InvalidToolError, suggestion
+from gatechart.tools.definition import USUAL, AnyTool, Tool
+from gatechart.tools.naming import by_model_name
+from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool
+from gatechart.values import Capability, PoliciesByTool, ToolPolicies, effective_policies
+
+
+class ToolBox:
+    """The tools of a runtime: `Runtime.open(..., services=Services(tools=ToolBox([lookup_order, refund])))`.
+
+    Raises InvalidToolError for what is no tool, for two tools of one name, and for tools that name others it lacks.
+    """
+
+    def __init__(self, tools: Iterable[AnyTool] | AnyTool = ()) -> None:
+        given = (tools,) if isinstance(tools, Tool) else tuple(tools)
+        faults = tuple(_faults(given))
+        if faults:
+            raise InvalidToolError(faults)
+        self._tools = MappingProxyType({each.name: each for each in given})
+        self._by_model_name = by_model_name(self._tools)
+
+    def __repr__(self) -> str:
+        return f"<ToolBox {', '.join(self._tools)}>"
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tools, in the order given."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> AnyTool | None:
+        """Return the tool of this name, by its own name or the one that models know it by; None if there is none."""
+        return self._tools.get(name) or self._tools.get(self._by_model_name.get(name, ""))
+
+    def only(self, names: Iterable[str]) -> ToolBox:
+        """Return a box of some of the tools, which an alternative or `undo` may then lack. Raises KeyError."""
+        fewer = ToolBox()
+        fewer._tools = MappingProxyType({name: self._tools[name] for name in names})
+        fewer._by_model_name = by_model_name(fewer._tools)
+        return fewer
+
+    def policies(self, tool: AnyTool, layers: Iterable[PoliciesByTool] = ()) -> ToolPolicies:
+        """Return the policies of a tool's calls. layers: what is said over the tool's own, the weakest first."""
+        return effective_policies(tool.name, tool.policies.over(USUAL), layers)
+
+    def alternatives(self, tool: AnyTool, policies: ToolPolicies) -> tuple[AnyTool, ...]:
+        """Return the tools that are called in place of one that fails, in order, each once."""
+        listed = () if policies.alternatives in (None, "off") else policies.alternatives
+        found = [each for one in listed or () for each in self._of(one)]
+        return tuple(each for each in dict.fromkeys(found) if each is not tool)
+
+    def _of(self, alternative: str | Capability) -> Iterator[AnyTool]:
+        if isinstance(alternative, Capability):
+            yield from (each for each in self if alternative.name in each.capabilities)
+        elif alternative in self._tools:
+            yield self._tools[alternative]
+
+    def openai(self) -> list[dict[str, Any]]:
+        """Return the tools in the shape of OpenAI's chat completions."""
+        return [openai_tool(each) for each in self]
+
+    def anthropic(self) -> list[dict[str, Any]]:
+        """Return the tools in the shape of Anthropic's messages."""
+        return [anthropic_tool(each) for each in self]
+
+    def mcp(self) -> list[dict[str, Any]]:
+        """Return the tools in MCP's shape."""
+        return [mcp_tool(each) for each in self]
+
+    def policy_faults(self, place: str, policies: Mapping[str, ToolPolicies]) -> Iterator[Fault]:
+        """Yield a fault for each tool that policies are for, or name as an alternative, and that is not in the box."""
+        for name, each in policies.items():
+            yield from self._unknown(place, (*(() if name == "*" else (name,)), *_named(each)))
+
+    def _unknown(self, place: str, names: Iterable[str]) -> Iterator[Fault]:
+        for name in names:
+            if name not in self._tools:
+                yield Fault(place, f"there is no tool {name!r}", suggestion(name, self.names))
+
+
+def _named(policies: ToolPolicies) -> tuple[str, ...]:
+    listed = () if policies.alternatives in (None, "off") else policies.alternatives
+    return tuple(each for each in listed or () if isinstance(each, str))
+
+
+def _faults(given: tuple[Any, ...]) -> Iterator[Fault]:
+    tools = [each for each in given if isinstance(each, Tool)]
+    listed = [each.name for each in tools]
+    names = tuple(dict.fromkeys(listed))
+    yield from (
+        Fault("tool box", f"{each!r} is no tool", "decorate the function with @tool")
+        for each in given
+        if not isinstance(each, Tool)
+    )
+    for name in (each for each in names if listed.count(each) > 1):
+        yield Fault("tool box", f"two tools are named {name!r}", "give one of them another name")
+    for each in tools:
+        for other in (*_named(each.policies), *((each.undo,) if each.undo else ())):
+            if other not in names:
+                yield Fault(f"tool {each.name!r}", f"there is no tool {other!r}", suggestion(other, names))

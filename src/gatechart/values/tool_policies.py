@@ -1,0 +1,165 @@
+"""Policies of tool calls: how often, how many at once, for how long, and what is called instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, TypeAlias
+
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry, seconds_of
+
+Off: TypeAlias = Literal["off"]
+"""In place of a policy: switches off what a weaker layer says."""
+
+EVERY_TOOL: Final = "*"
+"""In place of a tool's name: the policies are those of every tool."""
+
+RATE_REMEDY: Final = "write '60/min', '5/s', '1000/h' or '10/30s', at most 10,000 calls"
+
+_MOST_CALLS: Final = 10_000  # a rate remembers when each of its calls began
+_UNITS_S: Final = {
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+}
+_RATE: Final = re.compile(r"\s*(\d{1,6})\s*/\s*(\S+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A limit of calls over a time: within any such time, no more than so many calls begin.
+
+    >>> Rate.of("60/min"), Rate.of("10/30s")
+    (Rate(calls=60, per_s=60.0), Rate(calls=10, per_s=30.0))
+    """
+
+    calls: int
+    per_s: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.calls <= _MOST_CALLS or not self.per_s > 0:
+            raise ValueError(f"{self} is not possible: {RATE_REMEDY}")
+
+    @classmethod
+    def of(cls, text: str) -> Rate:
+        """Read a rate. Raises ValueError, which says what would have been one."""
+        found = _RATE.fullmatch(text)
+        per_s = None if found is None else _UNITS_S.get(found[2]) or seconds_of(found[2])
+        if found is None or not per_s:
+            raise ValueError(f"{text!r} is not a rate: {RATE_REMEDY}")
+        return cls(int(found[1]), per_s)
+
+    def __str__(self) -> str:
+        return f"{self.calls}/{self.per_s:g}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Every tool that can do this, in the order of the tool box; among a tool's alternatives."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("Capability('') names nothing; write what the tools can do, such as Capability('search')")
+
+
+Alternative: TypeAlias = str | Capability
+"""A tool by its name, or the tools of a capability."""
+
+
+@dataclass(frozen=True, init=False)
+class ToolPolicies:
+    """What holds for the calls of a tool. None leaves a policy to the weaker layer, "off" switches it off.
+
+    The policies of a call enclose each other in the order of the fields, the first outermost.
+
+    >>> own = ToolPolicies(timeout_s=5, rate="60/min")
+    >>> ToolPolicies(timeout_s=2, rate="off").over(own)
+    ToolPolicies(timeout_s=2, rate='off')
+    """
+
+    total_s: float | Off | None  # limit of the whole call, attempts, waits and alternatives together
+    alternatives: tuple[Alternative, ...] | Off | None  # called instead, in this order
+    retry: Retry | Off | None
+    breaker: BreakerPolicy | Off | None
+    bulkhead: int | Off | None  # calls at once
+    rate: Rate | Off | None
+    timeout_s: float | Off | None  # limit of each attempt
+
+    def __init__(
+        self,
+        *,
+        total_s: float | Off | None = None,
+        alternatives: Iterable[Alternative] | Alternative | None = None,
+        retry: Retry | Off | None = None,
+        breaker: BreakerPolicy | Off | None = None,
+        bulkhead: int | Off | None = None,
+        rate: Rate | str | None = None,
+        timeout_s: float | Off | None = None,
+    ) -> None:
+        given = {
+            "total_s": _above_zero("total_s", total_s),
+            "alternatives": _alternatives(alternatives),
+            "retry": retry,
+            "breaker": breaker,
+            "bulkhead": _above_zero("bulkhead", bulkhead),
+            "rate": Rate.of(rate) if isinstance(rate, str) and rate != "off" else rate,
+            "timeout_s": _above_zero("timeout_s", timeout_s),
+        }
+        for name, policy in given.items():
+            object.__setattr__(self, name, policy)
+
+    def over(self, weaker: ToolPolicies) -> ToolPolicies:
+        """Return these policies, with those of a weaker layer where these say nothing."""
+        mine = {name: policy for name, policy in self.said.items() if policy is not None}
+        return ToolPolicies(**{**weaker.said, **mine})
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The policies by name, None where nothing is said."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={policy!r}" for name, policy in self.said.items() if policy is not None)
+        return f"ToolPolicies({told})"
+
+
+PoliciesByTool: TypeAlias = Mapping[str, ToolPolicies]
+"""One layer: policies by the tool's name, those of every tool under "*"."""
+
+
+def effective_policies(tool: str, own: ToolPolicies, layers: Iterable[PoliciesByTool]) -> ToolPolicies:
+    """Return the policies of a tool's calls. own: what the tool says. layers: what is said over it, the weakest first.
+
+    Within a layer, what is said of the tool by name counts more than what is said of every tool.
+    """
+    found = own
+    for layer in layers:
+        for name in (EVERY_TOOL, tool):
+            if name in layer:
+                found = layer[name].over(found)
+    return found
+
+
+def _above_zero(name: str, number: Any) -> Any:
+    if number is not None and number != "off" and (isinstance(number, str | bool) or not number > 0):
+        raise ValueError(f"ToolPolicies({name}={number!r}) lets no call through; give a number above 0, or 'off'")
+    return number
+
+
+def _alternatives(given: Iterable[Alternative] | Alternative | None) -> tuple[Alternative, ...] | Off | None:
+    if given is None or given == "off":
+        return given if given is None else "off"
+    several = (given,) if isinstance(given, str | Capability) else tuple(given)
+    for each in several:
+        if not isinstance(each, str | Capability) or not each:
+            raise ValueError(f"{each!r} is not an alternative; name a tool, or write Capability('search')")
+    return several
