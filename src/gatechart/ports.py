@@ -149,6 +149,13 @@ class MailStore(Protocol):
         """Return the results recorded for an invocation, as JSON text, by step name."""
         ...
 
+    async def journal(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """Return the entries of an agent's journal as JSON texts by name, in the order written; none if there is none.
+
+        A journal outlives the invocations that write it. It is forgotten with the agent.
+        """
+        ...
+
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """Return the handoffs that match a query, in the order offered."""
         ...
@@ -242,6 +249,9 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         or MailEnd is STALE if that mail does not exist. A MailChange that raises other mail is STALE also if its own
         mail does not wait. A StepRecord or Report is STALE if its invocation is over. A StepRecord is REPEATED if its
         step already has a result.
+
+        A JournalRecord is STALE if its invocation is over, and REPEATED if the agent's journal has an entry of that
+        name. Otherwise the entry is the journal's last, and the entries that it replaces are forgotten.
 
         An Offer keeps the handoff. A ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
         it would change has a status other than the expected one. An Answer is STALE also if its mail does not wait. A

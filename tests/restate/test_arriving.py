@@ -83,6 +83,7 @@ def test_whatever_is_different_has_another_digest(leaving, data):
             "applied": entries.map(
                 lambda each: (*leaving.applied, replace(each, event=replace(each.event, id="another id")))
             ),
+            "journals": st.just((*leaving.journals, ("a journal", "a name", "1"))),
         }[other]
     )
     if changed != getattr(leaving, other):
@@ -153,6 +154,17 @@ async def test_who_awakens_sets_its_timers_begins_its_invokes_with_their_steps_a
     assert (read.asleep, read.calls) == (0, [UnderWay(luggage.state.calls[0].running)])
     again, _, _ = await asked("awaken", kept)
     assert (again.answer, again.state, again.orders) == ({"was_asleep": False}, None, [])
+
+
+async def test_journals_sleep_with_the_agent_and_are_kept_elsewhere_once_it_awakes():
+    _, luggage = await begun()
+    entries = [("talk", "1", '"hello"'), ("talk", "2", "null")]
+    moving = replace(luggage, state=replace(luggage.state, journals=entries))
+    _, kept, _ = await asked("adopt", **as_told(moving))
+    assert standing(STATE.validate_json(kept), None)["digest"] != luggage.digest
+    decided, kept, _ = await asked("awaken", kept)
+    assert [each for each in decided.orders if each["do"] == "journals"] == [{"do": "journals", "entries": entries}]
+    assert STATE.validate_json(kept).journals == []
 
 
 async def test_who_sleeps_is_brought_up_to_date_and_what_came_meanwhile_stays_behind_its_mail():

@@ -245,6 +245,7 @@ def moved_document(moved: Moved) -> Document:
         "mail": moved.mail,
         "invokes": moved.invokes,
         "steps": moved.steps,
+        "journal_entries": moved.entries,
         "places": moved.places,
         "turns": moved.turns,
         "turns_left": moved.turns_left,
@@ -274,6 +275,8 @@ def _facts(moved: Moved) -> Iterator[tuple[str, str]]:
     yield "agents", f"{moved.agents:,}" + (f" ({', '.join(more)})" if more else "")
     yield "mail", f"{moved.mail:,}, timers included"
     yield "invokes", f"{moved.invokes:,} open, with {_count(moved.steps, 'recorded step')}"
+    if moved.entries:
+        yield "journals", _count(moved.entries, "entry", "entries")
     yield "places", f"{moved.places:,} held"
     if not moved.is_dry:
         left = f"; {moved.turns_left:,} stay in the old database" if moved.turns_left else ""
@@ -281,5 +284,5 @@ def _facts(moved: Moved) -> Iterator[tuple[str, str]]:
     yield "digest", f"{moved.digest[:16]}{'' if moved.is_dry else ', the same on both sides'}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+def _count(number: int, what: str, plural: str = "") -> str:
+    return f"{number:,} {what if number == 1 else plural or f'{what}s'}"

@@ -21,6 +21,7 @@ from gatechart.ports import Store
 from gatechart.values import (
     AgentId,
     Answer,
+    JournalRecord,
     Mail,
     MailChange,
     MailQuery,
@@ -203,6 +204,8 @@ class Committer:
                 return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
             case StepRecord():
                 return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result
+            case JournalRecord(invocation, journal, name, entry):
+                return (await self._store.journal(invocation.agent_id, journal)).get(name) == entry
             case _:
                 return False
 

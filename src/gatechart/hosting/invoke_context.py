@@ -18,7 +18,7 @@ from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step
 from gatechart.turn import check_finite, check_numbers_kept, checked_words, plain_payload
-from gatechart.values import AgentId, Invocation, Mail, Payload, Retry
+from gatechart.values import AgentId, Invocation, JournalRecord, Mail, Payload, Retry
 from gatechart.values.frozen import value
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
@@ -52,6 +52,17 @@ class InvokeHost(Protocol):
         """Record the result of a step and return the recorded one, which may come from an earlier attempt.
 
         Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
+        """Return the entries of one of the agent's journals as JSON texts by name, in the order written."""
+        ...
+
+    async def enter(self, record: JournalRecord) -> str:
+        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
+
+        That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
         """
         ...
 

@@ -15,6 +15,7 @@ from restate.serde import JsonSerde, Serde
 
 from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, drop_payload, keep_payload, patience, read_payloads
 from gatechart.restate.handlers import VERBS, decide
+from gatechart.restate.journals import adopt_journals, forget_journals
 from gatechart.restate.migration.arrival import standing, terms_for
 from gatechart.restate.state import (
     MAIL,
@@ -155,6 +156,10 @@ def _do(ctx: ObjectContext, names: Names, order: Order) -> None:
         case "clear":
             for version in range(order["first"], order["last"] + 1):
                 ctx.clear(_place(version))
+        case "journals":
+            adopt_journals(ctx, names, order["entries"])
+        case "forget_journals":
+            forget_journals(ctx, names)
         case "release":
             ctx.generic_send(names.capacity, "release", to_json({"handoff": order["handoff"]}), order["graph"])
         case _:

@@ -256,6 +256,7 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
     unit.state = AgentState(numbers=unit.state.numbers, arrived=unit.state.arrived)
     unit.is_touched = True
     unit.order("forget")
+    unit.order("forget_journals")
     if unit.config.projects:
         unit.order("unproject")
 

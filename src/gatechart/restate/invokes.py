@@ -23,9 +23,10 @@ from gatechart.errors import InvocationOverError
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.restate.auxiliary_objects import AS_BYTES, patience
+from gatechart.restate.journals import told_of
 from gatechart.restate.state import MAIL, RUNNING, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.values import ActiveInvocation, Invocation, Payload
+from gatechart.values import ActiveInvocation, Invocation, JournalRecord, Payload, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +59,14 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
     steps: those recorded before the agent moved here.
     """
     recorded = dict(steps)
-    failed, name = 0, session.running.invocation.invoke
+    failed, name, answer = 0, session.running.invocation.invoke, None
     while True:
-        written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed), AS_BYTES)
-        report = json.loads(bytes(written))
+        written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed, answer), AS_BYTES)
+        report, answer = json.loads(bytes(written)), None
         if "step" in report:
             recorded[report["step"]] = report["result"]
+        elif "ask" in report:
+            answer = await _asked(ctx, session, report)
         elif "again" in report:
             failed = report["again"]
             session.begin_again()
@@ -73,6 +76,13 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
             _post(ctx, session, kind, report)
             if kind != "progress":
                 return
+
+
+async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
+    """Return the answer of the agent's object to a question about its journals."""
+    agent = session.running.invocation.agent_id
+    told = to_json(report["told"], inf_nan_mode="constants")
+    return json.loads(await ctx.generic_call(session.config.names.agent, report["ask"], told, agent))
 
 
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
@@ -93,20 +103,21 @@ class Session:
         self.config = config
         self.running = running
         self._recorded: Mapping[str, str] = {}
-        self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[None] | None]] = asyncio.Queue()
-        self._told: asyncio.Future[None] | None = None  # resolved once the last report is journaled
+        self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[Any] | None]] = asyncio.Queue()
+        self._told: asyncio.Future[Any] | None = None  # resolved once the last report is journaled
         self._task: asyncio.Task[None] | None = None
 
-    async def report(self, recorded: Mapping[str, str], failed: int) -> bytes:
-        """Return the function's next report as JSON text: a step, progress, its end, or a pending retry.
+    async def report(self, recorded: Mapping[str, str], failed: int, answer: Any) -> bytes:
+        """Return the function's next report as JSON text: a step, a question, progress, its end, or a pending retry.
 
-        The previous report is journaled by now. recorded: results by step name. failed: attempts so far.
+        The previous report is journaled by now. recorded: results by step name. failed: attempts so far. answer: to the
+        previous report, if that was a question.
         """
         if self._task is None:
             self._recorded = dict(recorded)
             self._task = asyncio.create_task(self._run(failed))
         if self._told is not None and not self._told.done():
-            self._told.set_result(None)
+            self._told.set_result(answer)
         report, self._told = await self._reports.get()
         return to_json({**report, "time": self.now().isoformat()}, inf_nan_mode="constants")
 
@@ -141,6 +152,19 @@ class Session:
         await self._tell({"step": name, "result": text})
         return text
 
+    async def journal(self, _invocation: Invocation, name: str) -> Mapping[str, str]:
+        """See InvokeHost."""
+        entries: Mapping[str, str] = await self._tell({"ask": "journal", "told": {"journal": name}})
+        return entries
+
+    async def enter(self, record: JournalRecord) -> str:
+        """See InvokeHost."""
+        verdict, entry = await self._tell({"ask": "enter", "told": told_of(record)})
+        if verdict == Verdict.STALE:
+            call = record.invocation
+            raise InvocationOverError(call.agent_id, call.state, call.invoke)
+        return str(entry)
+
     async def progress(self, _invocation: Invocation, payload: Payload) -> None:
         """See InvokeHost."""
         await self._tell({"progress": payload})
@@ -158,11 +182,11 @@ class Session:
                 raise TimeoutError(TOO_LONG) from None
             raise
 
-    async def _tell(self, report: dict[str, Any]) -> None:
-        """Queue a report, and return once it is journaled."""
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _tell(self, report: dict[str, Any]) -> Any:
+        """Queue a report, and return the answer to it once it is journaled."""
+        told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._reports.put_nowait((report, told))
-        await told
+        return await told
 
     async def _run(self, failed: int) -> None:
         self._reports.put_nowait((await self._attempt(failed), None))

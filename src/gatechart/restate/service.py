@@ -27,6 +27,7 @@ from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
 from gatechart.restate.invokes import invokes_service
+from gatechart.restate.journals import journal_object, read_journal, write_entry
 from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
@@ -107,8 +108,10 @@ def _hosting(config: ServiceConfig) -> list[Any]:
     """Build the objects and services that host agents."""
     agents = agent_object(config)
     agents.handler("room", kind="shared")(room)
+    agents.handler("journal")(read_journal(config))
+    agents.handler("enter")(write_entry(config))
     counts = inbox_object(config), capacity_object(config)
-    return [agents, *counts, payload_object(config), invokes_service(config)]
+    return [agents, *counts, payload_object(config), journal_object(config), invokes_service(config)]
 
 
 @asynccontextmanager

@@ -82,6 +82,9 @@ class AgentState:
     origin: str = ""  # the database from which it is moved here, while it is asleep
     large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
     deferred: list[int] = field(default_factory=list)  # mail that was deferred where the agent is, by number
+    journals: list[tuple[str, str, str]] = field(
+        default_factory=list
+    )  # of an agent that is moved here, until it awakes
     layout: int = 1  # 1: from a release that set no payloads aside
 
     def number(self) -> int:
@@ -197,7 +200,7 @@ Order: TypeAlias = dict[str, Any]
 """An order to the object, by its `do`:
 deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
 postpone (argument, after_s)  ·  release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·
-drain (after_s)
+drain (after_s)  ·  journals (entries)  ·  forget_journals
 """
 
 _EMPTY: Final = b""
@@ -290,6 +293,10 @@ class LoadedState:
 
     def has_result(self, invocation: Invocation, step: str) -> bool:  # noqa: ARG002
         """See Loaded. Results are in the engine's journal."""
+        return False
+
+    def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:  # noqa: ARG002
+        """See Loaded. Journals are in an object of their own."""
         return False
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:

@@ -64,6 +64,11 @@ class Names:
         return self._named("Invokes")
 
     @property
+    def journals(self) -> str:
+        """Name of the objects that keep the journals of agents."""
+        return self._named("Journals")
+
+    @property
     def payloads(self) -> str:
         """Name of the objects that keep large payloads."""
         return self._named("Payloads")

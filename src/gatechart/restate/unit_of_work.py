@@ -52,6 +52,7 @@ from gatechart.stores.operations import (
     MailOperation,
     MoveInvocation,
     Operation,
+    RecordEntry,
     RecordStep,
     SetBreaker,
     StartInvocation,
@@ -295,7 +296,7 @@ class UnitOfWork:
                 self._apply_to_mail(operation)
             case EndState() | EndTimer() | EndAll():
                 self._apply_end(operation)
-            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._apply_to_invocations(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
@@ -360,7 +361,7 @@ class UnitOfWork:
                 self._begin_call(active)
             case EndInvocation(invocation):
                 self.end_call(invocation)
-            case RecordStep():  # the engine's journal keeps step results
+            case RecordStep() | RecordEntry():  # the engine's journal keeps step results, an object the entries
                 pass
             case _:
                 assert_never(operation)

@@ -21,6 +21,7 @@ from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Invocation,
+    JournalRecord,
     Mail,
     Payload,
     Report,
@@ -133,6 +134,19 @@ class Invokes:
         if verdict is not Verdict.COMMITTED:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
         return text
+
+    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
+        """See InvokeHost."""
+        return await self._core.ask(partial(self._core.store.journal, invocation.agent_id, name))
+
+    async def enter(self, record: JournalRecord) -> str:
+        """See InvokeHost."""
+        call, verdict = record.invocation, await self._core.persist(record)
+        if verdict is Verdict.REPEATED:  # as in `record`
+            return (await self.journal(call, record.journal)).get(record.name, record.entry)
+        if verdict is not Verdict.COMMITTED:
+            raise InvocationOverError(call.agent_id, call.state, call.invoke)
+        return record.entry
 
     async def progress(self, invocation: Invocation, payload: Payload) -> None:
         """See InvokeHost."""

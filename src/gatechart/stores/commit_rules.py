@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from gatechart.errors import EventIdReusedError
@@ -22,6 +21,7 @@ from gatechart.stores.operations import (
     MailId,
     MoveInvocation,
     Operation,
+    RecordEntry,
     RecordStep,
     SetBreaker,
     StartInvocation,
@@ -37,10 +37,11 @@ from gatechart.values import (
     CancelAll,
     CancelTimer,
     ChangeHandoff,
-    Effect,
     Event,
     EventName,
     Invocation,
+    InvocationTask,
+    JournalRecord,
     Mail,
     MailChange,
     MailEnd,
@@ -110,79 +111,6 @@ def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
     return replaced(mail, status=MailStatus.REFUSED, reason=reason)
 
 
-@dataclass(slots=True)
-class Touched:
-    """What a batch of units touches, for a store that has to load it."""
-
-    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in order
-    consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
-    numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
-    names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
-    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # the step is "" for a report or a replacement
-    handoffs: set[str] = field(default_factory=set)  # changed, or about to get a slot
-    graphs: set[str] = field(default_factory=set)  # of requested slots
-
-    def add_effect(self, effect: Effect) -> None:
-        """Note what an effect touches."""
-        match effect:
-            case Send(recipient, id=mail_id):
-                self._add_name(recipient, mail_id)
-            case Offer(handoff):
-                self.names.append((handoff.target, handoff.id))
-            case ChangeHandoff(handoff_id):
-                self.handoffs.add(handoff_id)
-            case ReplaceMail(number):
-                self.numbers.append(number)
-            case ReplaceInvocation(invocation):
-                self.steps.append((invocation, ""))
-            case Timer() | CancelTimer() | Cancel() | CancelAll() | StartInvoke():
-                pass
-            case _:
-                refuse_unknown(effect)
-
-    def add_task(self, task: StoreTask) -> None:
-        """Note what a task touches."""
-        match task:
-            case Posting(mail):
-                self._add_name(mail.recipient, mail.id)
-            case MailChange(mail):
-                self.numbers.append(mail.number)
-                self._add_name(mail.recipient, mail.id)
-            case MailEnd(number):
-                self.numbers.append(number)
-            case StepRecord(invocation, name):
-                self.steps.append((invocation, name))
-            case Report(invocation):
-                self.steps.append((invocation, ""))
-            case Answer(change, consumes=number):
-                self.numbers.append(number)
-                self.handoffs.add(change.handoff)
-            case ReserveSlot(handoff_id, graph):
-                self.handoffs.add(handoff_id)
-                self.graphs.add(graph)
-            case _:
-                refuse_unknown_unit(task)
-
-    def _add_name(self, recipient: AgentId, mail_id: str | None) -> None:
-        if mail_id is not None:
-            self.names.append((recipient, mail_id))
-
-
-def touched(units: Sequence[Unit]) -> Touched:
-    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
-    noted = Touched()
-    for unit in units:
-        if isinstance(unit, TurnRecord):
-            noted.agent_ids.append(unit.snapshot.agent_id)
-            if unit.consumes is not None:
-                noted.consumed.append(unit.consumes)
-            for effect in unit.effects:
-                noted.add_effect(effect)
-        elif not isinstance(unit, BreakerChange):
-            noted.add_task(unit)
-    return noted
-
-
 class _Batch:
     """Units in progress, as a layer of changes over the loaded data."""
 
@@ -191,6 +119,7 @@ class _Batch:
         "_changed",
         "_ended",
         "_ends",
+        "_entries",
         "_handoffs",
         "_inserted",
         "_loaded",
@@ -214,6 +143,7 @@ class _Batch:
         self._over: set[Invocation] = set()
         self._ends: list[Operation] = []  # of invocations, by their reports
         self._results: dict[tuple[Invocation, str], str] = {}
+        self._entries: dict[tuple[AgentId, str, str], JournalRecord] = {}
 
     def take_turn(self, turn: TurnRecord) -> Verdict:
         # The handoffs come first, since one of them may make the whole turn stale.
@@ -246,10 +176,8 @@ class _Batch:
                 return self._change_mail(mail, raised)
             case MailEnd(number):
                 return self._end_mail(number)
-            case StepRecord(invocation, name, result):
-                return self._record(invocation, name, result)
-            case Report(invocation, mail, ends):
-                return self._report(invocation, mail, ends=ends)
+            case StepRecord() | JournalRecord() | Report():
+                return self._take_invocation_task(task)
             case Answer():
                 return self._answer(task)
             case ReserveSlot():
@@ -267,6 +195,7 @@ class _Batch:
             # An invocation that ends later in the batch takes its steps with it.
             if invocation not in self._over:
                 done.append(RecordStep(invocation, name, result))
+        done += map(RecordEntry, self._entries.values())
         done += self._ends
         if self._handoffs is not None:
             done += self._handoffs.operations()
@@ -370,17 +299,35 @@ class _Batch:
         self._change(before, None)
         return Verdict.COMMITTED
 
-    def _record(self, invocation: Invocation, name: str, result: str) -> Verdict:
-        if not self._is_active(invocation):
+    def _take_invocation_task(self, task: InvocationTask) -> Verdict:
+        if not self._is_active(task.invocation):
             return Verdict.STALE
+        match task:
+            case StepRecord(invocation, name, result):
+                return self._record(invocation, name, result)
+            case JournalRecord():
+                return self._record_entry(task)
+            case Report(invocation, mail, ends):
+                return self._report(invocation, mail, ends=ends)
+            case _:
+                assert_never(task)
+
+    def _record(self, invocation: Invocation, name: str, result: str) -> Verdict:
         if (invocation, name) in self._results or self._loaded.has_result(invocation, name):
             return Verdict.REPEATED
         self._results[invocation, name] = result
         return Verdict.COMMITTED
 
+    def _record_entry(self, record: JournalRecord) -> Verdict:
+        name = record.invocation.agent_id, record.journal, record.name
+        if name in self._entries or self._loaded.has_entry(*name):
+            return Verdict.REPEATED
+        for replaced_name in record.replaces:
+            self._entries.pop((*name[:2], replaced_name), None)
+        self._entries[name] = record
+        return Verdict.COMMITTED
+
     def _report(self, invocation: Invocation, mail: Mail, *, ends: bool) -> Verdict:
-        if not self._is_active(invocation):
-            return Verdict.STALE
         if ends:
             self._over.add(invocation)
             self._ends.append(EndInvocation(invocation))

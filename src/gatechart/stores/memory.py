@@ -189,6 +189,10 @@ class MemoryStore:
         """See Store."""
         return self._tables.steps(invocation)
 
+    async def journal(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """See Store."""
+        return self._tables.journal(agent_id, name)
+
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""
         return self._tables.find_handoffs(query)

@@ -31,6 +31,7 @@ from gatechart.stores.operations import (
     MailOperation,
     MoveInvocation,
     Operation,
+    RecordEntry,
     RecordStep,
     SetBreaker,
     StartInvocation,
@@ -48,6 +49,7 @@ from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
     Invocation,
+    JournalRecord,
     Mail,
     MailStatus,
     Payload,
@@ -60,11 +62,12 @@ from gatechart.values.frozen import replaced
 
 @dataclass(slots=True)
 class _Pending:
-    """The mail and the invocations of one agent."""
+    """The mail, the invocations and the journals of one agent."""
 
     mail: dict[int, Mail] = field(default_factory=dict)  # by number
     active: dict[Invocation, ActiveInvocation] = field(default_factory=dict)
     steps: dict[Invocation, dict[str, str]] = field(default_factory=dict)
+    journals: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
     def end_state(self, state: StateName) -> None:
         if self.mail:
@@ -92,6 +95,12 @@ class _Pending:
         self.active[active.invocation] = active
         if steps is not None:
             self.steps[active.invocation] = steps
+
+    def write(self, record: JournalRecord) -> None:
+        journal = self.journals[record.journal]
+        for name in record.replaces:
+            journal.pop(name, None)
+        journal[record.name] = record.entry
 
     def _keep_mail(self, kept: Sequence[Mail]) -> None:
         if len(kept) < len(self.mail):
@@ -124,7 +133,7 @@ class Tables:
                 self._apply_to_mail(operation)
             case EndState() | EndTimer() | EndAll():
                 self._apply_end(operation)
-            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._apply_to_invocations(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
@@ -195,6 +204,10 @@ class Tables:
         """See Loaded."""
         return step in self._pending[invocation.agent_id].steps.get(invocation, {})
 
+    def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:
+        """See Loaded."""
+        return name in self._pending[agent_id].journals[journal]
+
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:  # noqa: ARG002
         """See Loaded."""
         record = self.handoffs.get(handoff_id)
@@ -248,6 +261,11 @@ class Tables:
     def steps(self, invocation: Invocation) -> dict[str, str]:
         """Return the results recorded for an invocation."""
         return dict(self._pending[invocation.agent_id].steps.get(invocation, {}))
+
+    def journal(self, agent_id: AgentId, name: str) -> dict[str, str]:
+        """Return the entries of an agent's journal, in the order written."""
+        pending = self._pending.get(agent_id)
+        return {} if pending is None else dict(pending.journals.get(name, {}))
 
     def put_mail(self, mail: Mail) -> None:
         """Keep mail in place of any mail with the same number."""
@@ -341,6 +359,8 @@ class Tables:
                 self._pending[invocation.agent_id].end(invocation)
             case RecordStep(invocation, name, result):
                 self._pending[invocation.agent_id].steps.setdefault(invocation, {})[name] = result
+            case RecordEntry(record):
+                self._pending[record.invocation.agent_id].write(record)
             case _:
                 assert_never(operation)
 

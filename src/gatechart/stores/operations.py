@@ -18,6 +18,7 @@ from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
     Invocation,
+    JournalRecord,
     Mail,
     Payload,
     StateName,
@@ -120,6 +121,13 @@ class RecordStep:
 
 
 @value
+class RecordEntry:
+    """Keep an entry of an agent's journal, after all others, and forget those that it replaces."""
+
+    record: JournalRecord
+
+
+@value
 class InsertHandoff:
     """Keep a handoff that was offered."""
 
@@ -158,7 +166,7 @@ class SetBreaker:
 
 MailOperation: TypeAlias = DeleteMail | UpdateMail | InsertMail
 EndOperation: TypeAlias = EndState | EndTimer | EndAll
-InvocationOperation: TypeAlias = EndInvocation | MoveInvocation | StartInvocation | RecordStep
+InvocationOperation: TypeAlias = EndInvocation | MoveInvocation | StartInvocation | RecordStep | RecordEntry
 HandoffOperation: TypeAlias = InsertHandoff | UpdateHandoff | FreeSlot | TakeSlot
 Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOperation | HandoffOperation | SetBreaker
 
@@ -196,6 +204,10 @@ class Loaded(Protocol):
 
     def has_result(self, invocation: Invocation, step: str) -> bool:
         """Whether the invocation has a result for this step."""
+        ...
+
+    def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:
+        """Whether the agent's journal has an entry of this name."""
         ...
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:

@@ -22,6 +22,7 @@ from gatechart.values import (
     ActiveInvocation,
     Cancel,
     CancelAll,
+    JournalRecord,
     MailEnd,
     ReplaceInvocation,
     Report,
@@ -179,6 +180,65 @@ class InvocationContract:
         units = StepRecord(call, "s", "1"), Report(call, mail, ends=True), turn, MailEnd(mail.number)
         assert await verdicts(store, *units) == [STALE, STALE, COMMITTED, STALE]
         assert await kept(store) == list(turn.mail)
+
+    async def test_a_journal_outlives_its_invocations(self, store: Store) -> None:
+        """`journal` returns what every invocation of the agent wrote, in the order written, of this journal only."""
+        first = await calling(store, "a", "f")
+        call = call_of(first, "f")
+        early = JournalRecord(call, TEXT, TEXT, '{"n":1}'), JournalRecord(call, TEXT, "a", "2")
+        assert await verdicts(store, *early, JournalRecord(call, "other", "a", "3")) == [COMMITTED] * 3
+        left = acting(store, going_on(first, "TOLD"), Cancel("A"), StartInvoke("B", "g"))
+        await commit_each(store, left)
+        late = JournalRecord(call_of(left, "g", "B"), TEXT, "", "null")
+        assert await verdicts(store, late, JournalRecord(call, TEXT, "late", "1")) == [COMMITTED, STALE]
+        assert list((await store.journal("a", TEXT)).items()) == [(TEXT, '{"n":1}'), ("a", "2"), ("", "null")]
+        assert await store.journal("a", "other") == {"a": "3"}
+        assert await store.journal("a", "") == await store.journal("b", TEXT) == {}
+
+    async def test_an_entry_is_written_once(self, store: Store) -> None:
+        """A second entry of the same name is REPEATED, also within one commit; the same name elsewhere is another."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        of_other = call_of(await calling(store, "b", "f"), "f")
+        one, again = JournalRecord(call, "j", "n", "1"), JournalRecord(call, "j", "n", "2")
+        elsewhere = replace(one, journal="k"), replace(one, invocation=of_other)
+        assert await verdicts(store, one, again, *elsewhere) == [COMMITTED, REPEATED, COMMITTED, COMMITTED]
+        assert await verdicts(store, again, StepRecord(call, "n", "3")) == [REPEATED, COMMITTED]
+        assert await store.journal("a", "j") == {"n": "1"}
+        assert await store.steps(call) == {"n": "3"}
+
+    async def test_an_entry_replaces_earlier_ones(self, store: Store) -> None:
+        """The names that a JournalRecord replaces are forgotten with its write, in its journal only."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        entries = [JournalRecord(call, journal, name, "1") for journal in "jk" for name in "abc"]
+        assert await verdicts(store, *entries) == [COMMITTED] * 6
+        summary = JournalRecord(call, "j", "sum", "2", replaces=("a", "b", "unknown"))
+        assert await verdicts(store, summary) == [COMMITTED]
+        assert list(await store.journal("a", "j")) == ["c", "sum"]
+        assert list(await store.journal("a", "k")) == ["a", "b", "c"]
+        repeated = replace(summary, replaces=("c",))
+        assert await verdicts(store, repeated) == [REPEATED]
+        assert list(await store.journal("a", "j")) == ["c", "sum"]
+
+    async def test_what_a_turn_ends_in_a_commit_writes_no_journal(self, store: Store) -> None:
+        """A JournalRecord of an invocation that a turn or report of the same commit ends is STALE."""
+        first = await calling(store, "a", "f", "g")
+        record = JournalRecord(call_of(first, "f"), "j", "n", "1")
+        mail = letter(store, "a", state="A", epoch=1)
+        assert await verdicts(store, Report(call_of(first, "f"), mail, ends=True), record) == [COMMITTED, STALE]
+        left = acting(store, going_on(first, "TOLD"), CancelAll())
+        assert await verdicts(store, replace(record, invocation=call_of(first, "g")), left) == [STALE, COMMITTED]
+        assert await store.journal("a", "j") == {}
+
+    async def test_an_erased_agent_has_no_journals(self, store: Store) -> None:
+        """`erase` forgets the agent's journals; a later agent of the same id begins without any."""
+        for agent_id in "ab":
+            call = call_of(await calling(store, agent_id, "f"), "f")
+            assert await verdicts(store, JournalRecord(call, "j", "n", "1")) == [COMMITTED]
+        await store.erase("a")
+        assert await store.journal("a", "j") == {}
+        await calling(store, "a", "f")
+        assert await store.journal("a", "j") == {}
+        assert await store.journal("b", "j") == {"n": "1"}
 
     async def test_an_erased_agent_has_nothing_under_way(self, store: Store) -> None:
         """`erase` removes the agent's invocations, with their steps."""

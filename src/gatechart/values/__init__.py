@@ -16,6 +16,8 @@ from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, B
 from gatechart.values.commits import (
     Answer,
     BreakerChange,
+    InvocationTask,
+    JournalRecord,
     MailChange,
     MailEnd,
     Posting,
@@ -203,6 +205,8 @@ __all__ = [
     "HandoffStatus",
     "HistoryEntry",
     "Invocation",
+    "InvocationTask",
+    "JournalRecord",
     "KnownGraph",
     "Mail",
     "MailChange",

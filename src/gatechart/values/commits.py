@@ -147,6 +147,17 @@ class StepRecord:
 
 
 @value
+class JournalRecord:
+    """An entry of one of the agent's journals, written by an invocation. It outlives the invocation."""
+
+    invocation: Invocation
+    journal: str  # its name; an agent may have several
+    name: str  # unique in the journal
+    entry: str  # JSON text
+    replaces: tuple[str, ...] = ()  # names of entries that are forgotten with the write
+
+
+@value
 class Report:
     """A report of an invocation to its agent: progress, or its final result."""
 
@@ -194,7 +205,8 @@ class BreakerChange:
     breaker: BreakerRecord
 
 
-StoreTask: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | ReserveSlot
+InvocationTask: TypeAlias = StepRecord | JournalRecord | Report
+StoreTask: TypeAlias = Posting | MailChange | MailEnd | InvocationTask | Answer | ReserveSlot
 Unit: TypeAlias = TurnRecord | StoreTask | BreakerChange
 
 

@@ -45,6 +45,8 @@ def digest_of_agent(state: AgentState, ids: Ids) -> str:
         "places": dict(state.places),
         "ids": plain(IDS, ids),
     }
+    if state.journals:
+        told["journals"] = [list(each) for each in state.journals]
     return sha256(canonical_json(told).encode(errors="replace")).hexdigest()
 
 
@@ -113,6 +115,9 @@ async def awaken(unit: UnitOfWork, _: Mapping[str, Any]) -> None:
             unit.wake_at(mail, mail.due)
     for each in state.calls:
         unit.order("call", running=plain(RUNNING, each.running), steps=dict(each.steps))
+    if state.journals:
+        unit.order("journals", entries=state.journals)
+        state.journals = []
     state.calls = [UnderWay(each.running) for each in state.calls]
     if next_mail(unit) is not None:
         unit.order("drain", after_s=0.0)

@@ -55,6 +55,7 @@ def packed(departing: Departing, keep: int) -> Luggage:
         numbers=max((each.number for each in departing.mail), default=0) + 1,
         offers={handoff: status for handoff, status in departing.offers if handoff not in old},
         places=dict(departing.places),
+        journals=list(departing.journals),
         projected=0 if snapshot is None else snapshot.version,
     )
     ids = {entry.event.id: _applied(entry) for entry in departing.applied if entry.event.id is not None}

@@ -168,7 +168,7 @@ class _Move:
         if other:
             remedy = "run it again; where it stays so, give the service an empty projection, and report it"
             raise self._fail("what was read back is not what was brought", remedy, list(dict.fromkeys(other)))
-        is_all = (seen.agents, seen.mail, seen.invokes, seen.steps) == tuple(rows.values())
+        is_all = (seen.agents, seen.mail, seen.invokes, seen.steps, seen.entries) == tuple(rows.values())
         if not is_all or str(digest) != moved.digest:
             raise self._fail(f"{seen} was compared, and the database has {dict(rows)}", "run it again, and report it")
 
@@ -230,6 +230,7 @@ def _with(moved: Moved, each: Luggage) -> Moved:
         mail=moved.mail + len(state.mail),
         invokes=moved.invokes + len(state.calls),
         steps=moved.steps + sum(len(call.steps) for call in state.calls),
+        entries=moved.entries + len(state.journals),
         places=moved.places + len(state.places),
     )
 

@@ -26,6 +26,7 @@ class Moved:
     mail: int = 0  # waiting mail, timers included, and refused or dead mail
     invokes: int = 0  # open invokes
     steps: int = 0  # steps that these have recorded
+    entries: int = 0  # of their journals
     places: int = 0  # slots held by handoffs
     turns: int = 0  # turns of history that were moved
     turns_left: int = 0  # turns that only the old database has

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
-from gatechart.stores.commit_rules import apply, touched
+from gatechart.stores.commit_rules import apply
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,
@@ -26,6 +26,7 @@ from gatechart.stores.operations import (
     MailOperation,
     MoveInvocation,
     Operation,
+    RecordEntry,
     RecordStep,
     SetBreaker,
     StartInvocation,
@@ -43,8 +44,29 @@ from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
 from gatechart.stores.sql.searchable import FoundValues
 from gatechart.stores.sql.statements import Many, Row, Single, Sparse
-from gatechart.stores.sql.tables import WAITS, agents, breakers, handoffs, history, invokes, mail, places, steps
-from gatechart.values import ActiveInvocation, BreakerRecord, BreakerState, Payload, TurnRecord, Unit, Verdict
+from gatechart.stores.sql.tables import (
+    WAITS,
+    agents,
+    breakers,
+    handoffs,
+    history,
+    invokes,
+    journals,
+    mail,
+    places,
+    steps,
+)
+from gatechart.stores.touched import touched
+from gatechart.values import (
+    ActiveInvocation,
+    BreakerRecord,
+    BreakerState,
+    JournalRecord,
+    Payload,
+    TurnRecord,
+    Unit,
+    Verdict,
+)
 
 _Statement: TypeAlias = Many | Sparse
 
@@ -54,6 +76,8 @@ _STATE: Final[BindParameter[str]] = bindparam("of_state")
 _TIMER: Final[BindParameter[str]] = bindparam("of_timer")
 _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _KEY: Final[BindParameter[int]] = bindparam("of_key")
+_JOURNAL: Final[BindParameter[str]] = bindparam("of_journal")
+_NAME: Final[BindParameter[str]] = bindparam("of_name")
 
 _IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
@@ -77,6 +101,10 @@ UPDATE_MAIL: Final = Many(
 )
 INSERT_MAIL: Final = Sparse(insert(mail))
 RECORD_STEP: Final = Many(insert(steps))
+FORGET_ENTRY: Final = Many(
+    delete(journals).where(journals.c.agent == _AGENT, journals.c.journal == _JOURNAL, journals.c.name == _NAME)
+)
+WRITE_ENTRY: Final = Many(insert(journals), ["agent", "journal", "name", "entry"])
 INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
 UPDATE_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
 FREE_SLOTS: Final = Single(delete(places).where(places.c.handoff.in_(listed())))
@@ -96,6 +124,8 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     UPDATE_MAIL,
     INSERT_MAIL,
     RECORD_STEP,
+    FORGET_ENTRY,
+    WRITE_ENTRY,
     INSERT_HANDOFF,
     UPDATE_HANDOFF,
     TAKE_SLOT,
@@ -146,7 +176,7 @@ class _Changes:
                 self._add_mail(operation)
             case EndState() | EndTimer() | EndAll():
                 self._add_end(operation)
-            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._add_invocation(operation)
             case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._add_handoff(operation)
@@ -225,8 +255,18 @@ class _Changes:
             case RecordStep(invocation, name, result):
                 key = self._stored.key_of_invocation(invocation)
                 self._rows[RECORD_STEP].append({"invocation": key, "name": name, "result": result})
+            case RecordEntry(record):
+                self._add_entry(record)
             case _:
                 assert_never(operation)
+
+    def _add_entry(self, record: JournalRecord) -> None:
+        key = self._stored.key_of_writer(record.invocation.agent_id)
+        gone = [{_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: name} for name in record.replaces]
+        if gone:
+            self._rows[FORGET_ENTRY] += gone
+        row = {"agent": key, "journal": record.journal, "name": record.name, "entry": record.entry}
+        self._rows[WRITE_ENTRY].append(row)
 
     def _add_handoff(self, operation: HandoffOperation) -> None:
         match operation:

@@ -16,7 +16,7 @@ from gatechart.stores.sql.columns import to_us
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.history_rows import ENTRIES, OLDEST, snapshot_of, to_entry
 from gatechart.stores.sql.mail_rows import to_mail, to_running
-from gatechart.stores.sql.tables import agents, handoffs, history, invokes, mail, places, requests, steps
+from gatechart.stores.sql.tables import agents, handoffs, history, invokes, journals, mail, places, requests, steps
 from gatechart.values import ActiveInvocation, AgentId, HandoffStatus, HistoryEntry, Mail, Side, Snapshot
 
 _AGENT: Final = agents.c.id.in_(listed())
@@ -28,6 +28,12 @@ _CALLS: Final = (
 )
 _STEPS: Final = (
     select(steps).select_from(steps.join(invokes).join(agents)).where(_AGENT).order_by(steps.c.invocation, steps.c.name)
+)
+_JOURNALS: Final = (
+    select(agents.c.id, journals.c.journal, journals.c.name, journals.c.entry)
+    .select_from(journals.join(agents))
+    .where(_AGENT)
+    .order_by(journals.c.key)
 )
 _MAIL: Final = select(mail).where(mail.c.recipient.in_(listed())).order_by(mail.c.number)
 _OFFERS: Final = (
@@ -58,6 +64,7 @@ class Departing:
     offers: tuple[tuple[str, HandoffStatus], ...]  # handoffs to it, in the order offered
     places: tuple[tuple[str, str], ...]  # handoffs to it that hold a slot, with its graph
     applied: tuple[HistoryEntry, ...]  # turns whose events carried an id, oldest first
+    journals: tuple[tuple[str, str, str], ...] = ()  # journal, name and entry, in the order written
 
 
 def departing_agents(connection: Connection, after: int, limit: int, ids: int) -> tuple[list[Departing], int]:
@@ -83,7 +90,7 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
     results: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for row in connection.execute(_STEPS, wanted):
         results[row.invocation][row.name] = row.result
-    calls, letters, offers, held, applied = (defaultdict[AgentId, list[Any]](list) for _ in range(5))
+    calls, letters, offers, held, applied, entries = (defaultdict[AgentId, list[Any]](list) for _ in range(6))
     for row in connection.execute(_CALLS, wanted):
         calls[row.id].append((to_running(row), results[row.key]))
     for row in connection.execute(_MAIL, wanted):
@@ -95,7 +102,9 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
         held[takers[row.handoff]].append((row.handoff, row.graph))
     for row in connection.execute(_with_ids(ids), wanted):
         applied[row.of_id].append(to_entry(row, row.of_id))
-    parts = (letters, calls, offers, held, applied)
+    for row in connection.execute(_JOURNALS, wanted):
+        entries[row.id].append((row.journal, row.name, row.entry))
+    parts = (letters, calls, offers, held, applied, entries)
     return [Departing(name, there, *(tuple(part[name]) for part in parts)) for name, there in snapshots.items()]
 
 
@@ -166,7 +175,7 @@ def asked_now(connection: Connection, now: datetime) -> int:
 
 def counts(connection: Connection) -> Mapping[str, int]:
     """Return how many rows there are of each kind."""
-    tables = {"agents": agents, "mail": mail, "invokes": invokes, "steps": steps}
+    tables = {"agents": agents, "mail": mail, "invokes": invokes, "steps": steps, "journals": journals}
     return {
         name: connection.execute(select(func.count()).select_from(table)).scalar_one() for name, table in tables.items()
     }

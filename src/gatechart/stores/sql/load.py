@@ -8,14 +8,14 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, and_, func, literal_column, select
 
 from gatechart.context import canonical_json
-from gatechart.stores.commit_rules import Touched
 from gatechart.stores.operations import Content, HandoffState, MailId
 from gatechart.stores.sql.columns import UNREADABLE, json_object
 from gatechart.stores.sql.dialects import listed, unpacked
 from gatechart.stores.sql.handoff_rows import to_state
 from gatechart.stores.sql.mail_rows import to_shown
 from gatechart.stores.sql.statements import Single
-from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
+from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, journals, mail, places, steps
+from gatechart.stores.touched import Touched
 from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
 
 _Agent: TypeAlias = tuple[int, int, int]  # its key, version and deltas; a plain tuple is cheapest
@@ -27,6 +27,10 @@ _CALLS: Final = and_(
     invokes.c.state == _STEPS.c.state,
     invokes.c.epoch == _STEPS.c.epoch,
     invokes.c.invoke == _STEPS.c.invoke,
+)
+_ENTRIES: Final = unpacked(place=int, agent=str, journal=str, name=str)
+_WRITTEN: Final = and_(
+    journals.c.agent == agents.c.key, journals.c.journal == _ENTRIES.c.journal, journals.c.name == _ENTRIES.c.name
 )
 _RECORDED: Final = and_(steps.c.invocation == invokes.c.key, steps.c.name == _STEPS.c.name)
 
@@ -45,6 +49,9 @@ APPLIED: Final = (
 )
 ACTIVE: Final = select(_STEPS.c.place, invokes.c.key, steps.c.name.label("recorded")).select_from(
     _STEPS.join(agents, agents.c.id == _STEPS.c.agent).join(invokes, _CALLS).outerjoin(steps, _RECORDED)
+)
+JOURNALS: Final = select(_ENTRIES.c.place, agents.c.key, journals.c.name.label("written")).select_from(
+    _ENTRIES.join(agents, agents.c.id == _ENTRIES.c.agent).outerjoin(journals, _WRITTEN)
 )
 HANDOFFS: Final = Single(
     select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
@@ -66,6 +73,8 @@ class Stored:
         self._mail: dict[int, Mail] = {}
         self._keys: Mapping[Invocation, int] = {}
         self._results: frozenset[tuple[Invocation, str]] = frozenset()
+        self._writers: Mapping[AgentId, int] = {}  # the keys of agents that journals belong to
+        self._entries: frozenset[tuple[AgentId, str, str]] = frozenset()
         self._handoffs: Mapping[str, HandoffState] = {}
         self._slots: Mapping[str, str] = {}
         self._slots_held: Mapping[str, int] = {}
@@ -76,6 +85,8 @@ class Stored:
             self._mail |= {row.number: to_shown(row) for row in found}
         if wanted.steps:
             self._load_invocations(connection, wanted.steps)
+        if wanted.entries:
+            self._load_entries(connection, wanted.entries)
         if wanted.handoffs:
             self._load_handoffs(connection, wanted)
 
@@ -86,6 +97,10 @@ class Stored:
     def key_of_invocation(self, invocation: Invocation) -> int:
         """Return the key of an active invocation."""
         return self._keys[invocation]
+
+    def key_of_writer(self, agent_id: AgentId) -> int:
+        """Return the key of an agent whose journal is written."""
+        return self._writers[agent_id]
 
     def version(self, agent_id: AgentId) -> int:
         """See Loaded."""
@@ -119,6 +134,10 @@ class Stored:
         """See Loaded."""
         return (invocation, step) in self._results
 
+    def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:
+        """See Loaded."""
+        return (agent_id, journal, name) in self._entries
+
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:  # noqa: ARG002
         """See Loaded."""
         return self._handoffs.get(handoff_id)
@@ -147,6 +166,11 @@ class Stored:
         found = connection.execute(ACTIVE, {"rows": rows}).all()
         self._keys = {asked[row.place][0]: row.key for row in found}
         self._results = frozenset(asked[row.place] for row in found if row.recorded is not None)
+
+    def _load_entries(self, connection: Connection, asked: Sequence[tuple[AgentId, str, str]]) -> None:
+        found = connection.execute(JOURNALS, {"rows": [(place, *each) for place, each in enumerate(asked)]}).all()
+        self._writers = {asked[row.place][0]: row.key for row in found}
+        self._entries = frozenset(asked[row.place] for row in found if row.written is not None)
 
     def _load_handoffs(self, connection: Connection, wanted: Touched) -> None:
         ids = sorted(wanted.handoffs)

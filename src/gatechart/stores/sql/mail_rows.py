@@ -23,7 +23,7 @@ from gatechart.stores.sql.columns import (
     us_or_null,
     without_nulls,
 )
-from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, mail, steps
+from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, journals, mail, steps
 from gatechart.stores.sql.tables import mail as mail_table
 from gatechart.values import (
     EARLIEST,
@@ -185,6 +185,12 @@ def recorded_steps(invocation: Invocation) -> Select[Any]:
     wanted = (invocation.agent_id, invocation.state, invocation.epoch, invocation.invoke)
     found = select(steps.c.name, steps.c.result).select_from(steps.join(invokes).join(agents))
     return found.where(*(column == value for column, value in zip(of_it, wanted, strict=True)))
+
+
+def journal_of(agent_id: AgentId, journal: str) -> Select[Any]:
+    """Select the names and entries of an agent's journal, in the order written."""
+    found = select(journals.c.name, journals.c.entry).select_from(journals.join(agents))
+    return found.where(agents.c.id == agent_id, journals.c.journal == journal).order_by(journals.c.key)
 
 
 def _mail(after: int, limit: int) -> Select[Any]:

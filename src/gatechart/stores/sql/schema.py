@@ -25,6 +25,7 @@ SCHEMAS: Final = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

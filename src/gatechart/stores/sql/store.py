@@ -26,6 +26,7 @@ from gatechart.stores.sql.mail_rows import (
     backlog_size,
     due_mail,
     found_mail,
+    journal_of,
     recorded_steps,
     running_invokes,
     to_mail,
@@ -213,6 +214,11 @@ class SqlStore:
         """See Store."""
         wanted = recorded_steps(invocation)
         return await self._read(lambda connection: {row.name: row.result for row in connection.execute(wanted)})
+
+    async def journal(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """See Store."""
+        wanted = journal_of(agent_id, name)
+        return await self._read(lambda connection: {row.name: row.entry for row in connection.execute(wanted)})
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""

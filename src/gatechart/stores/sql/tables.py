@@ -187,6 +187,17 @@ steps = Table(
     sqlite_with_rowid=False,
 )
 
+journals = Table(
+    "journals",  # of agents: entries that outlive the invocations that wrote them
+    metadata,
+    Column("key", BIG, primary_key=True),  # in the order written
+    Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
+    Column("journal", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("entry", Text, nullable=False),  # JSON
+    UniqueConstraint("agent", "journal", "name"),
+)
+
 handoffs = Table(
     "handoffs",
     metadata,
