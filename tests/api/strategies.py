@@ -16,6 +16,8 @@ from gatechart.values import (
     Outcome,
     Refusal,
     Snapshot,
+    TransferCount,
+    Visit,
 )
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -38,6 +40,7 @@ def maybe(values):
 opens = st.builds(OpenHandoff, since=numbers, states=leaves, path=some(payloads), request=texts, session=texts)
 guard_errors = some(st.builds(GuardError, texts, texts, texts))
 events = st.builds(Event, texts, payloads, moments, maybe(texts), maybe(texts))
+counts = st.builds(TransferCount, texts, numbers, texts, visits=some(st.builds(Visit, texts, moments, texts)))
 snapshots = st.builds(
     Snapshot,
     configuration=leaves,
@@ -45,6 +48,7 @@ snapshots = st.builds(
     memory=some(st.tuples(texts, leaves)),
     entered=some(st.tuples(texts, numbers)),
     handoffs=some(opens),
+    transfers=some(counts),
 )
 outcomes = st.builds(
     Outcome,

@@ -88,6 +88,10 @@ class Analysis:
             if not handles(self.graph, leaf, "handoff.accepted")
         )
 
+    def reached_from(self, state: StateName) -> frozenset[StateName]:
+        """Return the states to which a state leads, itself included, as entry points lead to theirs."""
+        return self._follow(state)
+
     def _follow(self, first: StateName) -> frozenset[StateName]:
         seen = {ROOT, *entered(self.graph, (first,), ROOT)}
         waiting = list(seen)

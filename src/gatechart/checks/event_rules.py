@@ -10,7 +10,7 @@ from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, is_togethe
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
 from gatechart.graph import ROOT, AnyGraph, Kind, Node, OnRefusal, steps_of
-from gatechart.values import ERROR_REFUSED, OFFERED, EventName, StateName, is_reserved
+from gatechart.values import ERROR_REFUSED, OFFERED, TRANSFER, EventName, StateName, is_reserved
 
 
 @rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
@@ -165,6 +165,8 @@ def _remedy(name: EventName) -> str:
         return "declare the graph with on_refusal=OnRefusal.EVENT"
     if name.startswith(("done.", "error.invoke", "progress.", "after.", "every.")):
         return "name an invoke, a delay or a state with a final child as the graph does"
+    if name.startswith(TRANSFER):
+        return "name a target of the state's transfers as they do"
     return "only the framework sends events with such names, and it sends none called that; choose another name"
 
 
@@ -178,6 +180,8 @@ def _own_events(graph: AnyGraph, node: Node) -> Iterator[tuple[EventName, StateN
         yield f"done.invoke.{invoke.id}", node.name
         yield f"error.invoke.{invoke.id}", node.name
         yield f"progress.invoke.{invoke.id}", node.name
+    for to in node.transfers.targets if node.transfers else ():
+        yield to.event, node.name
     for event, *_ in (*node.timers, *node.recurring):
         yield event, node.name
     if node.name != ROOT and not node.is_end and _can_be_done(graph, node.name):

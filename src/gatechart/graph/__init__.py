@@ -22,6 +22,8 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.transfer_edges import Role
+from gatechart.graph.transfers import To, Transfers
 
 __all__ = [
     "ANY",
@@ -50,11 +52,14 @@ __all__ = [
     "OnRefusal",
     "OtherGraph",
     "Recall",
+    "Role",
     "SameTarget",
     "State",
     "StateTransitionGraph",
     "Step",
     "Then",
+    "To",
+    "Transfers",
     "Transition",
     "askings",
     "callable_name",

@@ -26,6 +26,7 @@ class Ask:
     function: Callable[..., Any]
     name: str
     takes_configuration: bool  # (context, event, configuration) rather than (context, event)
+    takes_counts: bool = False  # the counts of the agent's transfers alone
 
 
 def callable_name(function: object) -> str:
@@ -41,7 +42,8 @@ def callable_name(function: object) -> str:
 
 def ask_of(guard: Callable[..., Any]) -> Ask:
     """Wrap a guard for the turn."""
-    return Ask(guard, callable_name(guard), takes_third(guard, "configuration"))
+    counts = bool(getattr(guard, "asks_counts", False))
+    return Ask(guard, callable_name(guard), not counts and takes_third(guard, "configuration"), counts)
 
 
 def step_of(action: Callable[..., Any]) -> Step:

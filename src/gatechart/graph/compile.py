@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final
@@ -23,9 +23,11 @@ from gatechart.graph.definition import (
     Transition,
     after_event,
     recurring_event,
-    texts,
 )
 from gatechart.graph.handoff import Handoff
+from gatechart.graph.names import texts
+from gatechart.graph.transfer_edges import Added, Role, answers, choices_first, choices_last
+from gatechart.graph.transfers import Transfers
 from gatechart.values import EventName, Every, Mode, StateName
 
 ROOT: Final[StateName] = ANY
@@ -58,6 +60,8 @@ class Edge:
     ask: Ask | None
     steps: tuple[Step, ...]
     is_exact: bool = False  # whether its event is a single name, spaces included, that matches nothing else
+    role: Role | None = None  # of a transition that the source's transfers add
+    to: str = ""  # key of the transfer's target, for such a transition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +94,7 @@ class Node:
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
     recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
+    transfers: Transfers | None = None  # None, too, if they are switched off
 
     @property
     def is_attended(self) -> bool:
@@ -121,7 +126,7 @@ def walk(states: Sequence[State[Any]]) -> Iterator[State[Any]]:
 def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dict[StateName, Node]:
     """Build a node for the root and for each state in it, by name, in document order."""
     leaving: dict[StateName, list[Transition[Any]]] = {}
-    for transition in transitions:
+    for transition in (*transitions, *dict.fromkeys(answers(root))):
         leaving.setdefault(transition.source, []).append(transition)
     nodes: dict[StateName, Node] = {}
     exact = frozenset(_spaced_events(root))
@@ -142,10 +147,11 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             invokes=state.invoke,
             on_entry=tuple(map(step_of, state.on_entry)),
             on_exit=tuple(map(step_of, state.on_exit)),
-            edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
+            edges=_edges(state, (*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
             is_end=state.final and ancestors == (ROOT,),
             defers=state.defer,
             recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
+            transfers=state.transfers if state.transfers is not None and state.transfers.is_on else None,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))
@@ -187,19 +193,27 @@ def _spaced_events(root: State[Any]) -> Iterator[EventName]:
             yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
 
 
-def _edges(transitions: Iterable[Transition[Any]], exact: Collection[EventName]) -> tuple[Edge, ...]:
-    """Compile the transitions of a state. Labels begin with the source, so they can repeat only within a state.
+def _edges(state: State[Any], written: Sequence[Transition[Any]], exact: Collection[EventName]) -> tuple[Edge, ...]:
+    """Compile the transitions of a state, in the order in which they are asked.
 
+    Labels begin with the source, so they can repeat only within a state. Those written are numbered first.
     exact: events with spaces that are a single name; in other events, spaces separate several names.
     """
     counts: Counter[str] = Counter()
-    edges: list[Edge] = []
-    for transition in transitions:
-        label = transition.label
-        counts[label] += 1
-        own = label if counts[label] == 1 else f"{label} #{counts[label]}"
-        edges.append(_edge(transition, own, is_exact=transition.event in exact))
-    return tuple(edges)
+    own = [_edge(each, _numbered(each.label, counts), is_exact=each.event in exact) for each in written]
+    first = [_added(each, counts) for each in choices_first(state)]
+    last = [_added(each, counts) for each in choices_last(state, written)]
+    return (*first, *own, *last)
+
+
+def _numbered(label: str, counts: Counter[str]) -> str:
+    counts[label] += 1
+    return label if counts[label] == 1 else f"{label} #{counts[label]}"
+
+
+def _added(added: Added, counts: Counter[str]) -> Edge:
+    edge = _edge(added.transition, _numbered(added.transition.label, counts), is_exact=True)
+    return replace(edge, role=added.role, to=added.to)
 
 
 def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
@@ -320,7 +334,13 @@ def _node_structure(node: Node) -> list[object]:
         *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
         *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
         *([["defers", *node.defers]] if node.defers else []),
+        *([["transfers", *_transfer_structure(node.transfers)]] if node.transfers else []),
     ]
+
+
+def _transfer_structure(transfers: Transfers) -> list[object]:
+    takes = [each.takes.__name__ if each.takes else None for each in transfers.targets]
+    return [transfers.most, transfers.resets_on, transfers.arguments, takes]
 
 
 def _invoke_structure(invoke: Invoke) -> list[object]:

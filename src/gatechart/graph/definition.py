@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, EnumType
+from enum import Enum
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 
 from pydantic import BaseModel
@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
 from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.names import is_called, names_of, one_or_more
+from gatechart.graph.transfers import Transfers
 from gatechart.values import (
     RECURRING,
     Delay,
@@ -52,35 +54,6 @@ class OnRefusal(Enum):
     RETURN = "return"  # the sender gets an outcome with the reason; a warning is logged
     RAISE = "raise"  # the sender gets an EventRefusedError
     EVENT = "event"  # a transition for `error.refused` is taken; where there is none, as RETURN
-
-
-def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
-    """Return the texts of one name or several.
-
-    >>> names_of("RED"), names_of(["RED", "GREEN"])
-    (('RED',), ('RED', 'GREEN'))
-    """
-    return tuple(map(name_of, one_or_more(names)))
-
-
-def texts(names: Iterable[object]) -> tuple[str, ...]:
-    """Return the names that are texts."""
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def one_or_more(value: Any) -> tuple[Any, ...]:
-    """Return a tuple of the values; a single value, such as a text or a function, becomes a tuple of one.
-
-    >>> one_or_more("RED"), one_or_more(["RED", "GREEN"])
-    (('RED',), ('RED', 'GREEN'))
-    """
-    is_one = isinstance(value, str) or not isinstance(value, Iterable) or _is_called(value)
-    return (value,) if is_one else tuple(value)
-
-
-def _is_called(value: object) -> bool:
-    """Tell whether the value is a function, even one that can be iterated; an Enum class counts as its members."""
-    return callable(value) and not isinstance(value, EnumType)
 
 
 @dataclass(frozen=True)
@@ -192,6 +165,7 @@ class State(Generic[ContextT_contra]):
     data: Data[ContextT_contra] | None = None  # output of a final state, for `done.state`; raises like an action
     history: Recall | None = None
     defer: tuple[EventName, ...] = ()
+    transfers: Transfers | None = None  # targets among which its invoke chooses
     description: str = ""
 
     @overload
@@ -211,6 +185,7 @@ class State(Generic[ContextT_contra]):
         failed: bool = False,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        transfers: Transfers | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -232,6 +207,7 @@ class State(Generic[ContextT_contra]):
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        transfers: Transfers | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -252,6 +228,7 @@ class State(Generic[ContextT_contra]):
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        transfers: Transfers | None = None,
         description: str = "",
     ) -> None:
         children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
@@ -271,6 +248,7 @@ class State(Generic[ContextT_contra]):
             data=data,
             history=None if history is None else Recall(history),
             defer=names_of(defer),
+            transfers=transfers,
             description=description,
         )
 
@@ -438,7 +416,7 @@ def _follows(then: Follows) -> tuple[Then, ...]:
 
 
 def _is_action(value: object) -> bool:
-    return _is_called(value) or isinstance(value, Handoff)
+    return is_called(value) or isinstance(value, Handoff)
 
 
 def _set(value: object, **fields: object) -> None:

@@ -15,10 +15,12 @@ from pydantic import ValidationError
 from gatechart.context import AgentContext, ContextPool, ContextT, problems_of, read_only_context
 from gatechart.errors import EntryRefusedError, IncompatibleGraphError, InvalidGraphError, UnknownStateError
 from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, walk
-from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
+from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
+from gatechart.graph.names import one_or_more
+from gatechart.graph.transfer_edges import with_waiting_states
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
 from gatechart.values import EventName, Name, Snapshot, StateName, name_of
 
@@ -69,6 +71,7 @@ class StateTransitionGraph(Generic[ContextT]):
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
     has_deferring: bool  # some state defers events
+    choosing: tuple[StateName, ...]  # states with transfers, in document order
     named_events: frozenset[EventName]  # events that transitions name, and declared ones
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
@@ -138,7 +141,7 @@ class StateTransitionGraph(Generic[ContextT]):
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
-        tree = infer_states(listed, [each for each in changes if isinstance(each, Transition)])
+        tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
         draft = Draft(
             name=name,
             version=version,
@@ -159,7 +162,8 @@ class StateTransitionGraph(Generic[ContextT]):
             searchable=one_or_more(searchable),
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
-        compiled["inferred"] = frozenset(state.name for state in tree[len(listed) :])
+        given = {state.name for state in walk(listed)}
+        compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in given)
         for attribute, value in compiled.items():
             object.__setattr__(self, attribute, value)
 
@@ -241,6 +245,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         ),
         "runs_at_once": runs_at_once(nodes),
         "has_deferring": any(node.defers for node in nodes.values()),
+        "choosing": tuple(name for name, node in nodes.items() if node.transfers is not None),
         "named_events": _named_events(draft, nodes),
         "memo": {},
         "contexts": ContextPool(),

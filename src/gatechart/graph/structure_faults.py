@@ -9,8 +9,9 @@ from typing import Any
 
 from gatechart.errors import Fault, suggestion
 from gatechart.graph.compile import walk
-from gatechart.graph.definition import ANY, State, Transition, texts
+from gatechart.graph.definition import ANY, State, Transition
 from gatechart.graph.function_faults import action_faults, guard_faults
+from gatechart.graph.names import texts
 from gatechart.values import is_reserved
 
 

@@ -15,7 +15,7 @@ from gatechart.context import AgentContext, has_any_field
 from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
-from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition, texts
+from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition
 from gatechart.graph.events import EventType, event_faults
 from gatechart.graph.function_faults import (
     acceptance_faults,
@@ -24,6 +24,7 @@ from gatechart.graph.function_faults import (
     guard_faults,
     invoke_faults,
 )
+from gatechart.graph.names import texts
 from gatechart.graph.searchable import searchable_faults
 from gatechart.graph.structure_faults import (
     defer_faults,
@@ -36,6 +37,8 @@ from gatechart.graph.structure_faults import (
     shared_invoke_faults,
     transition_faults,
 )
+from gatechart.graph.transfer_edges import answers, choices_first, choices_last
+from gatechart.graph.transfer_faults import transfer_faults
 from gatechart.values import DELAY_REMEDY, LONGEST_NAME, unkept
 
 _CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
@@ -85,6 +88,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in (*kind_faults(state), *_waiting_faults(state))),
         *(fault for state in states for fault in end_faults(state, root)),
         *(fault for state in states for fault in defer_faults(state)),
+        *transfer_faults(root),
         *(fault for state in (root, *states) for fault in history_faults(state)),
         *region_faults(root, transitions),
         *shared_invoke_faults(root),
@@ -315,8 +319,9 @@ def _places(draft: Draft) -> Iterator[str]:
     yield from (f"event {each.name!r}" for each in draft.event_types if isinstance(each, EventType))
     written = (each for each in draft.transitions if isinstance(each, Transition))
     delayed = (each for state in states for each in delayed_transitions(state))
+    added = [each.transition for state in states for each in (*choices_first(state), *choices_last(state, ()))]
     labels: Counter[str] = Counter()
-    for each in (*written, *delayed):
+    for each in (*written, *delayed, *answers(draft.root), *added):
         label = each.label
         labels[label] += 1
         yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"

@@ -94,7 +94,14 @@ def migrated(
     """Return the turn that migrates the agent to the graph's version. Raises IncompatibleGraphError."""
     context = before.context
     stored = Stored(
-        before.configuration, context, before.memory, before.entered, pending.mail, pending.running, before.handoffs
+        before.configuration,
+        context,
+        before.memory,
+        before.entered,
+        pending.mail,
+        pending.running,
+        before.handoffs,
+        before.transfers,
     )
     for step in steps:
         stored = _taken(step, graph, before, stored)
@@ -127,6 +134,7 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
         memory=stored.memory,
         entered=tuple((state, epochs.get(state, version)) for state in states),
         changed=now,
+        transfers=tuple(each for each in stored.transfers if each.state in graph.choosing),
     )
     begun = [state for state in states if state not in epochs]
     kept = still_awaited(before.handoffs, lambda each: _waits(graph, stored, each))

@@ -114,12 +114,13 @@ def expected(graph: AnyGraph, after: Snapshot, time: datetime) -> Snapshot:
 
 
 def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
-    """Compare where a turn led with what is recorded: states, status, what history states remember, context."""
+    """Compare where a turn led with the record: states, status, what history states remember, transfers, context."""
     after = got.snapshot
     aspects: list[tuple[str, Any, Any]] = [
         ("configuration", list(recorded.configuration), list(after.configuration)),
         ("status", recorded.status.value, after.status.value),
         ("history memory", _plain_memory(recorded), _plain_memory(after)),
+        ("transfers taken", _transfers_taken(recorded), _transfers_taken(after)),
     ]
     told, shown = recorded.context, after.context
     fields = dict.fromkeys((*told, *shown))
@@ -152,6 +153,10 @@ def _as_mail(before: Snapshot, event: Event) -> Mail:
 
 def _plain_memory(snapshot: Snapshot) -> dict[str, list[str]]:
     return {state: list(leaves) for state, leaves in snapshot.memory}
+
+
+def _transfers_taken(snapshot: Snapshot) -> dict[str, int]:
+    return {each.state: each.taken for each in snapshot.transfers}
 
 
 def _requests(turn: TurnRecord) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from gatechart.errors import OpenHandoffError, RollbackError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.ports import Store
-from gatechart.turn import ACCEPTED, beginnings, delegated, failures
+from gatechart.turn import ACCEPTED, beginnings, delegated, failures, reentered
 from gatechart.values import (
     HIGHEST_NUMBER,
     AgentId,
@@ -50,17 +50,20 @@ def rollback_event(version: int, reason: str, now: datetime, idempotency_key: st
 def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None) -> TurnRecord:
     """Return the turn that restores the agent as it was at an earlier version. No action runs.
 
-    Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs stay as they are, and
-    an agent is invoked again only if it is not at work. Raises RollbackError if another version of the graph drove the
-    agent then, and OpenHandoffError if an open handoff began after the target version, or was withdrawn and has not
-    been answered.
+    Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
+    transfers stay as they are, and an agent is invoked again only if it is not at work. Raises RollbackError if another
+    version of the graph drove the agent then, and OpenHandoffError if an open handoff began after the target version,
+    or was withdrawn and has not been answered.
     """
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
-    restored = replace(target, version=before.version + 1, handoffs=before.handoffs, changed=event.time)
+    counts = reentered(before.transfers)
+    restored = replace(
+        target, version=before.version + 1, handoffs=before.handoffs, changed=event.time, transfers=counts
+    )
     after, begun = _attended(graph, restored, event, services)
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
 
@@ -74,9 +77,9 @@ def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, s
     """Return the first turn of another agent, which begins as the target was. No action runs.
 
     target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
-    Mail, keyed timers and handoffs stay with the agent that has them.
+    Mail, keyed timers, handoffs and the counts of transfers stay with the agent that has them.
     """
-    own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=())
+    own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
     own = replace(own, started=event.time, changed=event.time)
     after, begun = _attended(graph, own, event, services)
     return TurnRecord(None, after, event, (), 0, effects=begun)

@@ -9,6 +9,7 @@ from gatechart.kernel.select import (
     awaited_events,
     candidates,
     defers,
+    matches,
     passes_over,
     sendable,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "awaited_events",
     "candidates",
     "defers",
+    "matches",
     "misfit",
     "passes_over",
     "path_of",

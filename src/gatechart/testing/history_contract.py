@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -35,8 +35,10 @@ from gatechart.values import (
     Pruning,
     Snapshot,
     Status,
+    TransferCount,
     TurnRecord,
     Verdict,
+    Visit,
 )
 
 LATER = NOON + timedelta(days=1)  # later than every turn of `lives`
@@ -319,6 +321,10 @@ def _changes(context: dict[str, Any], random: Random) -> dict[str, Any]:
     return changes if isinstance(changes.get("n", 1), int) else changes | {"n": 1}
 
 
+VISITS: Final = (Visit("B", NOON, 'done.invoke.b: no "quotes"'), Visit("C.D", NOON))
+REFUSED: Final = TransferCount("A", 2, "done.invoke.search: ünï", "B", "the author may not", VISITS)
+
+
 def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
     """Return the snapshot with another configuration and other remembered states."""
     other: dict[str, Any] = {}
@@ -328,6 +334,8 @@ def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
         other["memory"] = random.choice([(), (("PAST", ("LEFT", "RIGHT")),), (("PAST", ("A",)), ("É", ("B",)))])
     if random.random() < 0.2:
         other["entered"] = random.choice([(), (("A", snapshot.version),), (("A", 1), ("B", snapshot.version))])
+    if random.random() < 0.2:
+        other["transfers"] = random.choice([(), (TransferCount("A", snapshot.version),), (REFUSED, TransferCount("É"))])
     if random.random() < 0.05:
         other["graph_version"] = str(snapshot.version)
     if random.random() < 0.05:

@@ -25,7 +25,7 @@ from typing_extensions import TypeVar, Unpack
 from gatechart.errors import Fault, InvalidToolError, suggestion
 from gatechart.graph import JsonSchema, callable_name
 from gatechart.graph.callables import yields
-from gatechart.graph.definition import one_or_more
+from gatechart.graph.names import one_or_more
 from gatechart.tools.arguments import Described, Signature, Takes
 from gatechart.tools.naming import LONGEST_TOOL_NAME
 from gatechart.tools.retries import RetryOn, is_passing

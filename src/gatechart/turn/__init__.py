@@ -56,6 +56,7 @@ from gatechart.turn.mail import (
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
+from gatechart.turn.transfers import left, reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, own_copy, told
 from gatechart.turn.turns import (
     MOST_DEFERRED,
@@ -116,6 +117,7 @@ __all__ = [
     "known_handoff",
     "known_id",
     "known_number",
+    "left",
     "log_of",
     "log_refusal",
     "no_later",
@@ -125,6 +127,7 @@ __all__ = [
     "possible",
     "raised_name",
     "readable",
+    "reentered",
     "rejected",
     "rejection",
     "replay_turn",
@@ -135,6 +138,7 @@ __all__ = [
     "take_mail",
     "take_turn",
     "told",
+    "told_by",
     "too_many_deferred",
     "unchanged",
     "withdrawn",

@@ -138,7 +138,8 @@ async def take_offer(
         return context
     entry, told = graph.entry_points[packet.entry_point], _as_read(event, packet)
     handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
-    macrostep = macrostep_of(graph, previous, previous.agent_id, context, told, handoffs, services)
+    renewed = replaced(previous, transfers=())  # another owner's choices do not count
+    macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, handoffs, services)
     await macrostep.react()
     if not _leads_to(macrostep, entry):
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())

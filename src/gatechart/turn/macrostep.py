@@ -11,10 +11,11 @@ from typing import Any
 
 from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
-from gatechart.graph import AnyGraph, Edge, Step
+from gatechart.graph import AnyGraph, Ask, Edge, Step
 from gatechart.kernel import Block, Candidates, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
+from gatechart.turn.transfers import counted
 from gatechart.turn.turn_context import (
     ERROR_EXECUTION,
     Failure,
@@ -41,6 +42,7 @@ from gatechart.values import (
     Snapshot,
     StateName,
     Status,
+    TransferCounts,
 )
 
 
@@ -63,6 +65,7 @@ class Macrostep:
         "memory",
         "plans",
         "taken",
+        "transfers",
         "turn",
     )
 
@@ -73,12 +76,14 @@ class Macrostep:
         memory: Memory,
         context: Any,
         turn: Turn,
+        transfers: TransferCounts = (),
     ) -> None:
         self.graph = graph
         self.configuration = configuration
         self.memory = memory
         self.context = context
         self.turn = turn
+        self.transfers = transfers  # counts of the graph's transfers so far
         self.event = turn.event  # the event of the current microstep
         self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
@@ -211,10 +216,7 @@ class Macrostep:
             if ask is None:
                 return edge
             try:
-                if ask.takes_configuration:
-                    answer = ask.function(self.context, self.event, self._active_states())
-                else:
-                    answer = ask.function(self.context, self.event)
+                answer = self._answer(ask)
                 if agrees(answer, ask.name):
                     return edge
                 if isinstance(answer, Refused):
@@ -224,6 +226,13 @@ class Macrostep:
                     raise
                 self._note_guard(edge, ask.name, error)
         return None
+
+    def _answer(self, ask: Ask) -> object:
+        if ask.takes_counts:
+            return ask.function(self.transfers)
+        if ask.takes_configuration:
+            return ask.function(self.context, self.event, self._active_states())
+        return ask.function(self.context, self.event)
 
     def _active_states(self) -> frozenset[StateName]:
         return active_states(self.graph, self.configuration)
@@ -248,6 +257,8 @@ class Macrostep:
         self._has_eventless = plan.has_eventless
         if plan.left or plan.attended:
             self._attend(plan)
+        if self.graph.choosing:
+            self.transfers = counted(self.graph, self.transfers, plan, self.event, self.explanations)
         for deed in plan.deeds:
             if isinstance(deed, Done):
                 self._raise_done(deed)
@@ -320,7 +331,7 @@ def macrostep_of(
         return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
     leaves, version = previous.configuration, previous.version + 1
     turn = Turn(agent_id, version, event, services, graph.name, handoffs, context, TurnLog(leaves))
-    return Macrostep(graph, leaves, previous.memory, context, turn)
+    return Macrostep(graph, leaves, previous.memory, context, turn, previous.transfers)
 
 
 def _period(taken: Sequence[str]) -> int:

@@ -168,7 +168,8 @@ class _Inquiry:
         why_not = raised = ""
         try:
             third = (active_states(self._graph, self._snapshot.configuration),) if ask.takes_configuration else ()
-            answer = ask.function(self._context(), event, *third)
+            given = (self._snapshot.transfers,) if ask.takes_counts else (self._context(), event, *third)
+            answer = ask.function(*given)
             verdict = Agrees.YES if agrees(answer, ask.name) else Agrees.NO
             why_not = one_line(answer.reason) if isinstance(answer, Refused) else ""
         except _PayloadReadError:

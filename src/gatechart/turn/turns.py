@@ -207,6 +207,7 @@ def recorded(
         standing.handoffs,
         previous.started if previous else event.time,
         event.time,
+        macrostep.transfers,
     )
     took_us = (perf_counter_ns() - started) // 1000
     effects = () if is_plain else effects_of(macrostep)

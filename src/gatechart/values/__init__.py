@@ -138,6 +138,7 @@ from gatechart.values.tool_policies import (
     ToolPolicies,
     effective_policies,
 )
+from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
 __all__ = [
     "BY_CHANGE",
@@ -164,6 +165,7 @@ __all__ = [
     "RESERVED_PATTERN",
     "SCHEDULE_GRAPH",
     "STARTED",
+    "TRANSFER",
     "WITHDRAWN",
     "AcceptedEvent",
     "ActiveIn",
@@ -263,9 +265,13 @@ __all__ = [
     "Stored",
     "Timer",
     "ToolPolicies",
+    "TransferCount",
+    "TransferCounts",
     "TurnRecord",
     "Unit",
     "Verdict",
+    "Visit",
+    "count_of",
     "delay_text",
     "effective_policies",
     "in_utc",

@@ -10,6 +10,7 @@ from typing import Any
 from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Payload, StateName, is_reserved
+from gatechart.values.transfers import TransferCounts
 
 
 class Status(StrEnum):
@@ -84,6 +85,7 @@ class Snapshot:
     handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
     started: datetime | None = None  # aware, UTC, as `changed`; None for an agent of a release that did not keep it
     changed: datetime | None = None  # when the event of the newest turn happened
+    transfers: TransferCounts = ()  # of states with transfers that were entered or chose
 
     @property
     def context(self) -> dict[str, Any]:

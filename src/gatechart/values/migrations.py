@@ -10,6 +10,7 @@ from typing import Any
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.mail import ActiveInvocation, Mail
 from gatechart.values.names import RECURRING, AgentId, EntryVersions, Memory, StateName
+from gatechart.values.transfers import TransferCount, TransferCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Stored:
     mail: tuple[Mail, ...]  # waiting mail, timers included; mail left out is deleted
     running: tuple[ActiveInvocation, ...]  # invocations; those left out end, the others restart with their steps
     handoffs: tuple[OpenHandoff, ...] = ()  # open handoffs; `states` is where the agent waits for each
+    transfers: TransferCounts = ()  # of states with transfers
 
     def renamed(self, names: Mapping[StateName, StateName]) -> Stored:
         """Rename states everywhere, including the events of their timers.
@@ -49,7 +51,13 @@ class Stored:
                 for each in self.running
             ),
             handoffs=tuple(replace(each, states=tuple(map(name, each.states))) for each in self.handoffs),
+            transfers=tuple(_renamed_count(each, name) for each in self.transfers),
         )
+
+
+def _renamed_count(count: TransferCount, name: Callable[[StateName], StateName]) -> TransferCount:
+    visits = tuple(replace(each, target=name(each.target)) for each in count.visits)
+    return replace(count, state=name(count.state), refused=name(count.refused), visits=visits)
 
 
 def _renamed(mail: Mail, name: Callable[[StateName], StateName]) -> Mail:

@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, Final
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, select
 
 from gatechart.errors import UnknownAgentError
@@ -40,6 +41,7 @@ from gatechart.values import (
     Side,
     Snapshot,
     Status,
+    TransferCounts,
     unkept,
 )
 
@@ -63,6 +65,7 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
         "handoffs": from_open(snapshot.handoffs),
+        "transfers": from_counts(snapshot.transfers),
         "started_us": us_or_null(snapshot.started),
         "changed_us": us_or_null(snapshot.changed),
     }
@@ -89,6 +92,8 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         row["entered"] = json_or_null(after.entered)
     if before.handoffs != after.handoffs:
         row["handoffs"] = from_open(after.handoffs)
+    if before.transfers != after.transfers:
+        row["transfers"] = from_counts(after.transfers)
     return row
 
 
@@ -110,6 +115,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         handoffs=to_open(row.handoffs),
         started=moment_or_none(row.started_us),
         changed=moment_or_none(row.changed_us),
+        transfers=to_counts(row.transfers),
     )
 
 
@@ -150,6 +156,19 @@ def to_memory(text: str | None) -> Memory:
 def to_epochs(text: str | None) -> EntryVersions:
     """Read the states that have timers or invokes, each with its epoch."""
     return tuple((state, epoch) for state, epoch in json_or(text, ()))
+
+
+_COUNTS: Final[TypeAdapter[TransferCounts]] = TypeAdapter(TransferCounts)
+
+
+def from_counts(counts: TransferCounts) -> str | None:
+    """Return the counts of transfers as JSON text, or None if there are none."""
+    return _COUNTS.dump_json(counts, exclude_defaults=True).decode() if counts else None
+
+
+def to_counts(text: str | None) -> TransferCounts:
+    """Read counts of transfers from the text that `from_counts` wrote."""
+    return () if text is None else _COUNTS.validate_json(text)
 
 
 _DEFAULTS: Final = {each.name: each.default for each in fields(OpenHandoff) if each.default is not MISSING}

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, fun
 
 from gatechart.context import difference, patched
 from gatechart.errors import UnknownVersionError
-from gatechart.stores.sql.agent_rows import from_open, to_epochs, to_memory, to_open
+from gatechart.stores.sql.agent_rows import from_counts, from_open, to_counts, to_epochs, to_memory, to_open
 from gatechart.stores.sql.columns import (
     UNREADABLE,
     check_row,
@@ -46,7 +46,12 @@ LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuil
 EXTRA: Final = 256  # characters of deltas allowed in addition, so that full copies of a small context are rare
 
 _TURN: Final = kinds_of(history)
-_APART: Final = ("memory", "entered", "handoffs")  # columns of `agents` in which `history` keeps what has changed
+_APART: Final = (
+    "memory",
+    "entered",
+    "handoffs",
+    "transfers",
+)  # columns of `agents` in which `history` keeps what has changed
 _WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
 
 _before = history.alias("version_before")
@@ -134,6 +139,7 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
         "handoffs": from_open(snapshot.handoffs),
+        "transfers": from_counts(snapshot.transfers),
         "context": snapshot.context_text,
         "graph_version": snapshot.graph_version,
         "fingerprint": snapshot.fingerprint,
@@ -232,6 +238,7 @@ def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
         handoffs=to_open(_newest([row.handoffs for row in rows])),
         started=moment_or_none(agent.started_us),
         changed=from_us(last.time_us),
+        transfers=to_counts(_newest([row.transfers for row in rows])),
     )
 
 

@@ -53,7 +53,7 @@ MAKE_WHOLE: Final = Many(
         .where(_before.c.agent == history.c.agent, _before.c.version == history.c.version - literal_column("1"))
         .scalar_subquery()
     ),
-    ["memory", "entered", "handoffs", "context", "graph_version", "fingerprint"],
+    ["memory", "entered", "handoffs", "transfers", "context", "graph_version", "fingerprint"],
 )
 
 

@@ -26,6 +26,7 @@ SCHEMAS: Final = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

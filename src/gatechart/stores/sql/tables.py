@@ -56,6 +56,7 @@ agents = Table(
     Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL if none
     Column("started_us", BigInteger),  # since 1970, UTC; NULL if an earlier schema did not keep it
     Column("changed_us", BigInteger),  # the time of the newest turn's event
+    Column("transfers", Text),  # JSON, the counts of states with transfers; NULL if none
     Index("ix_agents_graph_status", "graph", "status"),
 )
 
@@ -96,6 +97,7 @@ history = Table(
     Column("fingerprint", String),
     Column("handoffs", Text),  # JSON; NULL if unchanged, or if empty in a full copy
     Column("operator_reason", Text),  # why an operator caused the event; NULL if none did
+    Column("transfers", Text),  # JSON; NULL if unchanged, or if empty in a full copy
     UniqueConstraint("agent", "version"),
 )
 

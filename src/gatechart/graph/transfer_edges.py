@@ -1,0 +1,166 @@
+"""What the transfers of a state mean as ordinary states and transitions, which a graph adds when it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.names import texts
+from gatechart.graph.transfers import To, Transfers
+from gatechart.values import StateName, TransferCounts, count_of
+
+
+class Role(StrEnum):
+    """What a transition does for the transfers of its source."""
+
+    CHOSEN = "chosen"  # follows a choice
+    REFUSED = "refused"  # notes that a target was refused
+    REPLACED = "replaced"  # takes `otherwise` in place of a target that was refused again
+    ENDED = "ended"  # takes `otherwise` at the end of an invoke
+
+
+@dataclass(frozen=True, slots=True)
+class NoneLeft:
+    """A guard that agrees once no transfer of the state is left."""
+
+    state: StateName
+    most: int
+    __name__ = "no transfers left"
+    asks_counts = True
+
+    def __call__(self, counts: TransferCounts) -> bool:
+        """Ask the counts."""
+        return count_of(counts, self.state).taken >= self.most
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRefusal:
+    """A guard that agrees as long as no choice was refused since the state was entered."""
+
+    state: StateName
+    __name__ = "refused for the first time"
+    asks_counts = True
+
+    def __call__(self, counts: TransferCounts) -> bool:
+        """Ask the counts."""
+        return not count_of(counts, self.state).refused
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A transition that the transfers of a state add, with what it does for them."""
+
+    transition: Transition[Any]
+    role: Role
+    to: str = ""  # key of the target
+
+
+Trees: TypeAlias = tuple[State[Any], ...]
+
+
+def choices_first(state: State[Any]) -> Iterator[Added]:
+    """Yield the transitions that go before those written: at zero, the end of an invoke takes `otherwise`."""
+    transfers = _on(state)
+    if transfers is not None and transfers.most is not None:
+        none_left: Any = NoneLeft(state.name, transfers.most)
+        for event in _ends(state):
+            yield Added(Transition(state.name, event, transfers.otherwise, guard=none_left), Role.ENDED)
+
+
+def choices_last(state: State[Any], written: Sequence[Transition[Any]]) -> Iterator[Added]:
+    """Yield the transitions that go after those written: each choice, and the end of an invoke that made none."""
+    transfers = _on(state)
+    if transfers is None:
+        return
+    for to in transfers.targets:
+        yield from _of_target(state, transfers, to)
+    handled = {word for each in written if each.event and each.guard is None for word in each.event.split()}
+    for event in _ends(state):
+        if handled.isdisjoint({event, f"{event}.*", "done.invoke", "done.invoke.*", "done", "done.*", "*"}):
+            yield Added(Transition(state.name, event, transfers.otherwise), Role.ENDED)
+
+
+def _of_target(state: State[Any], transfers: Transfers, to: To) -> Iterator[Added]:
+    asked = (_handoff(to),) if to.is_handoff else ()
+    target = to.waiting_state(state.name)
+    followed = Transition(state.name, to.event, target, guard=to.guard, actions=(*to.actions, *asked))
+    yield Added(followed, Role.CHOSEN, to.key)
+    if to.guard is not None:
+        first: Any = FirstRefusal(state.name)
+        yield Added(Transition(state.name, to.event, guard=first), Role.REFUSED, to.key)
+        yield Added(Transition(state.name, to.event, transfers.otherwise), Role.REPLACED, to.key)
+
+
+def _handoff(to: To) -> Handoff:
+    return Handoff(to.target, at=to.at, packet=to.packet, deadline=to.deadline, fallbacks=to.fallbacks)
+
+
+def _on(state: State[Any]) -> Transfers | None:
+    return state.transfers if isinstance(state.transfers, Transfers) and state.transfers.is_on else None
+
+
+def _ends(state: State[Any]) -> Iterator[str]:
+    return (f"done.invoke.{invoke.id}" for invoke in state.invoke if not invoke.agent)
+
+
+def answers(root: State[Any]) -> Iterator[Transition[Any]]:
+    """Yield the transitions of the states that wait for another graph's answer and that no target names.
+
+    They handle no acceptance: with it the agent ends.
+    """
+    for source, to in handed_on(root.states):
+        for event in ("handoff.rejected", "handoff.expired"):
+            yield Transition(to.waiting_state(source), event, source)
+
+
+def handed_on(states: Iterable[State[Any]]) -> Iterator[tuple[StateName, To]]:
+    """Yield each target in another graph for which the graph itself adds the state that waits, with its source."""
+    for state in states:
+        transfers = _on(state)
+        for to in () if transfers is None else transfers.targets:
+            if to.is_handoff and not to.waits:
+                yield state.name, to
+        yield from handed_on(state.states)
+
+
+def with_waiting_states(states: Trees) -> Trees:
+    """Return the trees with a state beside each source that waits for the answer of another graph."""
+    is_needed = any(True for _ in handed_on(states))
+    return _beside(states, set(texts(_names(states)))) if is_needed else states
+
+
+def _beside(states: Trees, known: set[StateName]) -> Trees:
+    found: list[State[Any]] = []
+    for state in states:
+        found.append(_inside(state, known))
+        for source, to in handed_on([_alone(state)]):
+            waiting = to.waiting_state(source)
+            if waiting not in known:
+                known.add(waiting)
+                found.append(State(waiting, description=f"waits until {to.target} takes the work over"))
+    return tuple(found)
+
+
+def _inside(state: State[Any], known: set[StateName]) -> State[Any]:
+    return _with_states(state, _beside(state.states, known)) if state.states else state
+
+
+def _alone(state: State[Any]) -> State[Any]:
+    return _with_states(state, ()) if state.states else state
+
+
+def _with_states(state: State[Any], states: Trees) -> State[Any]:
+    changed = copy(state)
+    object.__setattr__(changed, "states", states)
+    return changed
+
+
+def _names(states: Trees) -> Iterator[StateName]:
+    for state in states:
+        yield state.name
+        yield from _names(state.states)

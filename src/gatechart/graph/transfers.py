@@ -1,0 +1,142 @@
+"""Transfers: the targets among which the invoke of a state chooses the next step, and how often it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.graph.handoff import Fallbacks, Told
+from gatechart.graph.names import names_of, one_or_more
+from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, name_of
+
+
+@dataclass(frozen=True, init=False)
+class To:
+    """A target of transfers: a state of the graph, or with `at` an entry point of another graph, then a handoff.
+
+    While the other graph has not answered, the agent waits in the state `waits`. If that is left out, the graph adds
+    a state named `<source>_TO_<graph>`: a rejection leads from there back to the source, so that another target can be
+    chosen, and with an acceptance the agent ends, as usual.
+    """
+
+    target: str  # name of a state, or of a graph
+    at: str = ""  # entry point of the graph
+    description: str = ""  # for the model; by default that of the state or the entry point
+    guard: Callable[..., Any] | None = None  # as of a transition; a target that it denies is not offered
+    actions: tuple[Callable[..., Any], ...] = ()  # of the transition; the arguments are in `event.payload["arguments"]`
+    takes: type[BaseModel] | None = None  # further arguments; by default those of the entry point
+    packet: Told | None = None  # builds the handoff's packet; by default made from the context and the arguments
+    deadline: Delay | None = None  # of the offer
+    fallbacks: Fallbacks | None = None  # of the offer
+    waits: StateName = ""
+
+    def __init__(
+        self,
+        target: Name,
+        *,
+        at: Name = "",
+        description: str = "",
+        guard: Callable[..., Any] | None = None,
+        actions: Iterable[Callable[..., Any]] | Callable[..., Any] = (),
+        takes: type[BaseModel] | None = None,
+        packet: Told | None = None,
+        deadline: Delay | None = None,
+        fallbacks: Fallbacks | None = None,
+        waits: Name = "",
+    ) -> None:
+        fields = {
+            "target": name_of(target),
+            "at": name_of(at),
+            "description": description,
+            "guard": guard,
+            "actions": one_or_more(actions),
+            "takes": takes,
+            "packet": packet,
+            "deadline": deadline,
+            "fallbacks": fallbacks,
+            "waits": name_of(waits),
+        }
+        for name, content in fields.items():
+            object.__setattr__(self, name, content)
+
+    @property
+    def is_handoff(self) -> bool:
+        """Whether the target is an entry point of another graph."""
+        return bool(self.at)
+
+    @property
+    def key(self) -> str:
+        """Name of the target in events and counts.
+
+        >>> To("SEARCHING").key, To("refunds", at="REVIEWING").key
+        ('SEARCHING', 'refunds.REVIEWING')
+        """
+        return f"{self.target}.{self.at}" if self.at else self.target
+
+    @property
+    def event(self) -> EventName:
+        """Event of its choice.
+
+        >>> To("SEARCHING").event
+        'transfer.SEARCHING'
+        """
+        return f"{TRANSFER}{self.key}"
+
+    def waiting_state(self, source: StateName) -> StateName:
+        """Return the state to which the choice leads from the source.
+
+        >>> To("SEARCHING").waiting_state("CHECKING"), To("refunds", at="REVIEWING").waiting_state("CHECKING")
+        ('SEARCHING', 'CHECKING_TO_refunds')
+        """
+        return (self.waits or f"{source}_TO_{self.target}") if self.at else self.target
+
+
+@dataclass(frozen=True, init=False)
+class Transfers:
+    """The targets that a state offers to a model as tools, and how many choices it may make.
+
+    Each choice counts, for the state and not for its entries. When none is left, the invoke runs without the tools,
+    and its end takes `otherwise`, as does an end without a choice that no transition of the state handles. A target
+    whose guard has come to say no is refused once in an entry of the state; another refused choice takes `otherwise`.
+    The counts begin anew with a turn in which one of `resets_on` is handled. `most=None` switches the transfers off.
+    """
+
+    targets: tuple[To, ...]
+    most: int | None = 3
+    otherwise: StateName = ""
+    resets_on: tuple[EventName, ...] = ()
+    arguments: bool = True  # whether the tools take a reason, a summary and the target's own arguments
+    status: Callable[[Any], str] | None = None  # describes the state of the task to the model, from the context
+
+    def __init__(
+        self,
+        targets: Iterable[To | Name] | To | Name,
+        *,
+        most: int | None = 3,
+        otherwise: Name = "",
+        resets_on: Iterable[Name] | Name = (),
+        arguments: bool = True,
+        status: Callable[[Any], str] | None = None,
+    ) -> None:
+        fields = {
+            "targets": tuple(each if isinstance(each, To) else To(each) for each in one_or_more(targets)),
+            "most": most,
+            "otherwise": name_of(otherwise),
+            "resets_on": names_of(resets_on),
+            "arguments": arguments,
+            "status": status,
+        }
+        for name, content in fields.items():
+            object.__setattr__(self, name, content)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is offered at all."""
+        return self.most is not None
+
+    def target(self, key: str) -> To | None:
+        """Return the target of this key; None if there is none."""
+        return next((each for each in self.targets if each.key == key), None)

@@ -1,0 +1,91 @@
+"""The counts of transfers as turns change them: choices made, choices refused, and what came back. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from gatechart.graph import AnyGraph, Edge, Role
+from gatechart.kernel import Plan, matches
+from gatechart.turn.turn_context import one_line
+from gatechart.values import TRANSFER, Event, StateName, TransferCount, TransferCounts, Visit, count_of
+from gatechart.values.frozen import replaced
+
+MOST_VISITS: Final = 8
+"""How many of a state's choices are kept, each with what came back."""
+
+LONGEST_SAID: Final = 1_000  # characters of an event in a line
+
+_TELLING: Final = ("result", "message", "details", "arguments")  # of the framework's payloads, what they are about
+
+
+def counted(
+    graph: AnyGraph, counts: TransferCounts, plan: Plan, event: Event, explanations: Sequence[str] = ()
+) -> TransferCounts:
+    """Return the counts after a microstep.
+
+    explanations: of guards that said no, which are the reasons where a choice is refused.
+    """
+    after = {each.state: each for each in counts}
+    for state in graph.choosing:
+        count = before = after.get(state) or TransferCount(state)
+        if plan.taken and _is_reset(graph, state, event):
+            count = replaced(count, taken=0)
+        for edge in plan.taken:
+            if edge.role is not None and edge.source == state:
+                count = _chosen(count, edge, event, explanations)
+        if state in plan.entries:
+            count = _entered(count, event)
+        if count is not before:
+            after[state] = count
+    return tuple(after.values())
+
+
+def _is_reset(graph: AnyGraph, state: StateName, event: Event) -> bool:
+    transfers = graph.nodes[state].transfers
+    return transfers is not None and any(matches(each, event.name) for each in transfers.resets_on)
+
+
+def _chosen(count: TransferCount, edge: Edge, event: Event, explanations: Sequence[str]) -> TransferCount:
+    match edge.role:
+        case Role.CHOSEN:
+            visits = (*count.visits, Visit(edge.to, event.time))[-MOST_VISITS:]
+            return replaced(count, taken=count.taken + 1, visits=visits)
+        case Role.REPLACED:
+            return replaced(count, taken=count.taken + 1)
+        case Role.REFUSED:
+            return replaced(count, refused=edge.to, why="; ".join(dict.fromkeys(explanations)))
+        case _:
+            return count
+
+
+def _entered(count: TransferCount, event: Event) -> TransferCount:
+    told = told_by(event)
+    visits = count.visits
+    if visits and not visits[-1].said:
+        visits = (*visits[:-1], replaced(visits[-1], said=told))
+    return replaced(count, entered_by=told, refused="", why="", visits=visits)
+
+
+def reentered(counts: TransferCounts) -> TransferCounts:
+    """Return the counts of an agent whose states are entered anew without an event, as by a rollback."""
+    return tuple(replaced(each, refused="", why="") for each in counts)
+
+
+def left(graph: AnyGraph, counts: TransferCounts, state: StateName) -> int:
+    """Return how many choices a state has left; 0 if it offers no transfers."""
+    transfers = graph.nodes[state].transfers
+    most = None if transfers is None else transfers.most
+    return 0 if most is None else max(most - count_of(counts, state).taken, 0)
+
+
+def told_by(event: Event) -> str:
+    """Return what an event says, in a line: its name, and the part of its payload that it is about."""
+    payload = event.payload
+    about: Any = next((payload[name] for name in _TELLING if payload.get(name)), None)
+    if about is None and not event.name.startswith(TRANSFER):
+        about = dict(payload)
+    text = about if isinstance(about, str) else json.dumps(about, ensure_ascii=False) if about else ""
+    line = one_line(f"{event.name}: {text}" if text else event.name)
+    return line if len(line) <= LONGEST_SAID else f"{line[: LONGEST_SAID - 1]}…"
