@@ -81,6 +81,8 @@ REMEDIES: dict[str, str] = {
     "InvalidGraphError": "even it out",
     "InvalidToolError": "even it out",
     "InvocationOverError": "let the invoke end when it is cancelled",
+    "McpPinsError": "bring a file that can be read and written",
+    "McpServerError": "see that it runs and is named correctly",
     "MicrostepLimitError": "Break the cycle with a guard",
     "MoveError": "a text",  # the remedy that it was given
     "NoGraphError": "pass graphs=[...]",

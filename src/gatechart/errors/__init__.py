@@ -50,6 +50,7 @@ from gatechart.errors.event import (
 )
 from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure, message_of
+from gatechart.errors.mcp import McpPinsError, McpServerError
 from gatechart.errors.operation import (
     AgentAsleepError,
     AgentTooLargeError,
@@ -162,6 +163,8 @@ __all__ = [
     "InvalidGraphError",
     "InvalidToolError",
     "InvocationOverError",
+    "McpPinsError",
+    "McpServerError",
     "MicrostepLimitError",
     "MoveError",
     "NoGraphError",

@@ -1,0 +1,35 @@
+"""Errors of MCP servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors.root import OutsideError
+
+
+@dataclass(eq=False)
+class McpServerError(OutsideError):
+    """An MCP server cannot be used. Nothing was called."""
+
+    server: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the MCP server {self.server!r} cannot be used ({self.problem}); see that it runs and is named correctly, "
+            "and that it offers the tools that are wanted of it"
+        )
+
+
+@dataclass(eq=False)
+class McpPinsError(OutsideError):
+    """The file with the digests of accepted tools cannot be read or written. No tool was brought."""
+
+    path: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the digests of accepted tools in {self.path} cannot be used ({self.problem}); "
+            "bring a file that can be read and written, or delete it to accept all tools anew"
+        )
