@@ -107,7 +107,7 @@ REMEDIES: dict[str, str] = {
     "SchemaTooNewError": "install a newer gatechart",
     "ServiceAddressError": "name another with --bind",
     "StaleAgentError": "send again",
-    "StepRepeatedError": "give each step of an invocation a name of its own",
+    "StepRepeatedError": "give each step or wait of an invocation a name of its own",
     "StepResultError": "return JSON values or a pydantic model",
     "StoreBusyError": "or wait longer",
     "StoreCorruptError": "restore it from a backup",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from gatechart import Runtime, State, StateTransitionGraph
+from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.cli import main
 from gatechart.errors import (
     AgentAsleepError,
@@ -19,12 +19,12 @@ from gatechart.errors import (
     StoreOwnedError,
     UnknownAgentError,
 )
-from gatechart.graph import Migration
+from gatechart.graph import Invoke, Migration
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.values import HandoffStatus, Request, Role
+from gatechart.values import HandoffStatus, Request, Retry, Role
 from tests.restate.engines import eventually, free_ports
 from tests.restate.moving import home, quiet
 from tests.restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
@@ -96,6 +96,44 @@ async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_pa
             pass
     assert await everything(source) == before
     assert tools.calls == {"second": 1}
+
+
+async def cool_and_fail(context, work):
+    await work.sleep("cooling", "300ms")
+    work.services.call("tried")
+    raise ConnectionError("down")
+
+
+cooling = StateTransitionGraph(
+    "cooling",
+    states=[State("BUSY", invoke=Invoke(cool_and_fail, retry=Retry(attempts=2, first_s=2)))],
+    transitions=[Transition("BUSY", "error.invoke.cool_and_fail", "DONE")],
+    entry_points=["BUSY"],
+)
+
+
+async def test_an_invoke_that_moves_while_it_waits_counts_on_and_waits_for_the_rest(engine, tmp_path, sqlite_url):
+    old_tools = Tools()
+    async with Runtime.open(sqlite_url, graphs=[cooling], services=old_tools) as runtime:
+        await runtime.start("cooling", at="BUSY", agent_id="c-1")
+        async with asyncio.timeout(20):
+            while len(await recorded(sqlite_url)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        failed = datetime.now(UTC)
+    async with home(engine, tmp_path, served=[cooling]) as (namespace, tools, opened):
+        moved = await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            agent = await runtime.resume("c-1")
+            await agent.until("DONE", timeout=20)
+            await runtime.caught_up("c-1")
+            ended = (await runtime.history("c-1"))[-1].event
+    assert (moved.steps, ended.payload["attempts"], old_tools.calls, tools.calls) == (2, 2, {"tried": 1}, {"tried": 1})
+    assert ended.time > failed + timedelta(seconds=1.5)
+
+
+async def recorded(store_url):
+    """The names of what is recorded of invocations."""
+    return [row[1] for row in (await everything(store_url))["steps"]]
 
 
 report = StateTransitionGraph("report", states=[State("SENT", final=True)], entry_points=["SENT"])

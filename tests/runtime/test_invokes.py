@@ -479,7 +479,7 @@ class NotesReads(MemoryStore):
         return await super().steps(invocation)
 
 
-async def test_steps_are_read_only_for_an_attempt_that_may_have_some(clock, services):
+async def test_steps_are_read_only_for_an_invocation_that_may_have_some(clock, services):
     services.fails["two"] = 1
 
     async def steps(context, work):
@@ -490,8 +490,13 @@ async def test_steps_are_read_only_for_an_attempt_that_may_have_some(clock, serv
     async with Runtime.open(store, graphs=busy(Invoke(steps, retry=again)), services=services, clock=clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
         assert await noted(agent, 1) == [["done.invoke.steps", {"result": ["one 1", "two 2"]}]]
-        assert [each.agent_id for each in store.read] == [agent.id]  # for the second attempt
-    assert services.calls == {"one": 1, "two": 2}
+    assert (store.read, services.calls) == ([], {"one": 1, "two": 2})
+    async with Runtime.open(store, graphs=busy(Invoke(wait)), services=services, clock=clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await eventually(lambda: services.calls["wait"] == 1)
+    async with Runtime.open(store, graphs=busy(Invoke(wait)), services=services, clock=clock):
+        await eventually(lambda: services.calls["wait"] == 2)
+        assert [each.agent_id for each in store.read] == [agent.id]  # which an earlier runtime began
 
 
 class Found(BaseModel):

@@ -151,7 +151,7 @@ class FeedLaggedError(EventError):
 
 @dataclass(eq=False)
 class StepRepeatedError(EventError):
-    """Two steps of an invocation have the same name."""
+    """Two steps, or two waits, of an invocation have the same name."""
 
     agent_id: str
     invoke: str
@@ -159,8 +159,8 @@ class StepRepeatedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.invoke!r} of agent {self.agent_id!r} has done a step {self.step!r} already; "
-            "give each step of an invocation a name of its own, in a loop with a number in it"
+            f"{self.invoke!r} of agent {self.agent_id!r} has used the name {self.step!r} already; "
+            "give each step or wait of an invocation a name of its own, in a loop with a number in it"
         )
 
 

@@ -1,4 +1,4 @@
-"""One attempt at an invocation, the same in every runtime."""
+"""The attempts at an invocation, the same in every runtime."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
 from gatechart.graph import AnyGraph, Invoke
+from gatechart.hosting.durable_waits import Waits
+from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_context import InvokeHost, Work
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.turn import plain_payload
@@ -42,34 +44,63 @@ class InvokeFailed:
     wait_s: float
 
 
-async def attempt(
-    host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, failed: int, *, is_first: bool = False
-) -> InvokeEnded | InvokeFailed:
-    """Run the invoked function once.
+async def attempts(
+    host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, place: Place, *, is_new: bool
+) -> InvokeEnded:
+    """Run the invoked function until the invocation has ended, counting on from what earlier processes recorded.
 
-    failed: the number of earlier attempts that failed. is_first: whether there was none at all, not even one that ended
-    with its process, so that no step is recorded. Raises InvocationOverError if the state was left meanwhile.
+    place: held; it is given up while the invocation waits. is_new: whether there was no attempt yet, so that nothing is
+    recorded. Raises InvocationOverError if the state was left meanwhile.
     """
+    call = running.invocation
+    recorded = {} if is_new else dict(await host.recorded(call))
+    between = Idleness(place)
+    waits = Waits(host, InvokeJournal(host, call, recorded), between)
+    async with between.busy():
+        failed = await waits.attempts()
+    while True:
+        result = await attempt(host, graph, running, InvokeJournal(host, call, recorded, failed), place)
+        if isinstance(result, InvokeEnded):
+            return result
+        failed = result.attempts
+        async with between.busy():
+            await waits.before_next_attempt(failed, result.wait_s)
+
+
+async def attempt(
+    host: InvokeHost,
+    graph: AnyGraph,
+    running: ActiveInvocation,
+    journal: InvokeJournal,
+    place: Place | None = None,
+) -> InvokeEnded | InvokeFailed:
+    """Run the invoked function once, for the attempt that the journal is bound to.
+
+    place: given up while the function only waits. Raises InvocationOverError if the state was left meanwhile.
+    """
+    idleness, failed = Idleness(place), journal.attempt
     try:
         invoke = _declared(graph, running)
     except UnknownInvokeError as error:
         return InvokeEnded("error", failure_payload(error, failed))
     try:
         with contained():
-            recorded = {} if is_first else await host.recorded(running.invocation)
-            work = Work(host, InvokeJournal(host, running.invocation, dict(recorded), failed))
+            work = Work(host, journal, idleness)
             context = read_only_context(graph.context, running.context)
-            result = await host.within(invoke.timeout_s, result_of(invoke, context, work))
+            result = await host.within(invoke.timeout_s, result_of(invoke, context, work), idleness)
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))
     except InvocationOverError:
         raise
     except Exception as error:
-        return _after_failure(invoke, running, error, failed + 1)
+        return _after_failure(invoke, running, error, journal)
+    finally:
+        idleness.end()
 
 
 def _after_failure(
-    invoke: Invoke, running: ActiveInvocation, error: Exception, failed: int
+    invoke: Invoke, running: ActiveInvocation, error: Exception, journal: InvokeJournal
 ) -> InvokeEnded | InvokeFailed:
+    failed = journal.attempt + 1
     payload = failure_payload(error, failed)
     _log_failure(running, payload)
     wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)

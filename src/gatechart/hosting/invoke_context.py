@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, ParamSpec, Protocol, get_type_hints, overload
+from typing import Any, Final, Generic, ParamSpec, Protocol, cast, get_type_hints, overload
 from uuid import UUID, uuid5
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -16,9 +16,11 @@ from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
-from gatechart.hosting.invoke_journal import InvokeJournal, checked_step
+from gatechart.hosting.durable_waits import Waits
+from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.turn import check_finite, check_numbers_kept, checked_words, plain_payload
-from gatechart.values import AgentId, Invocation, JournalRecord, Mail, Payload, Retry
+from gatechart.values import AgentId, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
 from gatechart.values.frozen import value
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
@@ -74,8 +76,13 @@ class InvokeHost(Protocol):
         """Give the item to the invoke's current subscribers. Called from any thread."""
         ...
 
-    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
-        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`."""
+    async def within(
+        self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
+    ) -> T:
+        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`.
+
+        idleness: while it is idle, no time passes.
+        """
         ...
 
 
@@ -99,10 +106,15 @@ class Work(Generic[ServicesT]):
     `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
-    def __init__(self, host: InvokeHost, journal: InvokeJournal) -> None:
-        """Bind the tools to one attempt. journal: what earlier attempts recorded, and where this one records."""
+    def __init__(self, host: InvokeHost, journal: InvokeJournal, idleness: Idleness) -> None:
+        """Bind the tools to one attempt.
+
+        journal: what earlier attempts recorded, and where this one records. idleness: what is told of what it does.
+        """
         self._host = host
         self._journal = journal
+        self._idleness = idleness
+        self._waits = Waits(host, journal, idleness)
         self._invocation = journal.invocation
         self._names: set[str] = set()
 
@@ -142,15 +154,13 @@ class Work(Generic[ServicesT]):
         has been left meanwhile, and whatever the function raises.
         """
         how = step if isinstance(step, Step) else Step(step)
-        name = how.name
-        if checked_step(name) in self._names:
-            raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
-        self._names.add(name)
-        kept = _Kept(self.agent_id, name, _returned(function) if how.returns is None else how.returns)
-        text = self._journal.recorded(name)
+        self._note(checked_step(how.name), how.name)
+        kept = _Kept(self.agent_id, how.name, _returned(function) if how.returns is None else how.returns)
+        text = self._journal.recorded(how.name)
         if text is None:
-            result = await self._tried(partial(function, *args, **arguments), how.retry)
-            text = await self._journal.record(name, kept.written(result))
+            async with self._idleness.busy():
+                result = await self._tried(how, partial(function, *args, **arguments))
+                text = await self._journal.record(how.name, kept.written(result))
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
@@ -162,16 +172,39 @@ class Work(Generic[ServicesT]):
         it = self._invocation
         return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait by the runtime's clock. A repeat of the invocation starts the wait again, unlike a state's timer."""
-        await self._host.sleep(seconds)
+    @overload
+    async def sleep(self, name: str, delay: Delay, /) -> None: ...
+
+    @overload
+    async def sleep(self, delay: Delay, /) -> None: ...
+
+    async def sleep(self, name: Delay, delay: Delay | None = None, /) -> None:
+        """Wait by the runtime's clock: `sleep("cooling", "2d")` durably, `sleep(5)` as a pause of the function.
+
+        name: unique among the invocation's waits. A wait with a name ends at one moment: a repeat of the invocation,
+        after a crash too, waits only for the rest. While the function does nothing else, the invocation is idle: it
+        holds no place under `Limits(invokes=)`, and its `timeout_s` stands still. A pause is part of the function: it
+        keeps its place and takes time, and a repeat begins it anew. delay: "2d", "PT1H30M", a timedelta, or seconds.
+
+        Raises ValueError for what is not a duration. With a name it raises what `step` does of its own.
+        """
+        if delay is None:
+            async with self._idleness.busy():
+                await self._host.sleep(seconds_in(name))
+            return
+        named, wait_s = checked_step(cast("str", name), "wait"), seconds_in(delay)
+        self._note(mark("sleep", named), named)
+        async with self._idleness.busy():
+            await self._waits.until_over(mark("sleep", named), wait_s)
 
     async def progress(self, payload: Any = None) -> None:
         """Send the agent the event `progress.invoke.<id>`. payload: as in `Agent.send`.
 
         Raises PayloadError, and InvocationOverError if the state has been left meanwhile.
         """
-        await self._host.progress(self._invocation, plain_payload(payload, "progress"))
+        told = plain_payload(payload, "progress")
+        async with self._idleness.busy():
+            await self._host.progress(self._invocation, told)
 
     def publish(self, item: Any) -> None:
         """Give the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored.
@@ -180,8 +213,14 @@ class Work(Generic[ServicesT]):
         """
         self._host.publish(self._invocation, item)
 
-    async def _tried(self, call: Callable[[], Any], retry: Retry | None) -> Any:
-        failed = 0
+    def _note(self, record: str, name: str) -> None:
+        """Note that this run of the function uses the name of a record. Raises StepRepeatedError if it did before."""
+        if record in self._names:
+            raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
+        self._names.add(record)
+
+    async def _tried(self, step: Step, call: Callable[[], Any]) -> Any:
+        failed = 0 if step.retry is None else await self._waits.tried(step.name)
         while True:
             try:
                 return await _called(call)
@@ -189,10 +228,10 @@ class Work(Generic[ServicesT]):
                 if not is_failure(error):
                     raise
                 failed += 1
-                wait_s = None if retry is None else retry.wait_s(failed)
+                wait_s = None if step.retry is None else step.retry.wait_s(failed)
                 if wait_s is None:
                     raise
-            await self.sleep(wait_s)
+            await self._waits.before_next(step.name, failed, wait_s)
 
 
 def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:

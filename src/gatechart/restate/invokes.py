@@ -20,8 +20,11 @@ from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
 from gatechart.errors import InvocationOverError
+from gatechart.hosting.durable_waits import attempts_before
+from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
 from gatechart.hosting.invoke_context import report_mail
+from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.journals import told_of
 from gatechart.restate.state import MAIL, RUNNING, plain
@@ -59,7 +62,10 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
     steps: those recorded before the agent moved here.
     """
     recorded = dict(steps)
-    failed, name, answer = 0, session.running.invocation.invoke, None
+    failed, rest_s = attempts_before(recorded, session.now())
+    if failed:
+        await ctx.sleep(timedelta(seconds=rest_s))
+    name, answer = session.running.invocation.invoke, None
     while True:
         written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed, answer), AS_BYTES)
         report, answer = json.loads(bytes(written)), None
@@ -172,13 +178,17 @@ class Session:
     def publish(self, _invocation: Invocation, item: Any) -> None:
         """Drop the item: nobody can watch an invoke here, see `capabilities`."""
 
-    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
+    async def within(
+        self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
+    ) -> T:
         """See InvokeHost."""
         try:
-            async with asyncio.timeout(seconds) as limit:
+            async with asyncio.timeout(seconds) as timeout:
+                if idleness is not None and seconds is not None:
+                    idleness.limit = _LoopLimit(timeout)
                 return await function
         except TimeoutError:
-            if limit.expired():
+            if timeout.expired():
                 raise TimeoutError(TOO_LONG) from None
             raise
 
@@ -194,7 +204,8 @@ class Session:
     async def _attempt(self, failed: int) -> dict[str, Any]:
         graph = self.config.registry.version(self.running.graph, self.running.graph_version)
         try:
-            result = await attempt(self, graph, self.running, failed)
+            journal = InvokeJournal(self, self.running.invocation, dict(self._recorded), failed)
+            result = await attempt(self, graph, self.running, journal)
         except (
             InvocationOverError
         ) as error:  # raised by the function itself: the engine cancels invocations that are over
@@ -202,3 +213,24 @@ class Session:
         if isinstance(result, InvokeEnded):
             return {result.kind: result.payload}
         return {"again": result.attempts, "wait_s": result.wait_s}
+
+
+class _LoopLimit:
+    """A time limit by the event loop's clock. Fulfils TimeLimit."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._left_s: float | None = None  # while it stands still
+
+    def stop(self) -> None:
+        """See TimeLimit."""
+        ends = self._timeout.when()
+        if ends is not None and not self._timeout.expired():
+            self._left_s = ends - asyncio.get_running_loop().time()
+            self._timeout.reschedule(None)
+
+    def go_on(self) -> None:
+        """See TimeLimit."""
+        if self._left_s is not None:
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
+            self._left_s = None

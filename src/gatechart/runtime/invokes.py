@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.errors import InvocationOverError, UnwritableError
-from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
+from gatechart.hosting.idleness import Idleness, Place
+from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds
@@ -164,10 +165,12 @@ class Invokes:
             with suppress(RuntimeError):  # the loop has ended, and with it all who watched
                 self._loop.call_soon_threadsafe(self.streams.publish, key, item)
 
-    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
+    async def within(
+        self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
+    ) -> T:
         """See InvokeHost. A cancelled invocation stays cancelled even if its function suppresses the cancellation."""
         try:
-            return await (function if seconds is None else self._limited(seconds, function))
+            return await (function if seconds is None else self._limited(seconds, function, idleness))
         finally:
             _end_if_cancelled()
 
@@ -204,21 +207,18 @@ class Invokes:
             self.streams.end((call.agent_id, call.invoke))
 
     async def _outcome(self, running: ActiveInvocation, *, is_new: bool) -> InvokeEnded:
-        """Try until the invocation has ended. An attempt takes a slot, the wait before the next one does not."""
-        graph, failed = self._registry.version(running.graph, running.graph_version), 0
-        while True:
-            async with self._slots:
-                result = await attempt(self, graph, running, failed, is_first=is_new and failed == 0)
-            if isinstance(result, InvokeEnded):
-                return result
-            failed = result.attempts
-            await self._core.sleep(result.wait_s)
+        """Try until the invocation has ended."""
+        graph = self._registry.version(running.graph, running.graph_version)
+        async with Place(self._slots) as place:
+            return await attempts(self, graph, running, place, is_new=is_new)
 
-    async def _limited(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+    async def _limited(self, seconds: float, work: Coroutine[Any, Any, T], idleness: Idleness | None) -> T:
         """Return the work's result. Work that goes on after its cancellation is not waited for."""
-        tasks = function, timer = self._core.attend(work), self._core.attend(self._core.sleep(seconds))
+        function, limit = self._core.attend(work), _ClockLimit(self._core, seconds)
+        if idleness is not None:
+            idleness.limit = limit
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((function, limit.ran_out), return_when=asyncio.FIRST_COMPLETED)
             if function.done():
                 return function.result()
             raise TimeoutError(TOO_LONG)
@@ -226,7 +226,43 @@ class Invokes:
             if not function.done():
                 function.add_done_callback(partial(log_failure, "end an invoke"))
             function.cancel()
-            timer.cancel()
+            limit.end()
+
+
+class _ClockLimit:
+    """A time limit by the runtime's clock, running from the start. Fulfils TimeLimit."""
+
+    def __init__(self, core: Core, seconds: float) -> None:
+        self.ran_out: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._core = core
+        self._left_s = seconds
+        self._began = core.clock.now()
+        self._timer: asyncio.Task[None] | None = None
+        self.go_on()
+
+    def go_on(self) -> None:
+        """See TimeLimit."""
+        if self._timer is None and not self.ran_out.done():
+            self._began = self._core.clock.now()
+            self._timer = self._core.attend(self._run())
+
+    def stop(self) -> None:
+        """See TimeLimit."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            passed_s = (self._core.clock.now() - self._began).total_seconds()
+            self._left_s -= max(0.0, passed_s)  # the clock may have been set back
+
+    def end(self) -> None:
+        """Stop for good."""
+        self.stop()
+        self.ran_out.cancel()
+
+    async def _run(self) -> None:
+        await self._core.sleep(self._left_s)
+        if not self.ran_out.done():
+            self.ran_out.set_result(None)
 
 
 def _loop_here() -> asyncio.AbstractEventLoop | None:

@@ -1,0 +1,105 @@
+"""Waits of invocations that survive their process: the moment is recorded first, and a repeat waits for the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.values import LONGEST_S
+
+
+class WaitHost(Protocol):
+    """What waits by a clock."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait by the runtime's clock."""
+        ...
+
+
+class Waits:
+    """The durable waits of one attempt. Each belongs inside a block of the attempt's `Idleness.busy`."""
+
+    def __init__(self, host: WaitHost, journal: InvokeJournal, idleness: Idleness) -> None:
+        """host: whose clock counts. journal: where moments are recorded. idleness: what is told of each wait."""
+        self._host = host
+        self._journal = journal
+        self._idleness = idleness
+
+    async def until_over(self, name: str, wait_s: float) -> None:
+        """Wait so many seconds from the first time that the invocation came to this wait.
+
+        name: a mark. Raises InvocationOverError if the state has been left.
+        """
+        text = self._journal.recorded(name)
+        if text is None:
+            moment = self._host.now() + timedelta(seconds=min(wait_s, LONGEST_S))
+            text = await self._journal.record(name, json.dumps({"until": moment.isoformat(), "wait_s": wait_s}))
+        await self._rest(text)
+
+    async def tried(self, step: str) -> int:
+        """Return how many tries of a step failed in this attempt, after the wait that follows the last of them."""
+        return await self._counted(lambda failed: mark("retry", self._journal.attempt, failed, step))
+
+    async def before_next(self, step: str, failed: int, wait_s: float) -> None:
+        """Record that so many tries of a step have failed, and wait before the next. Raises InvocationOverError."""
+        await self.until_over(mark("retry", self._journal.attempt, failed, step), wait_s)
+
+    async def attempts(self) -> int:
+        """Return how many attempts at the function failed, after the wait that follows the last of them."""
+        return await self._counted(_attempt)
+
+    async def before_next_attempt(self, failed: int, wait_s: float) -> None:
+        """Record that so many attempts have failed, and wait before the next. Raises InvocationOverError."""
+        await self.until_over(_attempt(failed), wait_s)
+
+    async def _counted(self, name: Callable[[int], str]) -> int:
+        texts = _run_of(self._journal.recorded, name)
+        if texts:
+            await self._rest(texts[-1])
+        return len(texts)
+
+    async def _rest(self, text: str) -> None:
+        rest_s = _rest_s(text, self._host.now())
+        if rest_s > 0:
+            async with self._idleness.waiting():
+                await self._host.sleep(rest_s)
+
+
+def attempts_before(recorded: Mapping[str, str], now: datetime) -> tuple[int, float]:
+    """Return how many attempts at a function failed by its invocation's records, and the seconds until the next.
+
+    now: aware, in UTC.
+    """
+    texts = _run_of(recorded.get, _attempt)
+    return len(texts), _rest_s(texts[-1], now) if texts else 0.0
+
+
+def _attempt(failed: int) -> str:
+    return mark("attempt", failed)
+
+
+def _run_of(recorded: Callable[[str], str | None], name: Callable[[int], str]) -> list[str]:
+    """Return the texts recorded under the names for 1, 2, 3, … up to the first that is missing."""
+    texts: list[str] = []
+    while (text := recorded(name(len(texts) + 1))) is not None:
+        texts.append(text)
+    return texts
+
+
+def _rest_s(text: str, now: datetime) -> float:
+    """Return the seconds that are left of a recorded wait, 0 if it is over.
+
+    Never more than the whole wait: the clock by which its end was recorded may have been ahead.
+    """
+    wait = json.loads(text)
+    left = datetime.fromisoformat(wait["until"]) - now
+    whole_s: float = wait["wait_s"]
+    return max(0.0, min(left.total_seconds(), whole_s))
