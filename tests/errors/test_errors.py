@@ -87,6 +87,8 @@ REMEDIES: dict[str, str] = {
     "MoveError": "a text",  # the remedy that it was given
     "NoGraphError": "pass graphs=[...]",
     "NoToolBoxError": "give them an attribute or an item `tools`",
+    "BudgetUsedUpError": "give it more, or let `error.invoke.<id>` lead to somebody",
+    "ModelFailedError": "ask it again, or see to its provider",
     "OutcomeUnknownError": "find out whether it has acted",
     "OwnershipLostError": "Open a new runtime",
     "PacketError": "a text",  # the remedy that it was given

@@ -51,6 +51,7 @@ from gatechart.errors.event import (
 from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure, message_of
 from gatechart.errors.mcp import McpPinsError, McpServerError
+from gatechart.errors.models import BudgetUsedUpError, ModelFailedError
 from gatechart.errors.operation import (
     AgentAsleepError,
     AgentTooLargeError,
@@ -131,6 +132,7 @@ __all__ = [
     "AmbiguousTriggerError",
     "AnswerUnreadableError",
     "BacklogFullError",
+    "BudgetUsedUpError",
     "CallReusedError",
     "ContextInvalidError",
     "DeadMailError",
@@ -166,6 +168,7 @@ __all__ = [
     "McpPinsError",
     "McpServerError",
     "MicrostepLimitError",
+    "ModelFailedError",
     "MoveError",
     "NoGraphError",
     "NoHandoffError",

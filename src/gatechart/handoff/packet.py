@@ -53,6 +53,7 @@ class ToolCall(Part):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     output: JsonValue = None
     error: str = ""  # what went wrong; empty if nothing did
+    id: str = ""  # given by the model that made the call; empty if unknown
 
 
 class Message(Part):

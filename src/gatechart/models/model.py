@@ -1,0 +1,161 @@
+"""What a model is asked and what it answers, in the words of no provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from gatechart.handoff import SUMMARY, Message, ToolCall
+from gatechart.tools import AnyTool, model_name
+
+AGENT: Final = "agent"
+"""Role of the messages that a model wrote."""
+
+_OF_MODELS: Final = frozenset({AGENT, "assistant", "model"})
+
+
+class Finish(StrEnum):
+    """Why a model ended its answer."""
+
+    ANSWERED = "answered"
+    CALLS = "calls"  # it waits for the results of its calls
+    LENGTH = "length"  # it reached the most tokens that it may write
+    REFUSED = "refused"  # the provider or the model refused, or a filter cut the answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What answers of models took.
+
+    >>> Usage(input_tokens=10, output_tokens=2) + Usage(input_tokens=20, cost=0.5)
+    Usage(input_tokens=30, output_tokens=2, cached_tokens=0, cost=0.5, requests=2)
+    """
+
+    input_tokens: int = 0  # with those that were read from a cache
+    output_tokens: int = 0
+    cached_tokens: int = 0  # of the input, read from a cache
+    cost: float = 0.0  # in the currency of the model's prices; 0 if it was given none
+    requests: int = 1
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in all."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=self.cost + other.cost,
+            requests=self.requests + other.requests,
+        )
+
+
+NO_USAGE: Final = Usage(requests=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Prices of a model, for one million tokens each."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cached: float | None = None  # of input that is read from a cache; the input's if None
+
+    def cost(self, usage: Usage) -> float:
+        """Return what the usage costs.
+
+        >>> Prices(input=3, output=15).cost(Usage(input_tokens=1_000_000, output_tokens=100_000))
+        4.5
+        """
+        cached = self.input if self.cached is None else self.cached
+        fresh = usage.input_tokens - usage.cached_tokens
+        return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / 1_000_000
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return the usage with its cost."""
+        return replace(usage, cost=self.cost(usage))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """What a model is asked: to continue a conversation."""
+
+    messages: tuple[Message, ...]  # oldest first; the calls of a message have their results
+    instructions: str = ""
+    tools: tuple[AnyTool, ...] = ()  # that it may call
+    tell: Callable[[str], None] | None = None  # given each piece of text as it comes; None to get the answer at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """A model's answer: a message, with the calls that it made and that have no results yet."""
+
+    message: Message
+    finish: Finish
+    usage: Usage = field(default_factory=Usage)
+
+
+class Model(Protocol):
+    """A language model that calls tools."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Return the model's answer.
+
+        Its calls are those that the model made as calls, never text that looks like one, each with an id and the tool's
+        own name; one whose arguments cannot be read says so in `error`. Raises what the client of the provider raises.
+        """
+        ...
+
+
+def is_by_model(message: Message) -> bool:
+    """Tell whether a model wrote the message."""
+    return message.role in _OF_MODELS
+
+
+def said(message: Message) -> str:
+    """Return the text of a message as a model is told it; it is told that a summary is one."""
+    return f"[Summary of what was said before]\n{message.content}" if message.role == SUMMARY else message.content
+
+
+def own_names(tools: tuple[AnyTool, ...]) -> Mapping[str, str]:
+    """Return the tools' own names by those that models know them by."""
+    return {model_name(each.name): each.name for each in tools}
+
+
+def with_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages with an id for each call: packets and older conversations may have none."""
+    return tuple(
+        message if all(call.id for call in message.tool_calls) else _with_ids(message, place)
+        for place, message in enumerate(messages)
+    )
+
+
+def _with_ids(message: Message, place: int) -> Message:
+    calls = (
+        call if call.id else call.model_copy(update={"id": f"call_{place}_{at}"})
+        for at, call in enumerate(message.tool_calls)
+    )
+    return message.model_copy(update={"tool_calls": tuple(calls)})
+
+
+def result_text(call: ToolCall) -> str:
+    """Return the result of a call as a model is told it: text as it is, anything else as JSON."""
+    if call.error:
+        return f"Error: {call.error}"
+    return call.output if isinstance(call.output, str) else to_json(call.output).decode()
+
+
+def read_arguments(text: str) -> tuple[dict[str, JsonValue], str]:
+    """Return the arguments of a call as the model wrote them, and what is wrong with them; "" if nothing is."""
+    try:
+        found = from_json(text) if text.strip() else {}
+    except ValueError as error:
+        return {}, f"the arguments are not JSON: {error}"
+    return (found, "") if isinstance(found, dict) else ({}, "the arguments are no JSON object")
