@@ -37,6 +37,7 @@ class OverwritesStarts(MemoryStore):
         for turn in turns:
             if turn.previous is None:
                 self._tables.turns.pop(turn.snapshot.agent_id, None)
+                self._tables.versions.pop(turn.snapshot.agent_id, None)
         return await super().commit(turns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -263,9 +264,11 @@ class LoadedState:
     def __init__(self, state: AgentState) -> None:
         self._state = state
 
-    def version(self, agent_id: AgentId) -> int:  # noqa: ARG002
+    @property
+    def versions(self) -> Mapping[AgentId, int]:
         """See Loaded."""
-        return 0 if self._state.snapshot is None else self._state.snapshot.version
+        now = self._state.snapshot
+        return {} if now is None else {now.agent_id: now.version}
 
     def waits(self, number: int) -> bool:
         """See Loaded."""

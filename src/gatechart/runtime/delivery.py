@@ -113,17 +113,12 @@ class JobQueue:
                 if waiting is None:
                     await _do(job)
                 elif not waiting.cancelled():
-                    try:
-                        result = await job()
-                    except Exception as error:
-                        _fail(waiting, error)
-                    else:
-                        if not waiting.cancelled():
-                            waiting.set_result(result)
+                    await _answer(waiting, job)
                 jobs.popleft()
         finally:
             self._jobs = None
-            self._give_up([waiting for _, waiting in jobs if waiting is not None])
+            if jobs:
+                self._give_up([waiting for _, waiting in jobs if waiting is not None])
 
     async def _take(self, number: int, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
         mail = self.mail.get(number)  # with the changes made since it was queued; None if it was cancelled
@@ -138,10 +133,7 @@ class JobQueue:
                 finished(mail)
 
     def _give_up(self, callers: Iterable[asyncio.Future[Any]]) -> None:
-        """Fail the callers whose jobs get no result. There are none, unless the task of the queue is being cancelled.
-
-        Then the first job did not end in time, or the event loop is shutting down.
-        """
+        """Fail callers whose jobs get no result: one did not end in time, or the event loop is shutting down."""
         for waiting in callers:
             if self._core.is_open or waiting.done():
                 waiting.cancel()
@@ -166,11 +158,18 @@ def run_at_once(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")
 
 
-def _fail(waiting: asyncio.Future[Any], error: Exception) -> None:
-    if waiting.cancelled():
-        logger.error("a turn failed after its sender had stopped waiting", exc_info=error)
+async def _answer(waiting: asyncio.Future[T], job: Job[T]) -> None:
+    """Run the job, and give its result or exception to the caller, who may have stopped waiting."""
+    try:
+        result = await job()
+    except Exception as error:
+        if waiting.cancelled():
+            logger.exception("a turn failed after its sender had stopped waiting")
+        else:
+            waiting.set_exception(error)
     else:
-        waiting.set_exception(error)
+        if not waiting.cancelled():
+            waiting.set_result(result)
 
 
 async def _do(job: Job[Any]) -> None:

@@ -97,7 +97,7 @@ def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Op
 def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
     """Whether the turn began from another version than the stored one, or consumes mail that does not wait."""
     previous = turn.previous
-    if loaded.version(turn.snapshot.agent_id) != (previous.version if previous else 0):
+    if loaded.versions.get(turn.snapshot.agent_id, 0) != (previous.version if previous else 0):
         return True
     return turn.consumes is not None and not loaded.waits(turn.consumes)
 

@@ -112,6 +112,7 @@ class Tables:
 
     def __init__(self) -> None:
         self.turns: dict[AgentId, list[TurnRecord]] = {}  # of each agent, in the order started
+        self.versions: dict[AgentId, int] = {}  # see Loaded
         self.newest: dict[AgentId, int] = {}  # the number of each agent's newest turn, in the order committed
         self.started: dict[AgentId, int] = {}  # the number of each agent's first turn
         self._turns = 0  # number of turns so far
@@ -162,13 +163,9 @@ class Tables:
             turns.append(turn)
         self._turns += 1
         self.newest[agent_id] = self._turns
+        self.versions[agent_id] = turn.snapshot.version
         if turn.event.id is not None:
             self._applied[agent_id, turn.event.id] = turn.snapshot.version
-
-    def version(self, agent_id: AgentId) -> int:
-        """See Loaded."""
-        turns = self.turns.get(agent_id)
-        return turns[-1].snapshot.version if turns else 0
 
     def waits(self, number: int) -> bool:
         """See Loaded."""
@@ -313,7 +310,7 @@ class Tables:
         """Forget everything of an agent. A handoff that another agent has accepted keeps its slot."""
         self.forget_turns(agent_id, len(self.turns[agent_id]))
         del self.turns[agent_id]
-        del self.newest[agent_id], self.started[agent_id]
+        del self.newest[agent_id], self.started[agent_id], self.versions[agent_id]
         self._pending.pop(agent_id, None)
         for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
             del self.handoffs[record.id]

@@ -7,6 +7,7 @@ case.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
 from gatechart.values import (
@@ -174,8 +175,9 @@ Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOpe
 class Loaded(Protocol):
     """The stored data that a batch of units touches, as it was before the batch."""
 
-    def version(self, agent_id: AgentId) -> int:
-        """Return the version of the newest snapshot, or 0 if there is no such agent."""
+    @property
+    def versions(self) -> Mapping[AgentId, int]:
+        """The version of each agent's newest snapshot. Agents that do not exist have none."""
         ...
 
     def waits(self, number: int) -> bool:

@@ -197,7 +197,9 @@ class Macrostep:
 
     async def _step(self, name: EventName | None, *, is_raised: bool = False) -> bool:
         """Take one microstep; return whether there was a transition to take."""
-        enabled = self._enabled(candidates(self.graph, self.configuration, name, is_raised=is_raised))
+        groups = candidates(self.graph, self.configuration, name, is_raised=is_raised)
+        is_usual = len(groups) == 1 and groups[0][0].ask is None  # as in a flat chart
+        enabled = groups[0][:1] if is_usual else self._enabled(groups)
         if enabled:
             plan = plan_microstep(self.graph, self.configuration, self.memory, enabled)
             self._note_taken(plan)
@@ -206,8 +208,6 @@ class Macrostep:
 
     def _enabled(self, groups: Candidates) -> tuple[Edge, ...]:
         """Return, for each active leaf, the first transition whose guard agrees."""
-        if len(groups) == 1 and groups[0][0].ask is None:  # as usual in a flat chart
-            return groups[0][:1]
         return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])
 
     def _first(self, edges: Sequence[Edge]) -> Edge | None:

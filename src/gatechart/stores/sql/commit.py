@@ -206,7 +206,7 @@ class _Changes:
 
     def _append(self, turn: TurnRecord) -> None:
         before, after = turn.previous, turn.snapshot
-        key, _, deltas = self._stored.agents[after.agent_id]
+        key, deltas = self._stored.agents[after.agent_id]
         row = snapshot_row(after) if before is None else changes_row(before, after)
         delta = delta_of(turn, deltas)
         if self._values is not None:

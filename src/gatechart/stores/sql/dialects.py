@@ -29,7 +29,7 @@ Kind: TypeAlias = type[str] | type[int]
 
 
 class Unpacked(TypeDecorator[Any]):
-    """A value that is sent as JSON text, for a statement to unpack."""
+    """Rows, or a list of texts, sent as JSON text for a statement to unpack."""
 
     impl = String
     cache_ok = True
@@ -37,6 +37,17 @@ class Unpacked(TypeDecorator[Any]):
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], str]:
         """See TypeDecorator."""
         return (lambda value: escaped_json(to_json(value))) if dialect.name == "postgresql" else to_json
+
+
+class Numbers(TypeDecorator[Any]):
+    """A list of whole numbers, sent as JSON text, which is how Python writes it."""
+
+    impl = String
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], str]:  # noqa: ARG002
+        """See TypeDecorator."""
+        return str
 
 
 class _Items(FunctionElement[Any]):
@@ -74,11 +85,12 @@ _ARRAY: Final = rf"^\[({_STRING}(,{_STRING})*)?\]$"
 """A PostgreSQL regular expression for a JSON array of texts as gatechart writes it, which always casts to JSON."""
 
 _ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
+_LIST: Final[Mapping[Kind, type[TypeDecorator[Any]]]] = {str: Unpacked, int: Numbers}
 
 
 def listed(kind: Kind = str) -> Select[Any]:
     """Return the values of the list bound as `values`, for `IN`."""
-    return select(_ITEM[kind](_rows_of(bindparam("values", type_=Unpacked())).c.value))
+    return select(_ITEM[kind](_rows_of(bindparam("values", type_=_LIST[kind]())).c.value))
 
 
 def unpacked(**columns: Kind) -> FromClause:

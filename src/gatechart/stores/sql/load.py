@@ -18,7 +18,7 @@ from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invoke
 from gatechart.stores.touched import Touched
 from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
 
-_Agent: TypeAlias = tuple[int, int, int]  # its key, version and deltas; a plain tuple is cheapest
+_Agent: TypeAlias = tuple[int, int]  # its key and deltas; a plain tuple is cheapest
 
 _IDS: Final = unpacked(recipient=str, event_id=str)
 _STEPS: Final = unpacked(place=int, agent=str, state=str, epoch=int, invoke=str, name=str)
@@ -66,7 +66,8 @@ class Stored:
     """The stored rows that a batch touches. Fulfils `Loaded`. Kinds that the batch does not touch cost no query."""
 
     def __init__(self, connection: Connection, wanted: Touched) -> None:
-        self.agents = _agents(connection, wanted.agent_ids) if wanted.agent_ids else {}  # of the turns
+        self.agents: dict[AgentId, _Agent] = {}  # of the turns
+        self.versions: dict[AgentId, int] = {}  # see Loaded
         self._consumable = _consumable(connection, wanted.consumed) if wanted.consumed else frozenset()
         self._applied: Mapping[MailId, Content] = {}
         self._named: Mapping[MailId, Mail] = {}
@@ -78,6 +79,8 @@ class Stored:
         self._handoffs: Mapping[str, HandoffState] = {}
         self._slots: Mapping[str, str] = {}
         self._slots_held: Mapping[str, int] = {}
+        if wanted.agent_ids:
+            self._load_agents(connection, wanted.agent_ids)
         if wanted.names:
             self._load_names(connection, wanted.names)
         if wanted.numbers:
@@ -101,10 +104,6 @@ class Stored:
     def key_of_writer(self, agent_id: AgentId) -> int:
         """Return the key of an agent whose journal is written."""
         return self._writers[agent_id]
-
-    def version(self, agent_id: AgentId) -> int:
-        """See Loaded."""
-        return self.agents[agent_id][1]
 
     def waits(self, number: int) -> bool:
         """See Loaded."""
@@ -150,6 +149,17 @@ class Stored:
         """See Loaded."""
         return self._slots_held.get(graph, 0)
 
+    def _load_agents(self, connection: Connection, agent_ids: Sequence[AgentId]) -> None:
+        """Load the agents of turns. New ones get keys above all others, in the order of their turns."""
+        for agent_id, key, version, deltas in _AGENTS.all(connection, agent_ids):
+            self.agents[agent_id] = key, deltas
+            self.versions[agent_id] = version
+        new = [agent_id for agent_id in agent_ids if agent_id not in self.agents]
+        if new:
+            # Only the owner adds agents, so no other key can come in between.
+            ((last,),) = LAST_KEY.all(connection)
+            self.agents |= {agent_id: (key, 0) for key, agent_id in enumerate(new, last + 1)}
+
     def _load_names(self, connection: Connection, names: Sequence[MailId]) -> None:
         wanted = {"rows": sorted(set(names))}
         applied = connection.execute(APPLIED, wanted)
@@ -179,18 +189,6 @@ class Stored:
         if wanted.graphs:
             self._slots = _pairs(SLOTS.all(connection, ids))
             self._slots_held = _pairs(SLOTS_HELD.all(connection, sorted(wanted.graphs)))
-
-
-def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentId, _Agent]:
-    """Load the agents of turns. New ones get keys above all others, in the order of their turns."""
-    found = _AGENTS.all(connection, agent_ids)
-    known: dict[AgentId, _Agent] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
-    new = [agent_id for agent_id in agent_ids if agent_id not in known]
-    if new:
-        # Only the owner adds agents, so no other key can come in between.
-        ((last,),) = LAST_KEY.all(connection)
-        known |= {agent_id: (key, 0, 0) for key, agent_id in enumerate(new, last + 1)}
-    return known
 
 
 def _consumable(connection: Connection, numbers: Sequence[int]) -> frozenset[int]:

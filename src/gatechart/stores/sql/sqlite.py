@@ -241,13 +241,9 @@ class _FileNotifier:
             seen, now = self._look(), monotonic()
             if seen != self._seen and now - self._asked >= min(self._nap_s * 2, REST_S):
                 self._seen, self._asked = seen, now
-                if await self._has_another_written():
+                before, self._foreign = self._foreign, await self._writer.foreign_commits()
+                if self._foreign != before:
                     return
-
-    async def _has_another_written(self) -> bool:
-        before = self._foreign
-        self._foreign = await self._writer.foreign_commits()
-        return self._foreign != before
 
     def _look(self) -> tuple[int, int] | None:
         try:
