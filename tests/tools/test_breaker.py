@@ -134,7 +134,7 @@ def test_the_chart_decides_as_the_plain_rules_do(policy: BreakerPolicy, operatio
             breaker.isolate(at(now), "maintenance")
             rules.enter(ISOLATED)
         elif operation == "close":
-            breaker.close(at(now), "it works")
+            breaker.close(at(now))
             rules.enter(CLOSED)
         elif under_way:
             permit = under_way.pop(which % len(under_way))
@@ -243,7 +243,7 @@ def test_an_isolated_one_rejects_until_an_operator_closes_it() -> None:
     breaker.isolate(at(0), "the CRM moves")
     assert breaker.ask(policy, at(100_000)) == Rejection("crm", ISOLATED, None, "the CRM moves")
 
-    breaker.close(at(100_001), "it has moved")
+    breaker.close(at(100_001))
 
     assert asked(breaker, policy, 100_001)
     assert breaker.is_fresh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from gatechart.errors.root import EventError, FromHost, listing, suggestion
@@ -146,6 +147,26 @@ class FeedLaggedError(EventError):
         return (
             f"{self.lost} items were lost, for no more than {self.limit} wait for a subscriber; "
             "take them faster, or open the runtime with a larger Limits(feed=...)"
+        )
+
+
+@dataclass(eq=False)
+class BreakerOpenError(EventError):
+    """A circuit breaker is not closed, so the call was not made."""
+
+    private: ClassVar[tuple[str, ...]] = ("reason",)
+
+    breaker: str
+    state: str
+    retry_at: datetime | None  # None: no call goes through before an operator closes it
+    reason: str  # what opened it
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        when = f"ask again at {self.retry_at:%Y-%m-%d %H:%M:%S} UTC, or " if self.retry_at else ""
+        return (
+            f"the circuit breaker {self.breaker!r} is {self.state}{why}, so the call was not made; "
+            f"{when}close it with close_breaker({self.breaker!r}, reason=...)"
         )
 
 

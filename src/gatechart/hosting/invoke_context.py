@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Generic, ParamSpec, Protocol, cast, get_type_hints, overload
@@ -16,11 +17,12 @@ from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
+from gatechart.hosting.breakers import BY_DEFAULT, Breakers, GuardedCall
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
-from gatechart.turn import check_finite, check_numbers_kept, checked_words, plain_payload
-from gatechart.values import AgentId, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
+from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
+from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
 from gatechart.values.frozen import value
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
@@ -74,6 +76,11 @@ class InvokeHost(Protocol):
 
     def publish(self, invocation: Invocation, item: Any) -> None:
         """Give the item to the invoke's current subscribers. Called from any thread."""
+        ...
+
+    @property
+    def breakers(self) -> Breakers:
+        """The circuit breakers of the runtime."""
         ...
 
     async def within(
@@ -171,6 +178,27 @@ class Work(Generic[ServicesT]):
         """
         it = self._invocation
         return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
+
+    @asynccontextmanager
+    async def breaker(
+        self,
+        name: str,
+        policy: BreakerPolicy = BY_DEFAULT,
+        *,
+        failures: type[Exception] | tuple[type[Exception], ...] = Exception,
+    ) -> AsyncIterator[GuardedCall]:
+        """Call inside the block what a circuit breaker guards, if it lets the call through.
+
+        name: all calls of this home with the same name share a breaker. policy: by default it opens for 300 s after 5
+        failures in a row. failures: the exceptions that count as failures; after any other, what was called works.
+        Within the block, `fail(reason)` of the call reports a failure that raises nothing. In a step, put it inside the
+        step's function, so that a recorded result needs no permit.
+
+        Entering raises BreakerOpenError, and PayloadError for a name that no store can keep.
+        """
+        call = GuardedCall(self._host.breakers, checked_key(name, "breaker"), policy, failures)
+        async with self._idleness.busy(), call:
+            yield call
 
     @overload
     async def sleep(self, name: str, delay: Delay, /) -> None: ...

@@ -20,6 +20,7 @@ from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
 from gatechart.errors import InvocationOverError
+from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.durable_waits import attempts_before
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
@@ -177,6 +178,11 @@ class Session:
 
     def publish(self, _invocation: Invocation, item: Any) -> None:
         """Drop the item: nobody can watch an invoke here, see `capabilities`."""
+
+    @property
+    def breakers(self) -> Breakers:
+        """See InvokeHost."""
+        return self.config.breakers
 
     async def within(
         self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None

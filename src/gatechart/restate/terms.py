@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.registry import Registry
-from gatechart.values import Retry
+from gatechart.values import BreakerRecord, Retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,14 @@ class Names:
         return f"{self.namespace}.{name}" if self.namespace else name
 
 
+async def _stored_nowhere(_breaker: BreakerRecord) -> None:
+    """Keep nothing: each process of the service has its own breakers."""
+
+
+def _spawned(work: Coroutine[Any, Any, None], _purpose: str) -> asyncio.Task[None]:
+    return asyncio.create_task(work)
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
     """The configuration of a service."""
@@ -92,6 +102,10 @@ class ServiceConfig:
     packet_migrations: Sequence[PacketMigration] = ()
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()
+    breakers: OwnBreakers = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "breakers", OwnBreakers(self.now, _stored_nowhere, _spawned))
 
     @staticmethod
     def now() -> datetime:

@@ -18,6 +18,7 @@ from gatechart.errors import (
     RuntimeClosedError,
 )
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.group_commit import Committer, nothing
 from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
@@ -26,7 +27,19 @@ from gatechart.hosting.system import LONGEST_NAP_S
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
-from gatechart.values import AgentId, Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
+from gatechart.values import (
+    AgentId,
+    Answer,
+    BreakerChange,
+    BreakerRecord,
+    HistoryEntry,
+    Mail,
+    Report,
+    Retry,
+    TurnRecord,
+    Unit,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +73,16 @@ class Core:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # given time to end when the runtime closes
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name
+    breakers: OwnBreakers = field(init=False)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by mail number
     _lost: asyncio.Future[OwnershipLostError] | None = None  # made when first awaited, or when ownership is lost
+
+    def __post_init__(self) -> None:
+        def keep(breaker: BreakerRecord) -> Coroutine[Any, Any, Verdict | None]:
+            return self.persist(BreakerChange(breaker))
+
+        self.breakers = OwnBreakers(self.clock.now, keep, self.spawn)
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raise RuntimeClosedError, InsideTurnError or, if the call writes, ReadOnlyError."""

@@ -54,6 +54,7 @@ class Effects:
         A runtime that does not attend to its agents only stores its graphs.
         """
         await self._remember_graphs()
+        self._core.breakers.load(await self._core.store.breakers())
         if not self._core.attends:
             return
         # No turn begins until everything is read: otherwise its effects would be read from the store and begun twice.

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.errors import InvocationOverError, UnwritableError
+from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
 from gatechart.hosting.invoke_context import report_mail
@@ -164,6 +165,11 @@ class Invokes:
         else:
             with suppress(RuntimeError):  # the loop has ended, and with it all who watched
                 self._loop.call_soon_threadsafe(self.streams.publish, key, item)
+
+    @property
+    def breakers(self) -> OwnBreakers:
+        """See InvokeHost."""
+        return self._core.breakers
 
     async def within(
         self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None

@@ -83,9 +83,9 @@ class Breaker:
         """Reject all calls until it is closed by `close`."""
         self._take("OPERATOR_ISOLATED", now, {"reason": reason})
 
-    def close(self, now: datetime, reason: str) -> None:
+    def close(self, now: datetime) -> None:
         """Let calls through again, and forget what was counted."""
-        self._take("OPERATOR_CLOSED", now, {"reason": reason})
+        self._take("OPERATOR_CLOSED", now)
 
     def _rejection(self) -> Rejection:
         now = self._context

@@ -57,7 +57,7 @@ from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
 from gatechart.turn.transfers import left, reentered, told_by
-from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, own_copy, told
+from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
     MOST_DEFERRED,
     begin,
@@ -121,6 +121,7 @@ __all__ = [
     "log_of",
     "log_refusal",
     "no_later",
+    "one_line",
     "own_copy",
     "payload_data",
     "plain_payload",
