@@ -211,7 +211,10 @@ INVOKES = (
     (),
     (search,),
     (Invoke(search, "other", timeout_s=30), Invoke(partial(wait, for_s=2), timeout_s=0), search),
-    (Invoke(search, retry=Retry()), Invoke(wait, retry=Retry(attempts=3, first_s=0.5, factor=1.0, most_s=7))),
+    (
+        Invoke(search, retry=Retry()),
+        Invoke(wait, retry=Retry(attempts=3, first_s=0.5, factor=1.0, most_s=7, jitter=0.1)),
+    ),
 )
 
 

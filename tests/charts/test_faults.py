@@ -108,7 +108,11 @@ def test_faults_in_json_have_their_places_too():
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 0}}}\n",
-            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0) is not possible",
+            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0, jitter=0.0) is not",
+        ),
+        (
+            STATES + "  A: {invoke: {src: search, retry: {jitter: 2}}}\n",
+            "4:36 states.A.invoke.retry: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0, jitter=2) is not",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 1.5}}}\n",

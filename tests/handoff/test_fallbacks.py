@@ -72,6 +72,7 @@ def test_names_may_be_members_of_an_enum() -> None:
         (lambda: OtherGraph(""), ValueError),
         (lambda: SameTarget(attempts=0), ValueError),
         (lambda: SameTarget(factor=0.5), ValueError),
+        (lambda: SameTarget(jitter=0.1), ValueError),
     ],
 )
 def test_fallbacks_that_cannot_be_are_refused(make: Any, kind: type[Exception]) -> None:

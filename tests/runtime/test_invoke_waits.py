@@ -381,3 +381,26 @@ async def test_a_function_that_outlives_its_attempt_holds_no_place(place, clock,
         clock.advance(60)
         await noted(first, 1)
         await noted(await begun(runtime, "search"), 1)
+
+
+# Spread
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_waits_with_jitter_are_spread_over_agents_and_the_same_in_a_repeat(place, clock, services):
+    services.fails["flaky"] = 20
+
+    async def waits(runtime):
+        await eventually(lambda: clock.sleeping == 10)
+        return sorted(sleeper.due for sleeper in clock._sleepers)
+
+    graph = busy(Invoke(by_query(wait=fails_once), retry=Retry(first_s=100, most_s=1000, jitter=0.1)))
+    async with opened(place, graph, services, clock) as runtime:
+        for number in range(10):
+            agent = await runtime.start("busy", at="IDLE", agent_id=f"b-{number}")
+            await agent.send("BEGAN", {"query": "wait"})
+        first = await waits(runtime)
+    assert len(set(first)) == 10
+    assert NOON + timedelta(seconds=90) <= first[0] < first[-1] <= NOON + timedelta(seconds=110)
+    async with opened(place, graph, services, clock) as runtime:
+        assert await waits(runtime) == first

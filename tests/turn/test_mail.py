@@ -57,3 +57,11 @@ def test_mail_that_fails_again_in_the_same_way_is_logged_without_its_traceback(
         f"{again} 3: ValueError: it burnt",
         "mail is dead: every attempt failed: M1 (mail 1) of agent a, graph desk, attempt 4: ValueError: it burnt",
     ]
+
+
+def test_the_waits_of_mail_that_fails_at_once_are_spread_by_jitter() -> None:
+    broken = Retry(first_s=100, most_s=1000, jitter=0.1)
+    failed = [after_failure(mail(number, 0), ValueError("down"), NOW, broken, "desk") for number in range(1, 11)]
+    waits_s = [(each.retry_at - NOW).total_seconds() for each in failed if each.retry_at is not None]
+    assert len(set(waits_s)) == 10
+    assert 90 <= min(waits_s) < max(waits_s) <= 110

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count as counting
+from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -71,6 +72,7 @@ class HttpClient(AgentHome):
         base, token = checked_url(url), checked_token(token)
         self._url = tellable(base)
         self._retry = retry
+        self._random = Random()
         self._registry = Registry(graphs) if graphs else None
         # The time that httpx spends on its own queue grows with the square of its length.
         self._free = asyncio.Semaphore(connections)
@@ -152,7 +154,7 @@ class HttpClient(AgentHome):
         """Send a command until it is answered; read the answer. Raises what the server raised."""
         _check_named(call)
         for failed in counting(1):
-            wait_s = self._retry.wait_s(failed)
+            wait_s = self._retry.wait_s(failed, self._random.random())
             try:
                 got = await self._asked(call)
             except _NEVER_SENT as error:

@@ -26,6 +26,11 @@ class SameTarget(Retry):
 
     attempts: int = 3
 
+    def __post_init__(self) -> None:
+        Retry.__post_init__(self)
+        if self.jitter:
+            raise ValueError(f"{self} is not possible: offers are made again at exact moments, without jitter")
+
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class _Target:

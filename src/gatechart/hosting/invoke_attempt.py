@@ -103,7 +103,8 @@ def _after_failure(
     failed = journal.attempt + 1
     payload = failure_payload(error, failed)
     _log_failure(running, payload)
-    wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
+    draw = journal.draw(f"attempt {failed}")
+    wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed, draw)
     return InvokeEnded("error", payload) if wait_s is None else InvokeFailed(failed, wait_s)
 
 

@@ -256,7 +256,8 @@ class Work(Generic[ServicesT]):
                 if not is_failure(error):
                     raise
                 failed += 1
-                wait_s = None if step.retry is None else step.retry.wait_s(failed)
+                draw = self._journal.draw(f"try {self._journal.attempt} {failed} {step.name}")
+                wait_s = None if step.retry is None else step.retry.wait_s(failed, draw)
                 if wait_s is None:
                     raise
             await self._waits.before_next(step.name, failed, wait_s)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any, Final
 
 from gatechart.errors import EventIdReusedError
@@ -196,7 +197,7 @@ def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry, gra
     if isinstance(error, EventIdReusedError):  # another attempt would fail the same way
         return after_refusal(mail, str(error), graph)
     attempts = mail.attempts + 1
-    wait_s = retry.wait_s(attempts)
+    wait_s = retry.wait_s(attempts, Random(f"{mail.recipient}/{mail.number}/{attempts}").random())
     failed = replaced(mail, attempts=attempts, reason=told(error))
     facts = {"agent_id": mail.recipient, "graph": graph, "event": mail.event, "number": mail.number}
     facts |= {"attempts": attempts, "reason": failed.reason, "wait_s": wait_s}

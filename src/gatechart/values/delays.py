@@ -87,22 +87,37 @@ class Retry:
     [1, 3, 9, 10, None]
     >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # ten to the power of that is no float
     60.0
+    >>> spread = Retry(first_s=10, jitter=0.1)
+    >>> [spread.wait_s(1, draw) for draw in (0.0, 0.5, 0.75)]
+    [9.0, 10.0, 10.5]
+    >>> [round(spread.wait_s(4, draw), 1) for draw in (0.0, 1.0)]
+    [49.1, 60.0]
     """
 
     attempts: int = 5  # in total; 1 never retries
     first_s: float = 1.0  # wait after the first failure
     factor: float = 2.0  # growth of each wait over the previous one
     most_s: float = 60.0
+    jitter: float = 0.0  # 0.1 draws each wait from 90 % to 110 %, so that many that failed at once are not back at once
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or self.first_s < 0 or self.factor < 1 or self.most_s < 0:
-            raise ValueError(f"{self} is not possible: attempts and factor are 1 or more, first_s and most_s 0 or more")
+        if self.attempts < 1 or self.first_s < 0 or self.factor < 1 or self.most_s < 0 or not 0 <= self.jitter <= 1:
+            needed = "attempts and factor are 1 or more, first_s and most_s 0 or more, jitter is from 0 to 1"
+            raise ValueError(f"{self} is not possible: {needed}")
 
-    def wait_s(self, failed: int) -> float | None:
-        """Return the seconds to wait after this many failed attempts; None to give up."""
+    def wait_s(self, failed: int, draw: float = 0.5) -> float | None:
+        """Return the seconds to wait after this many failed attempts; None to give up.
+
+        draw: a random number from 0 to 1, which says where in its spread the wait is; 0.5 is the middle.
+        """
         if failed >= self.attempts:
             return None
+        wait_s = self._middle_s(failed)
+        return wait_s * (1 + self.jitter * (2 * draw - 1)) if self.jitter else wait_s
+
+    def _middle_s(self, failed: int) -> float:
+        most_s = self.most_s / (1 + self.jitter)  # so that the longest waits are spread, too
         try:
-            return min(self.first_s * self.factor ** (failed - 1), self.most_s)
+            return min(self.first_s * self.factor ** (failed - 1), most_s)
         except OverflowError:
-            return self.most_s if self.first_s else 0.0
+            return most_s if self.first_s else 0.0
