@@ -1,4 +1,7 @@
-"""The example charts: a customer service, a leave approval, the desk of a service that searches and sells, a shop."""
+"""The example charts: a customer service, a leave approval, the desk of a service that searches and sells, a shop.
+
+The technical support of `telecom_support` is apart: it needs tools of a phone company, and plays a benchmark's tasks.
+"""
 
 from __future__ import annotations
 

@@ -15,11 +15,15 @@ from statecharts.customer_service.scenarios import HARD_TO_SOLVE
 from statecharts.online_shop.graphs import automatic, online_shop
 from statecharts.scenario import play
 from statecharts.services import Services
+from statecharts.telecom_support import telecom_support
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
 TRAIL: Final = "customer_service.trail"
 MAP: Final = "online_shop.map"
-CHARTS: Final = {graph.name: graph for graph in examples} | {f"online_shop.{graph.name}": graph for graph in automatic}
+CHARTS: Final = {
+    **{graph.name: graph for graph in (*examples, telecom_support)},
+    **{f"online_shop.{graph.name}": graph for graph in automatic},
+}
 
 
 async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:

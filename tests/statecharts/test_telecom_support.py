@@ -1,0 +1,245 @@
+"""What the technical support repairs, what it hands to people, and what it never does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from gatechart import Agent, Runtime
+from gatechart.charts import bindings_of, dump, load
+from gatechart.checks import check
+from gatechart.testing import VirtualClock
+from gatechart.values import Reason
+from statecharts.telecom_support import telecom_support
+from statecharts.telecom_support.context import TelecomContext
+from statecharts.telecom_support.graph import graphs
+from statecharts.telecom_support.play import ENDS, POLICY_TIME, hurried
+from statecharts.telecom_support.ticket import Ticket, Topic, read
+from statecharts.telecom_support.tools import Services
+from statecharts.telecom_support.world import Failing, ToolDownError
+from tests.statecharts.small_world import NO_DATA, NO_MMS, NO_SERVICE, PEOPLE_SAY, SmallWorld
+
+SLOW = {"data_saver": True, "network_mode": "3g_only", "vpn": True}
+OFFLINE = {"airplane_mode": True, "sim": "missing", "apn": "broken"}
+NO_MESSAGES = {"network_mode": "2g_only", "wifi_calling": True, "permissions": frozenset(), "mmsc_url": None}
+MAY_PAY = f"{NO_SERVICE} They gave permission to pay all their overdue bills."
+ABROAD = NO_DATA.replace("at home in the United States", "abroad in France")
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(POLICY_TIME)
+
+
+class Support:
+    """The support, with a world for each ticket."""
+
+    def __init__(self, runtime: Runtime, services: Services) -> None:
+        self.runtime = runtime
+        self._services = services
+        self._cases = 0
+
+    async def asked(self, ticket: str, world: SmallWorld, failing: float = 0.0, **more: Any) -> tuple[Failing, Agent]:
+        """What became of the world, and the agent at its end."""
+        self._cases += 1
+        id = f"case-{self._cases}"  # noqa: A001
+        used = self._services.worlds[id] = Failing(world, failing, Random(id))
+        payload = Ticket(ticket=ticket, **more)
+        agent = await self.runtime.start(telecom_support, at="OPEN_TICKET", payload=payload, agent_id=id)
+        await agent.until(*ENDS)
+        return used, agent
+
+    async def case_at_desk(self, agent: Agent) -> Agent:
+        """The desk's agent that has the case."""
+        (handoff,) = await self.runtime.handoffs(source=agent.id)
+        return await self.runtime.resume(handoff.target)
+
+
+@pytest.fixture
+async def support(url: str, clock: VirtualClock) -> AsyncIterator[Support]:
+    services = Services()
+    async with (
+        Runtime.open(url, graphs=graphs, services=services, clock=clock) as runtime,
+        hurried(clock, runtime),
+    ):
+        yield Support(runtime, services)
+
+
+def changes(used: Failing) -> list[str]:
+    return [each.tool for each in used.changes]
+
+
+def because(agent: Agent) -> str:
+    context = agent.context
+    assert isinstance(context, TelecomContext)
+    return context.transferred_because
+
+
+@pytest.mark.parametrize(
+    ("ticket", "broken", "repair"),
+    [
+        (NO_SERVICE, {}, []),
+        (NO_SERVICE, {"airplane_mode": True}, ["toggle_airplane_mode"]),
+        (NO_SERVICE, {"sim": "missing"}, ["reseat_sim_card"]),
+        (NO_SERVICE, {"apn": "broken"}, ["reset_apn_settings", "reboot_device"]),
+        (ABROAD, {"is_abroad": True}, ["toggle_roaming"]),
+        (ABROAD, {"is_abroad": True, "data_roaming": True, "line_roaming": False}, ["enable_roaming"]),
+        (NO_DATA, {"mobile_data": False}, ["toggle_data"]),
+        (NO_DATA, {"used_gb": 15.1}, ["refuel_data"]),
+        (NO_DATA, {"data_saver": True}, ["toggle_data_saver_mode"]),
+        (NO_DATA, {"network_mode": "2g_only"}, ["set_network_mode_preference"]),
+        (NO_DATA, {"network_mode": "4g_only"}, ["set_network_mode_preference"]),
+        (NO_DATA, {"vpn": True}, ["disconnect_vpn"]),
+        (NO_MMS, {"network_mode": "2g_only"}, ["set_network_mode_preference"]),
+        (NO_MMS, {"wifi_calling": True}, ["toggle_wifi_calling"]),
+        (NO_MMS, {"permissions": frozenset({"phone"})}, ["grant_app_permission", "grant_app_permission"]),
+        (NO_MMS, {"permissions": frozenset({"storage"})}, ["grant_app_permission"]),
+        (NO_MMS, {"mmsc_url": None}, ["reset_apn_settings", "reboot_device"]),
+        (NO_MMS, {"airplane_mode": True, "mobile_data": False}, ["toggle_airplane_mode", "toggle_data"]),
+    ],
+)
+async def test_what_is_broken_is_repaired_and_nothing_else_is_changed(support, ticket, broken, repair):
+    used, agent = await support.asked(ticket, SmallWorld(**broken))
+    assert (agent.configuration, changes(used)) == (("RESOLVED",), repair)
+
+
+@pytest.mark.parametrize("failing", [0.0, 0.3])
+@pytest.mark.parametrize("ticket", [NO_SERVICE, ABROAD, NO_MMS.replace("at home", "abroad")])
+async def test_all_is_repaired_where_everything_is_broken_even_if_tools_fail(support, ticket, failing):
+    broken: Mapping[str, Any] = OFFLINE | {"is_abroad": True, "line_roaming": False, "mobile_data": False}
+    world = SmallWorld(**broken, **(SLOW | NO_MESSAGES), used_gb=15.1)
+    _, agent = await support.asked(ticket, world, failing)
+    assert agent.configuration == ("RESOLVED",)
+    assert world.has_service
+    if "MMS" in ticket:
+        assert world.can_send_mms() == "Your messaging app can send MMS messages."
+    elif ticket is ABROAD:
+        assert "Excellent" in world.run_speed_test()
+
+
+async def test_every_overdue_bill_is_paid_before_the_line_is_resumed(support):
+    world = SmallWorld(line_status="Suspended", bills={"B3": "Overdue", "B2": "Issued", "B1": "Overdue"})
+    used, agent = await support.asked(MAY_PAY, world)
+    paid = ["send_payment_request", "make_payment"]
+    assert changes(used)[2:] == [*paid, *paid, "resume_line", "reboot_device"]  # the APN settings are reset before
+    assert (agent.configuration, world.bills) == (("RESOLVED",), {"B3": "Paid", "B2": "Issued", "B1": "Paid"})
+
+
+async def test_a_line_without_overdue_bills_is_resumed_without_a_payment(support):
+    used, agent = await support.asked(NO_SERVICE, SmallWorld(line_status="Suspended"))
+    assert agent.configuration == ("RESOLVED",)
+    assert "make_payment" not in changes(used)
+
+
+@pytest.mark.parametrize(
+    ("ticket", "broken", "reason"),
+    [
+        (NO_SERVICE, {"sim": "locked"}, "SIM card is locked"),
+        (MAY_PAY, {"line_status": "Suspended", "contract_end": "2025-02-24", "bills": {"B1": "Overdue"}}, "contract"),
+        (NO_SERVICE, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "no permission to pay"),
+        (NO_SERVICE, {"line_status": "Closed"}, "not suspended"),
+        (f"{NO_DATA} They will not refuel data.", {"used_gb": 15.1}, "no more may be refueled"),
+        (NO_DATA, {"used_gb": 17.5, "refueled_gb": 2.0}, "no more may be refueled"),
+        (NO_DATA, {"used_gb": 18.0}, "though more was refueled"),
+        (NO_DATA, {"is_abroad": True}, "everything is turned on"),
+        (NO_DATA.replace("555-123-0001", "555-123-0009"), {}, "could not be identified"),
+        (f"They want a new plan. {PEOPLE_SAY}", {}, "nothing that technical support repairs"),
+    ],
+)
+async def test_what_cannot_be_repaired_goes_to_a_person_who_is_told_why(support, ticket, broken, reason):
+    used, agent = await support.asked(ticket, SmallWorld(**broken))
+    assert agent.configuration == ("TRANSFERRED",)
+    case = await support.case_at_desk(agent)
+    assert reason in case.context.current_problem
+    assert case.context.initial_query == ticket
+    assert case.context.reasoning[0].action == "identify_customer"
+    assert case.context.reason is Reason.OUT_OF_SCOPE
+    assert not {"make_payment", "send_payment_request", "resume_line"} & set(changes(used))
+
+
+async def test_a_silent_ticket_permits_refueling_only_where_that_is_presumed(support):
+    world = SmallWorld(used_gb=15.1)
+    _, agent = await support.asked(NO_MMS, world, presumes_consent=False)
+    assert (agent.configuration, world.refueled_gb) == (("TRANSFERRED",), 0)
+    _, agent = await support.asked(NO_MMS, world)
+    assert (agent.configuration, world.refueled_gb) == (("RESOLVED",), 2)
+
+
+@pytest.mark.parametrize(("said", "refueled"), [("1.5 GB", 1.5), ("2.0 GB", 2), ("5 GB", 2), ("data", 2)])
+async def test_as_much_is_refueled_as_the_ticket_says_but_no_more_than_the_policy_permits(support, said, refueled):
+    world = SmallWorld(used_gb=15.1)
+    await support.asked(f"{NO_DATA} They will not change their plan but they will refuel {said} if needed.", world)
+    assert world.refueled_gb == refueled
+
+
+async def test_a_tool_that_is_down_for_a_while_is_waited_for(support, clock):
+    world = Outage(SmallWorld(airplane_mode=True), "toggle_airplane_mode", times=6)
+    _, agent = await support.asked(NO_SERVICE, world)
+    assert agent.configuration == ("RESOLVED",)
+    assert (clock.now() - POLICY_TIME).total_seconds() >= 120
+
+
+async def test_a_tool_that_stays_down_brings_the_case_to_a_person(support):
+    world = Outage(SmallWorld(airplane_mode=True), "toggle_airplane_mode", times=1000)
+    _, agent = await support.asked(NO_SERVICE, world)
+    assert (agent.configuration, because(agent)) == (("TRANSFERRED",), "Tools that are needed keep failing.")
+    case = await support.case_at_desk(agent)
+    assert case.context.reason is Reason.TOOL_FAILURE
+    assert "toggle_airplane_mode is down" in case.context.reasoning[-1].outcome
+
+
+class Outage:
+    """A world in which one tool is down for so many uses."""
+
+    def __init__(self, world: SmallWorld, tool: str, times: int) -> None:
+        self._world, self._tool, self._times = world, tool, times
+        self.is_change = world.is_change
+
+    def use(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        if tool == self._tool and self._times:
+            self._times -= 1
+            raise ToolDownError(f"{tool} is down")
+        return self._world.use(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Name: Ada Byron, born 1985-12-10. No service.", {"full_name": "Ada Byron", "date_of_birth": "1985-12-10"}),
+        ("Phone number 1985-12-10 or (555) 123-2002", {"phone_number": "(555) 123-2002"}),
+        ("Slow internet; 'No Service' was shown once.", {"topic": Topic.DATA}),
+        ("They cannot send pictures by MMS, nor browse.", {"topic": Topic.MMS}),
+        ("No MMS. The issue is resolved when calls work.", {"topic": Topic.SERVICE}),
+        ("They are traveling in France.", {"is_traveling": True}),
+        ("They are not traveling.", {"is_traveling": False}),
+        ("They have not given permission to make payments.", {"may_pay": False}),
+        ("They will pay, but they won't refuel data.", {"may_pay": True, "may_refuel": False}),
+        ("They agree to refuel 0.5 GB.", {"may_refuel": True, "refuel_gb": 0.5}),
+        ("They have 3 GB left, and will refuel.", {"may_refuel": True, "refuel_gb": None}),
+        ("Help.", {"topic": None, "phone_number": "", "may_pay": None, "may_refuel": None}),
+    ],
+)
+def test_a_ticket_is_read_for_what_it_says(text, expected):
+    request = read(text)
+    assert {name: getattr(request, name) for name in expected} == expected
+
+
+def test_the_chart_is_sound_and_survives_being_written_and_read_again():
+    assert check(telecom_support) == ()
+    again = load(dump(telecom_support), bind=bindings_of(telecom_support), context=TelecomContext)
+    assert again.fingerprint == telecom_support.fingerprint
+
+
+def test_every_step_of_the_policy_is_a_state_that_is_named_after_it():
+    steps = {
+        "P1": ("S0", "S1", "S2", "S3", "S4"),
+        "P2_1": ("S1", "S2", "S3", "S4"),
+        "P2_2": ("S0", "S1", "S2", "S3"),
+        "P3": ("S0", "S1", "S2", "S3", "S4", "S5", "S6"),
+    }
+    for path, numbers in steps.items():
+        for number in numbers:
+            assert [state for state in telecom_support.states if state.startswith(f"{path}_{number}_")], (path, number)
