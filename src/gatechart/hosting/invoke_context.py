@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
+from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, Breakers, GuardedCall
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
@@ -124,6 +125,24 @@ class Work(Generic[ServicesT]):
         self._waits = Waits(host, journal, idleness)
         self._invocation = journal.invocation
         self._names: set[str] = set()
+
+    async def for_agent(self, journal: str) -> Work[ServicesT]:
+        """Return the same tools with records that belong to the agent, and not to this invocation.
+
+        journal: their name. The records stay when the state is left: each later invocation of the agent that asks for
+        the same journal finds them, and steps under their names are not taken again. They are forgotten with the agent.
+
+        Raises PayloadError for a name that no store can keep, InvocationOverError if the state has been left meanwhile.
+        """
+        name = checked_step(journal, "journal")
+        async with self._idleness.busy():
+            records = await AgentJournal.opened(self._host, self._invocation, name, self._journal.attempt)
+        return Work(self._host, records, self._idleness)
+
+    @property
+    def journal(self) -> InvokeJournal:
+        """Where this is recorded, for what is built on it."""
+        return self._journal
 
     @property
     def agent_id(self) -> AgentId:

@@ -1,0 +1,90 @@
+"""Records that belong to an agent: an invocation writes them, and later invocations of the agent find them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping, Sequence
+from random import Random
+from typing import Protocol
+
+from gatechart.hosting.invoke_journal import RESERVED, InvokeJournal, mark
+from gatechart.values import Invocation, JournalRecord
+
+_RUN = mark("run")
+
+
+class JournalHost(Protocol):
+    """Where journals of agents are kept."""
+
+    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
+        """Return the entries of one of the agent's journals as JSON texts by name, in the order written."""
+        ...
+
+    async def enter(self, record: JournalRecord) -> str:
+        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
+
+        That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+
+class AgentJournal(InvokeJournal):
+    """One of an agent's journals, as one attempt at a function reads and writes it.
+
+    Its runs are the attempts of all invocations that wrote it, and `attempt` counts them: what counts for one attempt
+    only is not found by those of a later invocation.
+    """
+
+    def __init__(
+        self, recorder: _Recorder, invocation: Invocation, entries: MutableMapping[str, str], attempt: int
+    ) -> None:
+        super().__init__(recorder, invocation, entries, attempt)
+        self._entries = entries
+        self._of_agent = recorder
+
+    @classmethod
+    async def opened(cls, host: JournalHost, invocation: Invocation, name: str, attempt: int) -> AgentJournal:
+        """Read a journal, and note this run in it. attempt: of the function, in this invocation.
+
+        Raises InvocationOverError if the state has been left.
+        """
+        entries = dict(await host.journal(invocation, name))
+        recorder, run = _Recorder(host, name), f"{_RUN}.{invocation.epoch}.{attempt}.{invocation.invoke}"
+        if run not in entries:
+            number = max((json.loads(text) for each, text in entries.items() if each.startswith(_RUN)), default=-1) + 1
+            entries[run] = await recorder.record(invocation, run, json.dumps(number))
+        return cls(recorder, invocation, entries, json.loads(entries[run]))
+
+    @property
+    def entries(self) -> Mapping[str, str]:
+        """What is in the journal, in the order written, without the framework's own marks."""
+        return {name: text for name, text in self._entries.items() if not name.startswith(RESERVED)}
+
+    async def replace(self, name: str, text: str, replaces: Sequence[str]) -> str:
+        """Write an entry in place of others, and of all marks but those of runs. Return what the journal has now.
+
+        Raises InvocationOverError if the state has been left.
+        """
+        marks = [each for each in self._entries if each.startswith(RESERVED) and not each.startswith(_RUN)]
+        gone = (*replaces, *marks)
+        kept = await self._of_agent.record(self.invocation, name, text, gone)
+        for each in gone:
+            self._entries.pop(each, None)
+        self._entries[name] = kept
+        return kept
+
+    def draw(self, name: str) -> float:
+        """Return a random number from 0 to 1 that belongs to this name: a repeat of the run draws the same one."""
+        return Random("\0".join((self.invocation.agent_id, str(self.attempt), name))).random()
+
+
+class _Recorder:
+    """Records as entries of an agent's journal."""
+
+    def __init__(self, host: JournalHost, journal: str) -> None:
+        self._host = host
+        self._journal = journal
+
+    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+        """See Recorder. replaces: names of entries that are forgotten with the write."""
+        return await self._host.enter(JournalRecord(invocation, self._journal, name, text, tuple(replaces)))
