@@ -61,11 +61,11 @@ def test_faults_in_json_have_their_places_too():
         (STATES + "  A: {history: deep}\n", "4:7 states.A.history: 'history' belongs to a history state"),
         (STATES + "  A: \n  H: {type: history, initial: A}\n", "5:22 states.H.initial: a history state has a target"),
         (STATES + "  A: \n  H: {type: history}\n", "5:6 states.H: nothing says where to go while it remembers nothing"),
-        (STATES + "  A: {failed: true}\n", "4:6 states.A: it has failed=True, but is not final"),
+        (STATES + "  A: {failed: true}\n", "4:6 states.A: it has `failed: true`, but is not final"),
         (STATES + "  A: {type: final, failed: 1}\n", "4:28 states.A.failed: expected true or false, found 1"),
         (
             STATES + "  A: {states: {B: {type: final, failed: true}}}\n",
-            "4:19 states.A.states.B: it has failed=True, but",
+            "4:19 states.A.states.B: it has `failed: true`, but",
         ),
         (STATES + "  A: {type: final, states: {B: }}\n", "4:6 states.A: it is final and has children"),
         (
@@ -108,11 +108,11 @@ def test_faults_in_json_have_their_places_too():
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 0}}}\n",
-            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0, jitter=0.0) is not",
+            "4:36 states.A.invoke.retry: it is not possible: attempts",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {jitter: 2}}}\n",
-            "4:36 states.A.invoke.retry: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0, jitter=2) is not",
+            "4:36 states.A.invoke.retry: it is not possible: attempts",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 1.5}}}\n",
@@ -137,7 +137,7 @@ def test_faults_in_json_have_their_places_too():
         (STATES + "  A: {entry: note_alone}\n", "4:14 states.A.entry: no action is bound to 'note_alone'"),
         (STATES + "  A: {on: {GO: ''}}\n", "4:16 states.A.on.GO: the text is empty"),
         (STATES + "  A: {entry: ''}\n", "4:14 states.A.entry: the text is empty"),
-        (STATES + "  A: {entry: filled}\n", "4:6 states.A: state 'A', on_entry: action filled takes neither"),
+        (STATES + "  A: {entry: filled}\n", "4:6 states.A: state 'A', entry: action filled takes neither"),
         (STATES + "  A: {states: {B: }}\n  C: {states: {B: }}\n", "4:18 states.A.states.B: the name occurs twice"),
         ("id: x\nstates: {A: }\nentry_points: [B]\n", "3:16 entry_points[0]: unknown state 'B'; there are 'A'"),
         ("id: x\nstates: {A: }\nentry_points: [[A]]\n", "3:16 entry_points[0]: expected a text, found a list"),

@@ -191,7 +191,7 @@ WRONG = """
 TOLD = [
     "4:21 accepts.capacity: expected a number, found -1; write a number, 0 or more",
     "4:25 accepts.polcy: unknown key 'polcy'; did you mean 'policy'? There are 'capacity', 'policy'",
-    "7:5 states.A: the invoke 'refunds' occurs twice; give each an id= of its own",
+    "7:5 states.A: the invoke 'refunds' occurs twice; give each an `id` of its own",
     "8:18 states.A.entry[0].handoff: 'to' is missing; name the graph that takes the work",
     "8:19 states.A.entry[0].handoff.too: unknown key 'too'; did you mean 'to'? There are 'to', 'at', 'mod",
     "8:37 states.A.entry[0].handoff.at: the text is empty; write a text",
@@ -200,7 +200,7 @@ TOLD = [
     "8:82 states.A.entry[0].handoff.deadline: 'soon' is not a duration; write '500ms', '30s', '1h30m', '2",
     "8:96 states.A.entry[0].handoff.packet: no function is bound to 'tel'; did you mean 'tell'? There are",
     "9:18 states.A.entry[1].handoff: expected keys with values, found 'refunds'; write `key: value`",
-    "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: SameTarget(attempts=0, first_s=1.0, factor",
+    "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: it is not possible: attempts and factor ar",
     "11:39 states.A.entry[2].handoff.fallbacks[1]: 'at' is missing; name the entry point of the graph",
     "11:55 states.A.entry[2].handoff.fallbacks[2]: it is 'other_graph' and 'human' at once; write `same_t",
     "11:90 states.A.entry[2].handoff.fallbacks[3]: it does not say what to try; write `same_target: {atte",
@@ -221,7 +221,7 @@ def test_a_function_that_does_not_fit_is_told_at_the_state():
         "id: a\nentry_points: [A]\nstates: {A: {entry: {handoff: {to: b, at: C, packet: filled}}}}", bind=functions
     )
     assert told == [
-        "3:13 states.A: state 'A', on_entry, handoff: packet=filled does not take (context, event); "
+        "3:13 states.A: state 'A', entry, handoff: packet: filled does not take (context, event); "
         "pass a function of (context, event)"
     ]
 

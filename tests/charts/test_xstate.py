@@ -403,7 +403,7 @@ def test_a_final_state_says_in_its_meta_that_it_is_a_failure():
         ({"type": "final", "meta": {"gatechart": {"faild": True}}}, "unknown key 'faild'"),
         ({"type": "final", "meta": {"gatechart": 1}}, "expected keys with values, found 1"),
         ({"type": "final", "failed": True}, "unknown key 'failed'"),
-        ({"meta": {"gatechart": {"failed": True}}}, "it has failed=True, but is not final"),
+        ({"meta": {"gatechart": {"failed": True}}}, "it has `failed: true`, but is not final"),
     ],
 )
 def test_what_a_meta_cannot_say_of_failures(state, fault):

@@ -8,7 +8,7 @@ def test_a_state_that_only_a_timer_names_is_found_with_what_may_have_been_meant(
     graph = graph_of([Transition("A", "E", "B")], states=[State("A", after={"2d": "REMIND"})])
     (finding,) = found(graph, "GC105")
     assert str(finding) == (
-        "GC105 warning: state 'REMIND': only a timer names it; list it in states= if it is a state; for an action "
+        "GC105 warning: state 'REMIND': only a timer names it; list it in `states` if it is a state; for an action "
         "write the function in its place, which may call turn.raise_event('REMIND')"
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
+from gatechart.charts.words import in_keys
 from gatechart.errors import FileFault, InvalidChartError, suggestion
 from gatechart.values import Retry
 
@@ -236,7 +237,7 @@ def retry_of(kind: type[RetryT], spot: Spot, faults: Faults, known: Mapping[str,
     try:
         retry = kind(**given)
     except ValueError as error:
-        faults.add(spot, str(error), _RETRY)
+        faults.add(spot, in_keys(str(error)), _RETRY)
         return None
     if isinstance(retry.attempts, int):
         return retry

@@ -32,6 +32,7 @@ from gatechart.charts.model import (
 from gatechart.charts.names import Events, Names
 from gatechart.charts.parse import read_chart
 from gatechart.charts.source import Source, read
+from gatechart.charts.words import in_keys
 from gatechart.checks import RULES
 from gatechart.context import AgentContext, ContextT
 from gatechart.errors import Fault, InvalidGraphError, suggestion
@@ -190,7 +191,7 @@ class _Building:
             spot = self.places.get(place, self.chart.root.spot)
             if not place or not _is_told(fault, spot, known):
                 problem = fault.problem if place == fault.place else f"{fault.place}: {fault.problem}"
-                self.faults.add(spot, problem, fault.remedy)
+                self.faults.add(spot, in_keys(problem), in_keys(fault.remedy))
 
     def context(self) -> type[AgentContext]:
         """Return the type of the context."""

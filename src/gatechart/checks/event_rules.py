@@ -227,7 +227,7 @@ def undeclared(analysis: Analysis) -> Iterator[Hit]:
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             for name in (each for each in event.split() if _needs_a_type(graph, event, each)):
                 near = nearest(name, tuple(graph.event_types))
-                remedy = f"did you mean {near[0]!r}?" if near else "declare it with events="
+                remedy = f"did you mean {near[0]!r}?" if near else "declare it in `events`"
                 yield f"state {node.name!r}, event {event!r}", f"{name!r} is not declared", remedy
 
 

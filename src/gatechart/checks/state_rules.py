@@ -121,7 +121,7 @@ def meant_as_event(analysis: Analysis) -> Iterator[Hit]:
 
 def _listed(name: StateName) -> str:
     return (
-        f"list it in states= if it is a state; for an action write the function in its place, "
+        f"list it in `states` if it is a state; for an action write the function in its place, "
         f"which may call turn.raise_event({name!r})"
     )
 
@@ -178,7 +178,7 @@ def cannot_start(analysis: Analysis) -> Iterator[Hit]:
         missing = _missing(analysis.graph, entry)
         if missing:
             problem = f"nothing fills {listing(missing)}, which {analysis.graph.context.__name__} requires"
-            yield f"entry point {entry.name!r}", problem, "give defaults, or let takes= and maps= bring them"
+            yield f"entry point {entry.name!r}", problem, "give defaults, or let `takes` and `maps` bring them"
 
 
 def _missing(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:

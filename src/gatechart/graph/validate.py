@@ -198,7 +198,8 @@ def _state_faults(state: State[Any]) -> Iterator[Fault]:
     for slot, actions in (("on_entry", state.on_entry), ("on_exit", state.on_exit)):
         yield from action_faults(f"{place}, {slot}", actions)
     if state.data is not None and not (callable(state.data) and fits(state.data, 2, 3)):
-        yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass one of two parameters")
+        data = callable_name(state.data) if callable(state.data) else repr(state.data)
+        yield Fault(place, f"data={data} does not take (context, event)", "pass one of two parameters")
 
 
 def _waiting_faults(state: State[Any]) -> Iterator[Fault]:

@@ -1,0 +1,39 @@
+"""What faults of a graph say, in the words of chart files.
+
+A graph names the arguments of Python that made it. Whoever wrote a chart file is told its keys instead. This table is
+the one place for that.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_KEYS: Final = "agent|at|data|events|fallbacks|history|id|initial|maps|packet|states|takes|achieved"
+WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
+    (r"leave it only name, history= and initial=", "leave it only `type`, `history` and `initial`"),
+    (r"\bfailed=True", "`failed: true`"),
+    (r"\binternal=True", "`internal: true`"),
+    (r"\bparallel=True", "`type: parallel`"),
+    (r"\badd final=True", "add `type: final`"),
+    (r"\bor final=True", "or let the state not be final"),
+    (r"\bdrop final=True", "drop `final: true`"),
+    (r"\bon_(entry|exit)(?=[,:])", r"\1"),
+    (rf"\b({_KEYS})=(?=[\s,;:]|$)", r"`\1`"),
+    (rf"\b({_KEYS})=(?=\w)", r"\1: "),
+    (r"\bor None for none", "or leave it out"),
+    (r"^pass a (?=whole number)", "write a "),
+    (r"^(Retry|SameTarget)\(.*?\) is not possible", "it is not possible"),
+)
+_COMPILED: Final = tuple((re.compile(pattern), instead) for pattern, instead in WORDS)
+
+
+def in_keys(text: str) -> str:
+    """Return the text of a graph's fault with keys of a chart in place of arguments of Python.
+
+    >>> in_keys("give it states=, or drop parallel=True")
+    'give it `states`, or drop `type: parallel`'
+    """
+    for pattern, instead in _COMPILED:
+        text = pattern.sub(instead, text)
+    return text
