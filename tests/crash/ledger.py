@@ -9,7 +9,7 @@ from uuid import uuid5
 
 from sqlalchemy import text
 
-from gatechart.hosting.invoke_context import KEYS
+from gatechart.hosting.invoke_journal import KEYS
 from gatechart.stores import open_store
 from gatechart.values import MailQuery, MailStatus, Query, Status
 from tests.crash.crew import Crew

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final
@@ -28,7 +28,7 @@ from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
 from gatechart.graph.transfer_edges import Added, Role, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
-from gatechart.values import EventName, Every, Mode, StateName
+from gatechart.values import EventName, Every, Mode, PoliciesByTool, StateName
 
 ROOT: Final[StateName] = ANY
 
@@ -92,6 +92,7 @@ class Node:
     on_exit: tuple[Step, ...]
     edges: tuple[Edge, ...]  # outgoing transitions, in document order
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
+    tools: PoliciesByTool = field(default_factory=dict)  # policies for the tool calls of its invokes
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
     recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
     transfers: Transfers | None = None  # None, too, if they are switched off
@@ -150,6 +151,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             edges=_edges(state, (*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
             is_end=state.final and ancestors == (ROOT,),
             defers=state.defer,
+            tools=dict(state.tools),
             recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
             transfers=state.transfers if state.transfers is not None and state.transfers.is_on else None,
         )

@@ -21,9 +21,11 @@ from gatechart.values import (
     EventName,
     Every,
     Name,
+    PoliciesByTool,
     Refused,
     Retry,
     StateName,
+    ToolPolicies,
     delay_text,
     name_of,
     seconds_of,
@@ -149,6 +151,8 @@ class State(Generic[ContextT_contra]):
     Events in `defer` (names as in a transition) are kept as mail until no active state defers them. An enabled
     transition of the state itself, of a state inside it or in another region goes first; those of its ancestors do not.
     The framework's own events, and those that actions raise, are never deferred.
+    The policies in `tools` (by the tool's name, "*" for every tool) hold for the tool calls of its invokes and of those
+    of the states inside it, whose own are stronger.
     """
 
     name: StateName
@@ -165,6 +169,7 @@ class State(Generic[ContextT_contra]):
     data: Data[ContextT_contra] | None = None  # output of a final state, for `done.state`; raises like an action
     history: Recall | None = None
     defer: tuple[EventName, ...] = ()
+    tools: tuple[tuple[str, ToolPolicies], ...] = ()  # policies by tool, for the calls of its invokes
     transfers: Transfers | None = None  # targets among which its invoke chooses
     description: str = ""
 
@@ -185,6 +190,7 @@ class State(Generic[ContextT_contra]):
         failed: bool = False,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         description: str = "",
     ) -> None: ...
@@ -207,6 +213,7 @@ class State(Generic[ContextT_contra]):
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         description: str = "",
     ) -> None: ...
@@ -228,6 +235,7 @@ class State(Generic[ContextT_contra]):
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
         defer: Iterable[Name] | Name = (),
+        tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         description: str = "",
     ) -> None:
@@ -248,6 +256,7 @@ class State(Generic[ContextT_contra]):
             data=data,
             history=None if history is None else Recall(history),
             defer=names_of(defer),
+            tools=tuple((tools or {}).items()),
             transfers=transfers,
             description=description,
         )

@@ -22,7 +22,7 @@ from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.names import one_or_more
 from gatechart.graph.transfer_edges import with_waiting_states
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
-from gatechart.values import EventName, Name, Snapshot, StateName, name_of
+from gatechart.values import EventName, Name, PoliciesByTool, Snapshot, StateName, name_of
 
 EVERYTHING: Final = Accepts()
 
@@ -41,6 +41,8 @@ class StateTransitionGraph(Generic[ContextT]):
     events_closed: whether events that are not declared are refused.
     searchable: fields of the context by which `find` finds agents, such as "customer" or "order.total"; not part of the
     fingerprint.
+    tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than those of a
+    state, and not part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
@@ -65,6 +67,7 @@ class StateTransitionGraph(Generic[ContextT]):
     event_types: Mapping[EventName, EventType]  # the declared events, by name
     events_closed: bool
     searchable: tuple[str, ...]
+    tools: PoliciesByTool
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
     nodes: Mapping[StateName, Node]  # including the root, in document order
@@ -95,6 +98,7 @@ class StateTransitionGraph(Generic[ContextT]):
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
+        tools: PoliciesByTool | None = None,
     ) -> None: ...
 
     @overload
@@ -117,6 +121,7 @@ class StateTransitionGraph(Generic[ContextT]):
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
+        tools: PoliciesByTool | None = None,
     ) -> None: ...
 
     def __init__(
@@ -138,6 +143,7 @@ class StateTransitionGraph(Generic[ContextT]):
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
+        tools: PoliciesByTool | None = None,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -160,6 +166,7 @@ class StateTransitionGraph(Generic[ContextT]):
             ),
             events_closed=events_closed,
             searchable=one_or_more(searchable),
+            tools=dict(tools or {}),
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         given = {state.name for state in walk(listed)}
@@ -238,6 +245,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "event_types": MappingProxyType({each.name: each for each in draft.event_types}),
         "events_closed": draft.events_closed,
         "searchable": tuple(draft.searchable),
+        "tools": MappingProxyType(draft.tools),
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(

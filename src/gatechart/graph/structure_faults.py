@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +12,7 @@ from gatechart.graph.compile import walk
 from gatechart.graph.definition import ANY, State, Transition
 from gatechart.graph.function_faults import action_faults, guard_faults
 from gatechart.graph.names import texts
-from gatechart.values import is_reserved
+from gatechart.values import ToolPolicies, is_reserved
 
 
 def kind_faults(state: State[Any]) -> Iterator[Fault]:
@@ -42,6 +42,17 @@ def defer_faults(state: State[Any]) -> Iterator[Fault]:
         elif any(map(is_reserved, (event, *event.split()))):
             problem = f"it defers {event!r}, an event of the framework, which counts only while its cause lasts"
             yield Fault(place, problem, "handle it here, or raise an event of your own from it and defer nothing")
+
+
+def tool_faults(place: str, policies: Iterable[tuple[Any, Any]]) -> Iterator[Fault]:
+    """Yield the faults of policies for tools. policies: with the tools' names."""
+    for name, each in policies:
+        if not isinstance(name, str) or not name:
+            yield Fault(place, f"policies are for a tool {name!r}", "name the tool, or write '*' for every tool")
+        elif not isinstance(each, ToolPolicies):
+            yield Fault(
+                place, f"the policies for tool {name!r} are {each!r}", "write ToolPolicies(timeout_s=5) and such"
+            )
 
 
 def failure_faults(root: State[Any]) -> Iterator[Fault]:

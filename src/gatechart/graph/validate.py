@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ from gatechart.graph.structure_faults import (
     kind_faults,
     region_faults,
     shared_invoke_faults,
+    tool_faults,
     transition_faults,
 )
 from gatechart.graph.transfer_edges import answers, choices_first, choices_last
@@ -62,6 +63,7 @@ class Draft:
     event_types: Sequence[Any] = ()
     events_closed: Any = False
     searchable: Sequence[Any] = ()
+    tools: Mapping[Any, Any] = field(default_factory=dict)
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -89,6 +91,8 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in end_faults(state, root)),
         *(fault for state in states for fault in defer_faults(state)),
         *transfer_faults(root),
+        *tool_faults("graph", draft.tools.items()),
+        *(fault for state in states for fault in tool_faults(f"state {state.name!r}", state.tools)),
         *(fault for state in (root, *states) for fault in history_faults(state)),
         *region_faults(root, transitions),
         *shared_invoke_faults(root),

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, MutableMapping, Sequence
 from random import Random
 from typing import Protocol
+from uuid import uuid5
 
-from gatechart.hosting.invoke_journal import RESERVED, InvokeJournal, mark
+from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.values import Invocation, JournalRecord
 
 _RUN = mark("run")
@@ -77,14 +78,18 @@ class AgentJournal(InvokeJournal):
         """Return a random number from 0 to 1 that belongs to this name: a repeat of the run draws the same one."""
         return Random("\0".join((self.invocation.agent_id, str(self.attempt), name))).random()
 
+    def key(self, name: str) -> str:
+        """Return an idempotency key that belongs to this name in this journal: every invocation gets the same one."""
+        return str(uuid5(KEYS, "\0".join((self.invocation.agent_id, self._of_agent.journal, name))))
+
 
 class _Recorder:
     """Records as entries of an agent's journal."""
 
     def __init__(self, host: JournalHost, journal: str) -> None:
         self._host = host
-        self._journal = journal
+        self.journal = journal
 
     async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """See Recorder. replaces: names of entries that are forgotten with the write."""
-        return await self._host.enter(JournalRecord(invocation, self._journal, name, text, tuple(replaces)))
+        return await self._host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces)))

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.values import LONGEST_S
+from gatechart.values import LONGEST_S, Payload
 
 
 class WaitHost(Protocol):
@@ -33,15 +33,16 @@ class Waits:
         self._journal = journal
         self._idleness = idleness
 
-    async def until_over(self, name: str, wait_s: float) -> None:
+    async def until_over(self, name: str, wait_s: float, facts: Payload | None = None) -> None:
         """Wait so many seconds from the first time that the invocation came to this wait.
 
-        name: a mark. Raises InvocationOverError if the state has been left.
+        name: a mark. facts: what is recorded with the moment. Raises InvocationOverError if the state has been left.
         """
         text = self._journal.recorded(name)
         if text is None:
             moment = self._host.now() + timedelta(seconds=min(wait_s, LONGEST_S))
-            text = await self._journal.record(name, json.dumps({"until": moment.isoformat(), "wait_s": wait_s}))
+            wait = {"until": moment.isoformat(), "wait_s": wait_s, **(facts or {})}
+            text = await self._journal.record(name, json.dumps(wait))
         await self._rest(text)
 
     async def tried(self, step: str) -> int:

@@ -85,7 +85,7 @@ async def attempt(
         return InvokeEnded("error", failure_payload(error, failed))
     try:
         with contained():
-            work = Work(host, journal, idleness)
+            work = Work(host, journal, idleness, graph)
             context = read_only_context(graph.context, running.context)
             result = await host.within(invoke.timeout_s, result_of(invoke, context, work), idleness)
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))

@@ -8,25 +8,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, ParamSpec, Protocol, cast, get_type_hints, overload
-from uuid import UUID, uuid5
+from typing import Any, Generic, ParamSpec, Protocol, cast, get_type_hints, overload
 
-from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
 from typing_extensions import TypeVar
 
-from gatechart.context import problems_of
-from gatechart.errors import StepRepeatedError, StepResultError, is_failure
+from gatechart.errors import StepRepeatedError, is_failure
+from gatechart.graph import AnyGraph
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, Breakers, GuardedCall
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
-from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
+from gatechart.hosting.kept_results import KeptResult
+from gatechart.hosting.tool_calls import ToolCalls, tool_layers
+from gatechart.hosting.tool_gates import ToolGates
+from gatechart.tools import RESERVED_ARGUMENT, AnyTool, Tool, ToolResult
+from gatechart.turn import checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
 from gatechart.values.frozen import value
-
-KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
 
 ServicesT = TypeVar("ServicesT", default=Any)
 T = TypeVar("T")
@@ -84,6 +83,11 @@ class InvokeHost(Protocol):
         """The circuit breakers of the runtime."""
         ...
 
+    @property
+    def gates(self) -> ToolGates:
+        """What the tool calls of the process share."""
+        ...
+
     async def within(
         self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
     ) -> T:
@@ -114,12 +118,15 @@ class Work(Generic[ServicesT]):
     `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
-    def __init__(self, host: InvokeHost, journal: InvokeJournal, idleness: Idleness) -> None:
+    def __init__(self, host: InvokeHost, journal: InvokeJournal, idleness: Idleness, graph: AnyGraph) -> None:
         """Bind the tools to one attempt.
 
         journal: what earlier attempts recorded, and where this one records. idleness: what is told of what it does.
+        graph: that of the agent.
         """
         self._host = host
+        self._graph = graph
+        self._calls: ToolCalls | None = None  # made with the first call
         self._journal = journal
         self._idleness = idleness
         self._waits = Waits(host, journal, idleness)
@@ -137,7 +144,7 @@ class Work(Generic[ServicesT]):
         name = checked_step(journal, "journal")
         async with self._idleness.busy():
             records = await AgentJournal.opened(self._host, self._invocation, name, self._journal.attempt)
-        return Work(self._host, records, self._idleness)
+        return Work(self._host, records, self._idleness, self._graph)
 
     @property
     def journal(self) -> InvokeJournal:
@@ -181,7 +188,7 @@ class Work(Generic[ServicesT]):
         """
         how = step if isinstance(step, Step) else Step(step)
         self._note(checked_step(how.name), how.name)
-        kept = _Kept(self.agent_id, how.name, _returned(function) if how.returns is None else how.returns)
+        kept = KeptResult(self.agent_id, how.name, _returned(function) if how.returns is None else how.returns)
         text = self._journal.recorded(how.name)
         if text is None:
             async with self._idleness.busy():
@@ -189,14 +196,41 @@ class Work(Generic[ServicesT]):
                 text = await self._journal.record(how.name, kept.written(result))
         return kept.read(text)
 
+    @overload
+    async def call(self, tool: Tool[P, Awaitable[T]], /, *args: P.args, **arguments: P.kwargs) -> ToolResult[T]: ...
+
+    @overload
+    async def call(self, tool: Tool[P, T], /, *args: P.args, **arguments: P.kwargs) -> ToolResult[T]: ...
+
+    @overload
+    async def call(
+        self, tool: str | AnyTool, /, *, call_id: str | None = None, **arguments: Any
+    ) -> ToolResult[Any]: ...
+
+    async def call(self, tool: str | AnyTool, /, *args: Any, **arguments: Any) -> ToolResult[Any]:
+        """Call a tool of the services' tool box, through its policies, and record what came of it.
+
+        tool: its name, or the tool itself, for its types. call_id: the identity of the call, such as a model's own; by
+        default the tool, its arguments, and how many equal calls this run of the function made before. A repeat of the
+        invocation gets the recorded result. A tool that must not be repeated is not called again if its process ended
+        in the midst of it: the result is then the failure OUTCOME_UNKNOWN.
+
+        Failures are results, too; `unwrap()` raises them. Raises NoToolBoxError, CallReusedError for a call_id under
+        which something else was asked, PayloadError for one that no store can keep, StepResultError for a result that
+        cannot be stored, and InvocationOverError if the state has been left meanwhile.
+        """
+        if self._calls is None:
+            layers = tool_layers(self._graph, self._invocation.state)
+            self._calls = ToolCalls(self._host, self._journal, self._idleness, layers)
+        call_id = arguments.pop(RESERVED_ARGUMENT, None)
+        return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments, call_id)
+
     def idempotency_key(self, name: str) -> str:
         """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.
 
         It stays the same if a migration renames the state. Raises PayloadError for a name that no store can keep.
-        Source: version 5 of RFC 9562.
         """
-        it = self._invocation
-        return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
+        return self._journal.key(checked_words(name, "key"))
 
     @asynccontextmanager
     async def breaker(
@@ -298,41 +332,6 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
     )
 
 
-class _Kept:
-    """Writer and reader of one step's result."""
-
-    def __init__(self, agent_id: AgentId, name: str, kind: Any) -> None:
-        self._agent_id = agent_id
-        self._name = name
-        self._adapter = _adapter(kind)
-
-    def written(self, result: Any) -> str:
-        try:
-            adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
-            text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
-            check_numbers_kept(result, self._read_back(text, result))
-        except (PydanticSerializationError, ValueError, TypeError) as error:
-            raise StepResultError(self._agent_id, self._name, _problems(error)) from error
-        return text
-
-    def _read_back(self, text: str, result: Any) -> Any:
-        try:
-            return self._adapter.validate_json(text)
-        except ValidationError:
-            check_finite(result)  # a better error than that of the null it was written as
-            raise
-
-    def read(self, text: str) -> Any:
-        return self._adapter.validate_json(text)
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    try:
-        return TypeAdapter(kind)
-    except PydanticSchemaGenerationError:
-        return TypeAdapter(Any)
-
-
 def _returned(function: Callable[..., Any]) -> Any:
     """Return the function's annotated return type; Any if it has none."""
     while isinstance(function, partial):
@@ -342,12 +341,6 @@ def _returned(function: Callable[..., Any]) -> Any:
         return get_type_hints(annotated).get("return", Any)
     except (NameError, TypeError):
         return Any
-
-
-def _problems(error: Exception) -> tuple[str, ...]:
-    if isinstance(error, ValidationError | PydanticSerializationError):
-        return problems_of(error)
-    return (str(error),)
 
 
 async def _called(call: Callable[[], Any]) -> Any:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from random import Random
 from typing import Final, Protocol
+from uuid import UUID, uuid5
 
 from gatechart.errors import PayloadError
 from gatechart.turn import checked_key
 from gatechart.values import Invocation
+
+KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")
+"""The namespace of idempotency keys."""
 
 RESERVED: Final = "gatechart."
 """The beginning of the names of marks, which no step of a user can have."""
@@ -80,3 +84,11 @@ class InvokeJournal:
         """Return a random number from 0 to 1 that belongs to this name: a repeat draws the same one."""
         it = self.invocation
         return Random("\0".join((it.agent_id, str(it.epoch), it.invoke, name))).random()
+
+    def key(self, name: str) -> str:
+        """Return an idempotency key that belongs to this name: a repeat gets the same one.
+
+        It stays the same if a migration renames the state. Source: version 5 of RFC 9562.
+        """
+        it = self.invocation
+        return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, name))))

@@ -26,6 +26,7 @@ from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.invoke_journal import InvokeJournal
+from gatechart.hosting.tool_gates import ToolGates
 from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.journals import told_of
 from gatechart.restate.state import MAIL, RUNNING, plain
@@ -183,6 +184,11 @@ class Session:
     def breakers(self) -> Breakers:
         """See InvokeHost."""
         return self.config.breakers
+
+    @property
+    def gates(self) -> ToolGates:
+        """See InvokeHost."""
+        return self.config.gates
 
     async def within(
         self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None

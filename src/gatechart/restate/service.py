@@ -23,6 +23,7 @@ from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
+from gatechart.hosting.tool_calls import gates_of
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
@@ -32,7 +33,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import SCHEDULE_GRAPH, Role
+from gatechart.values import SCHEDULE_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ async def serving(
     ingress: str | Sequence[str] | None = None,
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
+    tool_policies: PoliciesByTool | None = None,
     grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
 ) -> AsyncIterator[asyncio.Event]:
@@ -68,6 +70,7 @@ async def serving(
     namespace: keeps applications on one engine apart.
     ingress: where the engine takes calls, such as `http://127.0.0.1:8080`; schedules start agents there, and without it
         there are none.
+    tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
@@ -82,7 +85,8 @@ async def serving(
             home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
         projects = is_projected_elsewhere or store is not None
-        config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace))
+        gates = gates_of(services, tool_policies)
+        config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace), gates)
         offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:
             await store.remember([known_graph(graph) for graph in registry.versions])

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.registry import Registry
+from gatechart.hosting.tool_gates import ToolGates
 from gatechart.values import BreakerRecord, Retry
 
 
@@ -102,6 +103,7 @@ class ServiceConfig:
     packet_migrations: Sequence[PacketMigration] = ()
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()
+    gates: ToolGates = field(default_factory=ToolGates)
     breakers: OwnBreakers = field(init=False)
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
+from gatechart.hosting.tool_gates import ToolGates
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
@@ -64,6 +65,7 @@ class Core:
     changes: Feeds[None, HistoryEntry]
     attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that nobody called
     packet_migrations: Sequence[PacketMigration] = ()
+    gates: ToolGates = field(default_factory=ToolGates)
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for

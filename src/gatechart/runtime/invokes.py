@@ -18,6 +18,7 @@ from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, fa
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds
+from gatechart.hosting.tool_gates import ToolGates
 from gatechart.runtime.core import Core, log_failure
 from gatechart.values import (
     ActiveInvocation,
@@ -170,6 +171,11 @@ class Invokes:
     def breakers(self) -> OwnBreakers:
         """See InvokeHost."""
         return self._core.breakers
+
+    @property
+    def gates(self) -> ToolGates:
+        """See InvokeHost."""
+        return self._core.gates
 
     async def within(
         self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None

@@ -41,6 +41,7 @@ from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
+from gatechart.hosting.tool_calls import gates_of
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
@@ -72,6 +73,7 @@ from gatechart.values import (
     Migrated,
     Name,
     Outcome,
+    PoliciesByTool,
     Receipt,
     Role,
     Snapshot,
@@ -106,6 +108,7 @@ class Runtime(AgentHome):
         clock: Clock | None = None,
         ids: Ids = random_id,
         packet_migrations: Sequence[PacketMigration] = (),
+        tool_policies: PoliciesByTool | None = None,
         retention: Retention | None = None,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
@@ -119,10 +122,12 @@ class Runtime(AgentHome):
         services: what actions and invokes need from outside, as `turn.services` and `work.services`.
         role: this process's role for the database, by default its owner; see `Role`.
         packet_migrations: convert handoff packets made by older versions of gatechart.
+        tool_policies: policies for tool calls, by the tool's name, "*" for every tool; stronger than those of graphs.
         retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
 
-        Raises StoreOwnedError if another runtime owns the database, and the fitting OutsideError if the database is
-        missing, unreachable, locked, read-only or damaged, or has an older or newer schema.
+        Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
+        database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
+        has an older or newer schema.
         """
         role = checked_role("Runtime.open", role)
         read_only, attend = role is Role.READER, role is not Role.VISITOR
@@ -130,8 +135,9 @@ class Runtime(AgentHome):
         async with open_store(store, role=role) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
             time = clock or SystemClock()
+            committer, gates = Committer(opened), gates_of(services, tool_policies)
             core = Core(
-                opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend, packet_migrations
+                opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
             runtime = cls(core, registry)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))

@@ -219,6 +219,7 @@ def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.F
         events=graph.event_types.values(),
         events_closed=graph.events_closed,
         searchable=graph.searchable,
+        tools=graph.tools,
     )
 
 

@@ -1,6 +1,6 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
-from gatechart.tools.arguments import ArgumentsMisfitError
+from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError
 from gatechart.tools.breaker import Breaker
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
@@ -15,6 +15,7 @@ __all__ = [
     "LONGEST_TOOL_NAME",
     "MASK",
     "MOST_RETRY_AFTER_S",
+    "RESERVED_ARGUMENT",
     "USUAL",
     "AnyTool",
     "ArgumentsMisfitError",

@@ -1,0 +1,60 @@
+"""Results of steps and calls as JSON texts, which come back as what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from gatechart.context import problems_of
+from gatechart.errors import StepResultError
+from gatechart.tools import MASK, revealed
+from gatechart.turn import check_finite, check_numbers_kept
+from gatechart.values import AgentId
+
+
+class KeptResult:
+    """Writer and reader of one result."""
+
+    def __init__(self, agent_id: AgentId, name: str, kind: Any) -> None:
+        """name: of the step or call, for the error. kind: the type of the result."""
+        self._agent_id = agent_id
+        self._name = name
+        self._adapter = _adapter(kind)
+
+    def written(self, result: Any) -> str:
+        """Return the result as JSON text, with its secrets. Raises StepResultError if it would not come back."""
+        try:
+            adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
+            text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
+            if MASK in text:
+                text = to_json(revealed(result, from_json(text)), inf_nan_mode="constants").decode()
+            check_numbers_kept(result, self._read_back(text, result))
+        except (PydanticSerializationError, ValueError, TypeError) as error:
+            raise StepResultError(self._agent_id, self._name, _problems(error)) from error
+        return text
+
+    def _read_back(self, text: str, result: Any) -> Any:
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError:
+            check_finite(result)  # a better error than that of the null it was written as
+            raise
+
+    def read(self, text: str) -> Any:
+        """Return the result that was written."""
+        return self._adapter.validate_json(text)
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(kind)
+    except PydanticSchemaGenerationError:
+        return TypeAdapter(Any)
+
+
+def _problems(error: Exception) -> tuple[str, ...]:
+    if isinstance(error, ValidationError | PydanticSerializationError):
+        return problems_of(error)
+    return (str(error),)

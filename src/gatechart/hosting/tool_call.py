@@ -1,0 +1,365 @@
+"""The way of a tool call through its policies, the same in every runtime.
+
+From outside in: the limit of the whole call, alternatives, retries, circuit breaker, bulkhead, rate, the limit of an
+attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from math import inf
+from typing import Any, Final, Protocol, TypeVar
+
+from gatechart.errors import InvocationOverError, failure_in, is_failure, message_of
+from gatechart.hosting.breakers import Breakers
+from gatechart.hosting.durable_waits import Waits
+from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.kept_results import KeptResult
+from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.tool_records import CallRecords, Progress
+from gatechart.hosting.tool_run import ToolRun
+from gatechart.tools import (
+    MOST_RETRY_AFTER_S,
+    AnyTool,
+    FailureKind,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+    is_worth_retrying,
+    retry_after_s,
+)
+from gatechart.values import LONGEST_S, AgentId, BreakerPolicy, Permit, Rate, Rejection, Retry, ToolPolicies
+from gatechart.values.frozen import value
+
+logger = logging.getLogger(__name__)
+
+_FAILED: Final = "a tool call failed: %(tool)s of agent %(agent_id)s, attempt %(attempts)d: %(problem)s"
+_TOO_LONG: Final = "it took longer than its limit of {:g} s"
+_UNKNOWN: Final = "the process that called it ended before it was known what came of it"
+_OVER: Final = "the call as a whole would take longer than its limit of {:g} s"
+
+T = TypeVar("T")
+
+
+class CallHost(Protocol):
+    """What a runtime does for calls of tools."""
+
+    @property
+    def services(self) -> Any:
+        """The services that the runtime was opened with."""
+        ...
+
+    @property
+    def breakers(self) -> Breakers:
+        """The circuit breakers of the runtime."""
+        ...
+
+    @property
+    def gates(self) -> ToolGates:
+        """What the calls of the process share."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait by the runtime's clock."""
+        ...
+
+    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
+        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`."""
+        ...
+
+
+@value
+class Candidate:
+    """A tool that may answer a call: the one that was asked for, or an alternative."""
+
+    tool: AnyTool
+    policies: ToolPolicies
+    arguments: Mapping[str, Any]  # as the tool takes them
+    key: str  # the idempotency key
+
+    def said(self, policy: str) -> Any:
+        """Return a policy; None where it is not said, or switched off."""
+        found = getattr(self.policies, policy)
+        return None if found == "off" else found
+
+
+@value
+class _Tried:
+    """What came of trying a candidate."""
+
+    value: Any = None
+    failure: ToolFailure | None = None
+    again_s: float | None = None  # how long to wait at least before another attempt; None if none is worth it
+    is_last: bool = False  # whether the call ends with it, so that no alternative is asked
+    breaker: str = ""  # state of the candidate's circuit breaker
+
+
+class ToolCall:
+    """One call of a tool, from where its records say that it is."""
+
+    def __init__(
+        self,
+        host: CallHost,
+        records: CallRecords,
+        waits: Waits,
+        idleness: Idleness,
+        candidates: Sequence[Candidate],
+        agent_id: AgentId,
+    ) -> None:
+        """Bind to a runtime. candidates: the tool that was asked for, then its alternatives."""
+        self._host = host
+        self._records = records
+        self._waits = waits
+        self._idleness = idleness
+        self._candidates = candidates
+        self._agent_id = agent_id
+        self._progress = Progress()
+
+    async def result(self) -> ToolResult[Any]:
+        """Return the recorded result, or call the tools. Raises InvocationOverError, and StepResultError."""
+        ended = self._records.ended()
+        if ended is not None:
+            return self._read(*ended)
+        self._progress = self._records.progress()
+        if self._records.is_unsettled():
+            self._progress = self._progress.tried()
+            unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN)
+            return await self._end(_Tried(failure=unknown), self._candidates[0])
+        if self._progress.attempts:
+            await self._waits.until_over(self._records.tried_name(self._progress), 0)
+        if not self._progress.began:
+            self._progress = replace(self._progress, began=self._host.now().isoformat())
+        return await self._over_candidates()
+
+    async def _over_candidates(self) -> ToolResult[Any]:
+        remaining = self._candidates[self._progress.candidate :]
+        for candidate in remaining:
+            before = self._progress.attempts
+            tried = await self._over_retries(candidate)
+            if tried.failure is None or tried.is_last or candidate is remaining[-1]:
+                return await self._end(tried, candidate)
+            self._progress = self._progress.next_candidate()
+            if self._progress.attempts > before:
+                await self._wait(0)
+        raise AssertionError("unreachable")  # the last candidate returns
+
+    async def _over_retries(self, candidate: Candidate) -> _Tried:
+        while True:
+            if self._left_s() <= 0:
+                return self._over()
+            tried = await self._through_gates(candidate)
+            wait_s = self._wait_s(candidate.said("retry"), tried)
+            if wait_s is None:
+                return tried
+            if wait_s >= self._left_s():
+                return self._over()
+            await self._wait(wait_s)
+
+    def _wait_s(self, retry: Retry | None, tried: _Tried) -> float | None:
+        if retry is None or tried.again_s is None or tried.again_s > MOST_RETRY_AFTER_S:
+            return None
+        wait_s = retry.wait_s(self._progress.tries)
+        return None if wait_s is None else max(wait_s, tried.again_s)
+
+    async def _wait(self, wait_s: float) -> None:
+        self._progress = self._progress.waited(wait_s)
+        name = self._records.tried_name(self._progress)
+        await self._waits.until_over(name, wait_s, self._records.tried_facts(self._progress))
+
+    async def _through_gates(self, candidate: Candidate) -> _Tried:
+        """Try once, through breaker, bulkhead and rate; a call that these do not let through costs no attempt."""
+        try:
+            async with self._breaker_of(candidate) as outcome, self._bulkhead_of(candidate) as place:
+                await self._rate_of(candidate)
+                outcome.tried = await self._attempt(candidate, place)
+                return outcome.tried
+        except _RefusedError as refused:
+            return _Tried(failure=refused.failure, breaker=refused.breaker)
+
+    @asynccontextmanager
+    async def _breaker_of(self, candidate: Candidate) -> AsyncIterator[_Outcome]:
+        """Hold a permit inside the block, and report what came of it. Raises _RefusedError."""
+        policy: BreakerPolicy | None = candidate.said("breaker")
+        outcome = _Outcome()
+        if policy is None:
+            yield outcome
+            return
+        permit = await self._host.breakers.acquire(candidate.tool.name, policy)
+        if isinstance(permit, Rejection):
+            raise _RefusedError(FailureKind.BREAKER_OPEN, _rejected(permit), permit.state)
+        try:
+            yield outcome
+        finally:
+            if outcome.tried is None:
+                self._host.breakers.release(permit)
+        if outcome.tried is not None:
+            await self._report(permit, outcome.tried)
+
+    async def _report(self, permit: Permit, tried: _Tried) -> None:
+        """Tell the breaker. A failure that is not worth another attempt says that what the tool calls is there."""
+        if tried.failure is None or (tried.failure.kind is FailureKind.RAISED and tried.again_s is None):
+            await self._host.breakers.succeed(permit)
+        else:
+            await self._host.breakers.fail(permit, tried.failure.message or tried.failure.type)
+
+    @asynccontextmanager
+    async def _bulkhead_of(self, candidate: Candidate) -> AsyncIterator[_Place]:
+        """Hold a place inside the block, and beyond it until the run has ended that it is left to."""
+        name, limit = candidate.tool.name, candidate.said("bulkhead")
+        if not self._host.gates.enter(name, limit):
+            raise _RefusedError(FailureKind.BULKHEAD_FULL, f"{limit} calls of {name!r} are under way already")
+        place = _Place(partial(self._host.gates.leave, name))
+        try:
+            yield place
+        finally:
+            if not place.is_left_to_run:
+                place.leave()
+
+    async def _rate_of(self, candidate: Candidate) -> None:
+        """Wait until the rate lets the call begin. Raises _RefusedError if that would take too long."""
+        rate: Rate | None = candidate.said("rate")
+        if rate is None:
+            return
+        wait_s = self._host.gates.reserve(candidate.tool.name, rate, self._host.now(), self._left_s())
+        if wait_s is None:
+            raise _RefusedError(
+                FailureKind.RATE_LIMITED, f"{rate} are begun already, and the call cannot wait for more"
+            )
+        if wait_s > 0:
+            async with self._idleness.waiting():
+                await self._host.sleep(wait_s)
+            self._progress = self._progress.waited(wait_s)
+
+    async def _attempt(self, candidate: Candidate, place: _Place) -> _Tried:
+        self._progress = self._progress.tried()
+        if candidate.tool.repeat == "never":
+            await self._records.begin(self._progress)
+        limit_s = min(candidate.said("timeout_s") or inf, self._left_s())
+        run = ToolRun(candidate.tool.function, self._called(candidate), place.left_to_run())
+        try:
+            return _Tried(value=await self._host.within(None if limit_s == inf else limit_s, run.result()))
+        except InvocationOverError:
+            raise
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return self._failed(candidate, run, error, limit_s)
+        finally:
+            run.give_up()
+
+    def _called(self, candidate: Candidate) -> Callable[[], Any]:
+        tool, it = candidate.tool, self._records.identity
+        if not tool.takes_context:
+            return partial(tool.function, **candidate.arguments)
+        context = ToolContext(
+            tool=tool.name,
+            agent_id=self._agent_id,
+            call_id=it.call_id,
+            idempotency_key=candidate.key,
+            attempt=self._progress.tries,
+            services=self._host.services,
+        )
+        return partial(tool.function, context, **candidate.arguments)
+
+    def _failed(self, candidate: Candidate, run: ToolRun, error: BaseException, limit_s: float) -> _Tried:
+        is_late = isinstance(error, TimeoutError) and not run.is_over
+        tried = self._too_late(candidate, run, limit_s) if is_late else self._raised(candidate, failure_in(error))
+        assert tried.failure is not None
+        facts = {"tool": candidate.tool.name, "agent_id": self._agent_id, "attempts": self._progress.attempts}
+        facts["problem"] = f"{tried.failure.type}: {tried.failure.message}".removeprefix(": ")
+        logger.warning(_FAILED, facts, extra=facts)
+        return tried
+
+    def _too_late(self, candidate: Candidate, run: ToolRun, limit_s: float) -> _Tried:
+        message = _TOO_LONG.format(limit_s)
+        if candidate.tool.repeat == "never" and run.has_begun:
+            return _Tried(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, message), is_last=True)
+        if self._left_s() <= 0:
+            return self._over()
+        return _Tried(failure=ToolFailure(FailureKind.TIMED_OUT, message), again_s=0.0)
+
+    def _raised(self, candidate: Candidate, error: BaseException) -> _Tried:
+        failure = ToolFailure(FailureKind.RAISED, message_of(error), type(error).__name__)
+        if isinstance(error, Exception) and is_worth_retrying(error, candidate.tool.retry_on):
+            return _Tried(failure=failure, again_s=retry_after_s(error, self._host.now()))
+        return _Tried(failure=failure)
+
+    def _left_s(self) -> float:
+        """Return the seconds that are left of the limit of the whole call, which may be less than none."""
+        total_s = self._candidates[0].said("total_s")
+        if total_s is None:
+            return inf
+        ends = datetime.fromisoformat(self._progress.began) + timedelta(seconds=min(total_s, LONGEST_S))
+        return (ends - self._host.now()).total_seconds()
+
+    def _over(self) -> _Tried:
+        message = _OVER.format(self._candidates[0].said("total_s"))
+        return _Tried(failure=ToolFailure(FailureKind.TOTAL_LIMIT, message), is_last=True)
+
+    async def _end(self, tried: _Tried, candidate: Candidate) -> ToolResult[Any]:
+        """Record what came of the call, and return what is recorded."""
+        it, is_answered = self._records.identity, tried.failure is None
+        result: ToolResult[Any] = ToolResult(
+            tool=it.tool,
+            call_id=it.call_id,
+            failure=tried.failure,
+            answered_by=candidate.tool.name if is_answered else "",
+            attempts=self._progress.attempts,
+            waited_s=self._progress.waited_s,
+            breaker=tried.breaker,
+            undo=candidate.tool.undo if is_answered else "",
+        )
+        text = self._kept(candidate.tool.returns).written(tried.value) if is_answered else None
+        return self._read(*await self._records.end(result, text))
+
+    def _read(self, result: ToolResult[Any], text: str | None) -> ToolResult[Any]:
+        if text is None:
+            return result
+        kinds = {each.tool.name: each.tool.returns for each in self._candidates}
+        return replace(result, value=self._kept(kinds.get(result.answered_by, Any)).read(text))
+
+    def _kept(self, kind: Any) -> KeptResult:
+        return KeptResult(self._agent_id, f"call {self._records.identity.tool}", kind)
+
+
+class _RefusedError(Exception):
+    """A call was not let through. Never leaves this module."""
+
+    def __init__(self, kind: FailureKind, message: str, breaker: str = "") -> None:
+        super().__init__(message)
+        self.failure = ToolFailure(kind, message)
+        self.breaker = breaker
+
+
+class _Outcome:
+    """What came of a call under a permit; nothing if it was given up."""
+
+    def __init__(self) -> None:
+        self.tried: _Tried | None = None
+
+
+class _Place:
+    """A place of a bulkhead, and who gives it back."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self.leave = leave
+        self.is_left_to_run = False
+
+    def left_to_run(self) -> Callable[[], None]:
+        """Return what a run calls at its end to give the place back."""
+        self.is_left_to_run = True
+        return self.leave
+
+
+def _rejected(rejection: Rejection) -> str:
+    when = "" if rejection.retry_at is None else f" until {rejection.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"the breaker {rejection.name!r} is {rejection.state}{when}: {rejection.reason}"

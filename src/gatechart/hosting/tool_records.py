@@ -1,0 +1,157 @@
+"""What is recorded of tool calls: their identities, each attempt that must not be repeated, and their results.
+
+A success and an unknown outcome hold for the whole invocation, any other failure for one attempt of the function, so
+that a retry of the invoke calls the tool again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from gatechart.context import canonical_json
+from gatechart.errors import CallReusedError
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.tools import FailureKind, ToolResult
+from gatechart.values import Payload
+
+LONGEST_CALL_ID: Final = 200
+"""Maximum length of an id that a caller gives, in characters; names of records hold more than that."""
+
+_KEPT: Final = ("tool", "call_id", "answered_by", "attempts", "waited_s", "breaker", "undo")
+_RESULT: Final = TypeAdapter(ToolResult[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes a call itself: its id, and what it asks."""
+
+    call_id: str
+    tool: str
+    digest: str  # of the arguments
+    is_given: bool = False  # whether the caller gave the id; else it follows from what is asked
+
+    @property
+    def key(self) -> str:
+        """The id as a part of names of records, so that an id that a caller gives meets no other."""
+        return f"id.{self.call_id}" if self.is_given else self.call_id
+
+    @staticmethod
+    def digest_of(arguments: Payload) -> str:
+        """Return 32 hexadecimal digits that differ for other arguments. Source: BLAKE2b (RFC 7693)."""
+        return blake2b(canonical_json(arguments).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a call has come."""
+
+    candidate: int = 0  # 0 for the tool that was asked for, then its alternatives
+    tries: int = 0  # of the candidate
+    attempts: int = 0  # of all candidates
+    waited_s: float = 0.0
+    began: str = ""  # ISO 8601, from which the total limit counts
+
+    def waited(self, wait_s: float) -> Progress:
+        """Return the progress after a wait."""
+        return replace(self, waited_s=self.waited_s + wait_s)
+
+    def next_candidate(self) -> Progress:
+        """Return the progress at the next alternative."""
+        return replace(self, candidate=self.candidate + 1, tries=0)
+
+    def tried(self) -> Progress:
+        """Return the progress with one more attempt."""
+        return replace(self, tries=self.tries + 1, attempts=self.attempts + 1)
+
+
+class CallRecords:
+    """The records of one call."""
+
+    def __init__(self, journal: InvokeJournal, identity: Identity) -> None:
+        """Bind to a journal. Raises CallReusedError if the identity's id was used to ask something else."""
+        self._journal = journal
+        self.identity = identity
+        for name in (self._name("result"), *self._of_attempts()) if identity.is_given else ():
+            self._check_same(journal.recorded(name))
+
+    def ended(self) -> tuple[ToolResult[Any], str | None] | None:
+        """Return the recorded result without its value, and the value's JSON text; None if the call has not ended."""
+        text = self._read("result") or self._read("failed", self._journal.attempt)
+        return None if text is None else _ended(text)
+
+    def is_unsettled(self) -> bool:
+        """Whether a tool that must not be repeated was called, and nobody noted what came of it."""
+        return any(self._is_unsettled(attempt) for attempt in range(self._journal.attempt + 1))
+
+    def _is_unsettled(self, attempt: int) -> bool:
+        begun = self._read("begun", attempt, self._tried(attempt) + 1) is not None
+        return begun and self._read("failed", attempt) is None
+
+    def _tried(self, attempt: int) -> int:
+        """Return how many failed calls of tools were followed by another, in an attempt of the function."""
+        count = 0
+        while self._read("tried", attempt, count + 1) is not None:
+            count += 1
+        return count
+
+    def progress(self) -> Progress:
+        """Return how far the call has come in this attempt of the function."""
+        text = self._read("tried", self._journal.attempt, self._tried(self._journal.attempt))
+        return Progress() if text is None else Progress(**json.loads(text)["progress"])
+
+    async def begin(self, progress: Progress) -> None:
+        """Record that a tool that must not be repeated is called now. Raises InvocationOverError."""
+        name = self._name("begun", self._journal.attempt, progress.attempts)
+        await self._journal.record(name, json.dumps(self._asked()))
+
+    def tried_name(self, progress: Progress) -> str:
+        """Return the name of the record that follows a failed attempt."""
+        return self._name("tried", self._journal.attempt, progress.attempts)
+
+    def tried_facts(self, progress: Progress) -> Payload:
+        """Return what such a record tells beside its wait."""
+        return {"progress": asdict(progress), **self._asked()}
+
+    async def end(self, result: ToolResult[Any], value: str | None) -> tuple[ToolResult[Any], str | None]:
+        """Record the result and return what is recorded, as `ended` does. Raises InvocationOverError.
+
+        value: of the result, as JSON text.
+        """
+        told = {each: getattr(result, each) for each in _KEPT} | {"failure": result.failure and asdict(result.failure)}
+        is_final = result.ok or (result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN)
+        name = self._name("result") if is_final else self._name("failed", self._journal.attempt)
+        return _ended(await self._journal.record(name, json.dumps({"result": told, "value": value, **self._asked()})))
+
+    def draw(self, progress: Progress) -> float:
+        """Return the random number that belongs to the wait after this attempt."""
+        return self._journal.draw(self.tried_name(progress))
+
+    def _check_same(self, text: str | None) -> None:
+        if text is not None and (asked := json.loads(text)["asked"]) != [self.identity.tool, self.identity.digest]:
+            it = self._journal.invocation
+            raise CallReusedError(it.agent_id, it.invoke, self.identity.call_id, asked[0])
+
+    def _of_attempts(self) -> Iterator[str]:
+        for attempt in range(self._journal.attempt + 1):
+            yield self._name("failed", attempt)
+            yield from (self._name(kind, attempt, 1) for kind in ("begun", "tried"))
+
+    def _read(self, *which: object) -> str | None:
+        return self._journal.recorded(self._name(*which))
+
+    def _name(self, *which: object) -> str:
+        return mark("call", *which, self.identity.key)
+
+    def _asked(self) -> Payload:
+        return {"asked": [self.identity.tool, self.identity.digest]}
+
+
+def _ended(text: str) -> tuple[ToolResult[Any], str | None]:
+    told = json.loads(text)
+    return _RESULT.validate_python(told["result"]), told["value"]
