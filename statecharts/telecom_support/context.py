@@ -20,7 +20,6 @@ class Customer(BaseModel):
 
     customer_id: str
     line_id: str
-    full_name: str = ""
 
 
 class TelecomContext(ConversationContext):

@@ -100,7 +100,7 @@ def _wrong(scored: Sequence[Scored]) -> Iterator[Table]:
     if not wrong:
         return
     table = Table("ended in", "because", "must be", "times", "first", title="Not right", title_justify="left")
-    table.columns[3].justify = "right"
+    table.columns[3].justify, table.columns[4].overflow = "right", "fold"
     first = {_kind(each): each.task for each in reversed(wrong)}
     for kind, times in Counter(map(_kind, wrong)).most_common():
         table.add_row(*kind, f"{times:,}", first[kind])

@@ -8,30 +8,29 @@ from typing import Any
 from statecharts.telecom_support import answers
 from statecharts.telecom_support.calls import TelecomWork, call, look_up_line, switch
 from statecharts.telecom_support.context import Customer, Seen, TelecomContext
+from statecharts.telecom_support.ticket import Request
 
 
 async def identify_customer(context: TelecomContext, work: TelecomWork) -> Seen:
-    """Find the customer by the phone number, or by name and date of birth, and their line with that number."""
-    for found in await _customers(context, work):
-        for line_id in found["line_ids"]:
-            line = await call(work, "get_details_by_id", id=line_id)
-            if line["phone_number"] == context.request.phone_number:
-                customer = Customer(
-                    customer_id=found["customer_id"], line_id=line_id, full_name=found.get("full_name", "")
-                )
-                return Seen(customer=customer)
+    """Find the customer, and the line that the ticket is about: the one of its number, or the only one."""
+    for found in await _customers(context.request, work):
+        lines = [await call(work, "get_details_by_id", id=line_id) for line_id in found["line_ids"]]
+        for line in lines:
+            if line["phone_number"] == context.request.phone_number or len(lines) == 1:
+                return Seen(customer=Customer(customer_id=found["customer_id"], line_id=line["line_id"]))
     return Seen()
 
 
-async def _customers(context: TelecomContext, work: TelecomWork) -> list[Any]:
-    request = context.request
+async def _customers(request: Request, work: TelecomWork) -> list[Any]:
+    """Look the customer up: by phone number, by id, or by name, for which the policy wants the date of birth."""
+    found = None
     if request.phone_number:
         found = await call(work, "get_customer_by_phone", phone_number=request.phone_number)
-        if found is not None:
-            return [found]
-    if request.full_name and request.date_of_birth:
+    if found is None and request.customer_id:
+        found = await call(work, "get_customer_by_id", customer_id=request.customer_id)
+    if found is None and request.full_name and request.date_of_birth:
         return list(await call(work, "get_customer_by_name", full_name=request.full_name, dob=request.date_of_birth))
-    return []
+    return [] if found is None else [found]
 
 
 async def check_status_bar(_context: TelecomContext, work: TelecomWork) -> Seen:

@@ -36,7 +36,8 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     topic: Topic | None = None
-    phone_number: str = ""
+    phone_number: str = ""  # as the company writes it, "555-123-2002"
+    customer_id: str = ""
     full_name: str = ""
     date_of_birth: str = ""
     is_traveling: bool = False
@@ -54,9 +55,12 @@ _GOAL: Final = re.compile(r"\b(resolved|satisfied|fixed) (when|once|if)\b", re.I
 _PHONE: Final = re.compile(r"[+(]?\d[\d ().-]{5,}\d")
 _NAME: Final = re.compile(r"\bname:?\s*([^,.;:]+)", re.IGNORECASE)
 _DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
-_AWAY: Final = re.compile(r"\babroad\b|\boverseas\b|\btravell?ing\b|\boutside (the|their)\b", re.IGNORECASE)
+_CUSTOMER: Final = re.compile(r"\bC\d{4,}\b")
+_AWAY: Final = re.compile(
+    r"\b(abroad|overseas|travell?ing|outside (the|their))\b|\blocation:?\s+(?!.*\b(home|unknown)\b)\S", re.IGNORECASE
+)
 _PAYING: Final = re.compile(r"\bpay(s|ing|ments?)?\b", re.IGNORECASE)
-_REFUELING: Final = re.compile(r"\brefuel", re.IGNORECASE)
+_REFUELING: Final = re.compile(r"\brefuel|\btop(ping)?[ -]?up\b|\badd(ing)? [\d.]+ ?GB\b", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*GB\b", re.IGNORECASE)
 _NOT: Final = re.compile(r"\b(not|never|no|without|refus\w*|declin\w*|unwilling)\b|n't\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
@@ -70,20 +74,34 @@ def read(text: str) -> Request:
     >>> request.topic, request.phone_number, request.may_pay, request.may_refuel, request.refuel_gb
     (<Topic.DATA: 'mobile data'>, '555-123-2002', False, True, 1.5)
     """
-    dates = _DATE.findall(text)
-    phone, name = _PHONE.search(_DATE.sub("", text)), _NAME.search(text)
+    dates, name, customer = _DATE.findall(text), _NAME.search(text), _CUSTOMER.search(text)
     return Request(
         topic=_topic(text),
-        phone_number=phone.group() if phone else "",
+        phone_number=_phone_number(_DATE.sub("", text)),
+        customer_id=customer.group() if customer else "",
         full_name=name.group(1).strip() if name else "",
         date_of_birth=dates[0] if dates else "",
         is_traveling=_permitted(text, _AWAY) is True,
         may_pay=_permitted(text, _PAYING),
         may_refuel=_permitted(text, _REFUELING),
-        refuel_gb=next(
-            (float(found.group(1)) for clause in _about(text, _REFUELING) if (found := _AMOUNT.search(clause))), None
-        ),
+        refuel_gb=_refuel_gb(text),
     )
+
+
+def _phone_number(text: str) -> str:
+    """Return the first phone number: one of ten digits, a country code 1 aside, as 555-123-2002, others as they are."""
+    found = _PHONE.search(text)
+    if found is None:
+        return ""
+    digits = re.sub(r"\D", "", found.group())
+    local = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits
+    return f"{local[:3]}-{local[3:6]}-{local[6:]}" if len(local) == 10 else found.group()
+
+
+def _refuel_gb(text: str) -> float | None:
+    """Return how much is to be refueled, where a clause about that says so."""
+    amounts = (_AMOUNT.search(clause) for clause in _about(text, _REFUELING))
+    return next((float(each.group(1)) for each in amounts if each), None)
 
 
 def _topic(text: str) -> Topic | None:

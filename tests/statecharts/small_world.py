@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-CUSTOMER = {"customer_id": "C1", "full_name": "Ada Byron", "date_of_birth": "1985-12-10", "line_ids": ["L0", "L1"]}
+CUSTOMER = {"customer_id": "C1001", "full_name": "Ada Byron", "date_of_birth": "1985-12-10", "line_ids": ["L0", "L1"]}
 NUMBER = "555-123-0001"
 PEOPLE_SAY = f"Customer name: Ada Byron, phone number: {NUMBER}, current location: at home in the United States."
 NO_SERVICE = f"They cannot make calls. {PEOPLE_SAY} They will consider the issue resolved when there is a signal."
@@ -62,6 +62,11 @@ class SmallWorld:
     def get_customer_by_phone(self, phone_number: str) -> Any:
         if phone_number != NUMBER:
             raise ValueError(f"Customer with phone number {phone_number} not found")
+        return CUSTOMER
+
+    def get_customer_by_id(self, customer_id: str) -> Any:
+        if customer_id != CUSTOMER["customer_id"]:
+            raise ValueError(f"Customer with ID {customer_id} not found")
         return CUSTOMER
 
     def get_customer_by_name(self, full_name: str, dob: str) -> Any:

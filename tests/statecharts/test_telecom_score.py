@@ -133,13 +133,11 @@ def test_the_command_says_what_is_missing(tmp_path):
 
 
 BENCHMARK = """
-import copy
 from types import SimpleNamespace as Some
 from tests.statecharts.small_world import NO_SERVICE, SmallWorld
 
 class Environment:
     def __init__(self): self.world = SmallWorld()
-    def set_state(self, initialization_data, initialization_actions, message_history): self.world.sim = "missing"
     def make_tool_call(self, tool_name, requestor, **arguments): return self.world.use(tool_name, arguments)
     def sync_tools(self): pass
     def to_json_str(self, answer): return __import__("json").dumps(answer)
@@ -147,10 +145,14 @@ class Environment:
     def run_env_assertion(self, assertion, raise_assertion_error): return self.world.has_service
 
 def get_environment(solo_mode): return Environment()
+def begin(task):
+    environment = get_environment(solo_mode=True)
+    environment.world.sim = "missing"
+    return environment
+
 def all_tasks():
     criteria = Some(actions=[Some(name="reseat_sim_card", arguments={})], env_assertions=["there is service"])
-    begun = Some(initialization_data=None, initialization_actions=[])
-    task = Some(id="task", ticket=NO_SERVICE, initial_state=begun, evaluation_criteria=criteria)
+    task = Some(id="task", ticket=NO_SERVICE, evaluation_criteria=criteria)
     return [task] * 3
 """
 

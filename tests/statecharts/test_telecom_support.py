@@ -160,6 +160,19 @@ async def test_what_cannot_be_repaired_goes_to_a_person_who_is_told_why(support,
     assert not {"make_payment", "send_payment_request", "resume_line"} & set(changes(used))
 
 
+@pytest.mark.parametrize("who", ["Customer id C1001, 555-123-0001", "name: Ada Byron, born 1985-12-10"])
+async def test_a_customer_is_found_by_id_or_by_name_and_date_of_birth(support, who):
+    class NoPhoneBook(SmallWorld):
+        def get_customer_by_phone(self, phone_number: str) -> Any:
+            raise ValueError("not found")
+
+        def get_customer_by_name(self, full_name: str, dob: str) -> Any:
+            return [each | {"line_ids": ["L1"]} for each in super().get_customer_by_name(full_name, dob)]
+
+    _, agent = await support.asked(f"No signal. {who}.", NoPhoneBook(airplane_mode=True))
+    assert agent.configuration == ("RESOLVED",)
+
+
 async def test_a_silent_ticket_permits_refueling_only_where_that_is_presumed(support):
     world = SmallWorld(used_gb=15.1)
     _, agent = await support.asked(NO_MMS, world, presumes_consent=False)
@@ -209,15 +222,20 @@ class Outage:
     ("text", "expected"),
     [
         ("Name: Ada Byron, born 1985-12-10. No service.", {"full_name": "Ada Byron", "date_of_birth": "1985-12-10"}),
-        ("Phone number 1985-12-10 or (555) 123-2002", {"phone_number": "(555) 123-2002"}),
+        ("Phone number (555) 123-2002, since 2025-01-02", {"phone_number": "555-123-2002"}),
+        ("Call +1 555 123 2002 or 555-123-0001.", {"phone_number": "555-123-2002"}),
+        ("Customer C1001, phone number +49 30 1234567.", {"customer_id": "C1001", "phone_number": "+49 30 1234567"}),
         ("Slow internet; 'No Service' was shown once.", {"topic": Topic.DATA}),
         ("They cannot send pictures by MMS, nor browse.", {"topic": Topic.MMS}),
         ("No MMS. The issue is resolved when calls work.", {"topic": Topic.SERVICE}),
         ("They are traveling in France.", {"is_traveling": True}),
         ("They are not traveling.", {"is_traveling": False}),
+        ("Current location: France.", {"is_traveling": True}),
+        ("Current location: at home in the United States.", {"is_traveling": False}),
         ("They have not given permission to make payments.", {"may_pay": False}),
         ("They will pay, but they won't refuel data.", {"may_pay": True, "may_refuel": False}),
         ("They agree to refuel 0.5 GB.", {"may_refuel": True, "refuel_gb": 0.5}),
+        ("They want to top up by 1 GB.", {"may_refuel": True, "refuel_gb": 1.0}),
         ("They have 3 GB left, and will refuel.", {"may_refuel": True, "refuel_gb": None}),
         ("Help.", {"topic": None, "phone_number": "", "may_pay": None, "may_refuel": None}),
     ],
