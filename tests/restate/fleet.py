@@ -8,12 +8,13 @@ whose role is `only`.
 import asyncio
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Step, Transition
 from gatechart.restate import Terms, serving
 from gatechart.values import Retry
 
@@ -83,6 +84,29 @@ counting = StateTransitionGraph(
 )
 
 
+WAIT_S = 6.0  # of each wait of an agent that cools
+
+
+async def cool(context, work):
+    """A wait, and a step that fails twice with a wait between: each try leaves its time in the ledger."""
+
+    def fail():
+        work.services.write(f"tried {time.time()}")
+        raise ConnectionError("down")
+
+    work.services.write(f"begun {time.time()}")
+    await work.sleep("cooling", WAIT_S)
+    await work.step(Step("flaky", retry=Retry(attempts=2, first_s=WAIT_S)), fail)
+
+
+cooling = StateTransitionGraph(
+    "cooling",
+    states=[State("COOLING", invoke=cool), "FAILED"],
+    transitions=[Transition("COOLING", "error.invoke.cool", "FAILED")],
+    entry_points=["COOLING"],
+)
+
+
 class Ledger:
     """Where steps leave their lines."""
 
@@ -98,9 +122,9 @@ async def main(port, ledger, role, store):
     projection = {"here": {"projection": store}, "only": {"projection": store, "only_projects": True}}
     async with serving(
         f"127.0.0.1:{port}",
-        graphs=[counting],
+        graphs=[counting, cooling],
         services=Ledger(Path(ledger)),
-        terms=Terms(projection_s=0.2, mail_retry=Retry(attempts=2, first_s=0.1)),
+        terms=Terms(projection_s=0.2, idle_s=0.1, mail_retry=Retry(attempts=2, first_s=0.1)),
         stops_on_sigterm=True,
         **projection.get(role, {"is_projected_elsewhere": True, "shares_address": True}),
     ) as stop:

@@ -1,11 +1,14 @@
 """`kill -9` of the service, of the engine, of both in turn, while events come in."""
 
+import asyncio
+
 import pytest
 
 from gatechart.restate import RestateRuntime
 from tests.restate.campaigns import again, amid, judged, under_load
 from tests.restate.conftest import there_or_skipped
-from tests.restate.fleet import counting
+from tests.restate.engines import eventually
+from tests.restate.fleet import WAIT_S, cooling, counting
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load
 
@@ -42,3 +45,33 @@ async def test_nothing_is_lost_or_doubled_when_the_service_the_engine_and_both_a
 @pytest.mark.slow
 async def test_nothing_is_lost_or_doubled_in_a_long_campaign_of_kills(tmp_path):
     await campaign(tmp_path, agents=200, load=Load(100))
+
+
+async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(tmp_path):
+    def told(what):
+        lines = service.ledger.read_text().splitlines() if service.ledger.exists() else []
+        return [float(time) for word, time in (line.split() for line in lines) if word == what]
+
+    async def killed_after(what, count):
+        await eventually(lambda: asyncio.sleep(0, len(told(what)) == count))
+        await asyncio.sleep(WAIT_S / 2)
+        service.kill()
+        service.begin()
+
+    with there_or_skipped(tmp_path) as engine:
+        service = Service(tmp_path)
+        service.begin()
+        try:
+            await registered(engine, service)
+            async with RestateRuntime.open(
+                engine.ingress, graphs=[cooling], projection=service.projection, patience_s=60
+            ) as runtime:
+                agent = await runtime.start("cooling", at="COOLING")
+                await killed_after("begun", 1)
+                await killed_after("tried", 1)
+                await agent.until("FAILED", timeout=60)
+        finally:
+            service.kill()
+    begun, tried = told("begun")[0], told("tried")
+    waited_s = [later - earlier for earlier, later in zip([begun, *tried], tried, strict=False)]
+    assert [WAIT_S <= each + 0.1 < 1.5 * WAIT_S for each in waited_s] == [True, True]

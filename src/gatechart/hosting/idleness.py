@@ -20,7 +20,19 @@ class TimeLimit(Protocol):
         ...
 
 
-class Place:
+class Place(Protocol):
+    """What an invocation takes up while it runs, and gives up while it is idle. Both calls may be repeated."""
+
+    async def take(self) -> None:
+        """Wait until the place is held."""
+        ...
+
+    def give_up(self) -> None:
+        """Give the place up."""
+        ...
+
+
+class SharedPlace:
     """A place among the invocations that run at once, held inside the block except while it is given up."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
@@ -29,7 +41,7 @@ class Place:
         self._taking = asyncio.Lock()
         self._is_held = self._is_over = False
 
-    async def __aenter__(self) -> Place:
+    async def __aenter__(self) -> SharedPlace:
         await self.take()
         return self
 

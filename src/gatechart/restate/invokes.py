@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -75,6 +75,8 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
             recorded[report["step"]] = report["result"]
         elif "ask" in report:
             answer = await _asked(ctx, session, report)
+        elif "idle" in report:
+            await session.rest(ctx.sleep(timedelta(seconds=report["idle"])))
         elif "again" in report:
             failed = report["again"]
             session.begin_again()
@@ -105,7 +107,10 @@ T = TypeVar("T")
 
 
 class Session:
-    """One invocation in this process: an InvokeHost that journals each report before the function continues."""
+    """One invocation in this process: an InvokeHost that journals each report before the function continues.
+
+    As a Place it is the engine's: an idle function is waited for there.
+    """
 
     def __init__(self, config: ServiceConfig, running: ActiveInvocation) -> None:
         self.config = config
@@ -114,6 +119,9 @@ class Session:
         self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[Any] | None]] = asyncio.Queue()
         self._told: asyncio.Future[Any] | None = None  # resolved once the last report is journaled
         self._task: asyncio.Task[None] | None = None
+        self._is_idle = False
+        self._ends: list[float] = []  # of the sleeps under way, by the event loop's clock
+        self._is_reported = asyncio.Event()  # set with each report
 
     async def report(self, recorded: Mapping[str, str], failed: int, answer: Any) -> bytes:
         """Return the function's next report as JSON text: a step, a question, progress, its end, or a pending retry.
@@ -128,6 +136,41 @@ class Session:
             self._told.set_result(answer)
         report, self._told = await self._reports.get()
         return to_json({**report, "time": self.now().isoformat()}, inf_nan_mode="constants")
+
+    async def rest(self, slept: Awaitable[None]) -> None:
+        """Wait until the engine has slept, or the function reports something before that.
+
+        Meanwhile the engine may end this invocation and repeat it elsewhere. Where the function is not running, because
+        it is a repeat, it begins at once: what it awaits besides its wait is not recorded, and may end sooner.
+        """
+        if self._task is None or not self._reports.empty():
+            return
+        self._is_reported.clear()
+        waits = sleeping, reporting = asyncio.ensure_future(slept), asyncio.create_task(self._is_reported.wait())
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if sleeping.done():
+                sleeping.result()  # raises what ends the invocation
+        finally:
+            sleeping.cancel()
+            reporting.cancel()
+            await asyncio.wait(waits)  # nothing else may read from the engine meanwhile
+
+    async def take(self) -> None:
+        """See Place."""
+        self._is_idle = False
+
+    def give_up(self) -> None:
+        """See Place. The engine takes over the wait that ends first."""
+        if not self._is_idle:
+            self._is_idle = True
+            asyncio.get_running_loop().call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        if self._is_idle and self._ends:
+            rest_s = min(self._ends) - asyncio.get_running_loop().time()
+            if rest_s >= self.config.terms.idle_s:
+                self._put({"idle": rest_s}, None)
 
     def close(self) -> None:
         """End the function, without waiting for it."""
@@ -149,7 +192,12 @@ class Session:
 
     async def sleep(self, seconds: float) -> None:
         """See InvokeHost."""
-        await asyncio.sleep(seconds)
+        ends = asyncio.get_running_loop().time() + seconds
+        self._ends.append(ends)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._ends.remove(ends)
 
     async def recorded(self, _invocation: Invocation) -> Mapping[str, str]:
         """See InvokeHost."""
@@ -207,17 +255,21 @@ class Session:
     async def _tell(self, report: dict[str, Any]) -> Any:
         """Queue a report, and return the answer to it once it is journaled."""
         told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._reports.put_nowait((report, told))
+        self._put(report, told)
         return await told
 
+    def _put(self, report: dict[str, Any], told: asyncio.Future[Any] | None) -> None:
+        self._reports.put_nowait((report, told))
+        self._is_reported.set()
+
     async def _run(self, failed: int) -> None:
-        self._reports.put_nowait((await self._attempt(failed), None))
+        self._put(await self._attempt(failed), None)
 
     async def _attempt(self, failed: int) -> dict[str, Any]:
         graph = self.config.registry.version(self.running.graph, self.running.graph_version)
         try:
             journal = InvokeJournal(self, self.running.invocation, dict(self._recorded), failed)
-            result = await attempt(self, graph, self.running, journal)
+            result = await attempt(self, graph, self.running, journal, self)
         except (
             InvocationOverError
         ) as error:  # raised by the function itself: the engine cancels invocations that are over

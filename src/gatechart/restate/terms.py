@@ -21,6 +21,7 @@ class Terms:
 
     turn_s: float = 60.0  # limit for the actions of one turn; beyond it the turn is undone
     invoke_s: float = 86_400.0  # limit for one invoke in all; beyond it the invoke restarts with its steps
+    idle_s: float = 10.0  # the shortest wait of an idle invoke for which the engine waits instead of the process
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
     inbox: int = 10_000  # mail waiting for or on its way to one agent, timers aside, from which `post` is refused
     inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the most that one turn can send
@@ -32,7 +33,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         bounds = ("inbox", "inbox_bytes", "most_kept_bytes", "most_bytes", "keep_ids")
-        for name in ("turn_s", "invoke_s", *bounds, "projection_s", "look_again_s"):
+        for name in ("turn_s", "invoke_s", "idle_s", *bounds, "projection_s", "look_again_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Terms({name}={getattr(self, name)!r}) leaves no room; give a number above 0")
 

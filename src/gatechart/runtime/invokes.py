@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.errors import InvocationOverError, UnwritableError
 from gatechart.hosting.breakers import OwnBreakers
-from gatechart.hosting.idleness import Idleness, Place
+from gatechart.hosting.idleness import Idleness, SharedPlace
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
@@ -221,7 +221,7 @@ class Invokes:
     async def _outcome(self, running: ActiveInvocation, *, is_new: bool) -> InvokeEnded:
         """Try until the invocation has ended."""
         graph = self._registry.version(running.graph, running.graph_version)
-        async with Place(self._slots) as place:
+        async with SharedPlace(self._slots) as place:
             return await attempts(self, graph, running, place, is_new=is_new)
 
     async def _limited(self, seconds: float, work: Coroutine[Any, Any, T], idleness: Idleness | None) -> T:
