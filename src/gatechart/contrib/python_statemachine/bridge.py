@@ -13,9 +13,9 @@ What differs from `python-statemachine`, by the design of graphs:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
-from gatechart.context import AgentContext
+from gatechart.context import AgentContext, ContextT
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.python_statemachine.callbacks import Callbacks
 from gatechart.errors import Fault
@@ -23,6 +23,27 @@ from gatechart.graph import ANY, Action, AnyGraph, EntryPoint, Initial, State, S
 from gatechart.graph.definition import beginning
 from gatechart.turn import Turn
 from gatechart.values import Event, Name
+
+
+@overload
+def graph_from(
+    machine: type,
+    *,
+    name: str | None = None,
+    version: str = "1",
+    entry_points: Sequence[EntryPoint | Name] = (),
+    context: type[ContextT],
+) -> StateTransitionGraph[ContextT]: ...
+
+
+@overload
+def graph_from(
+    machine: type,
+    *,
+    name: str | None = None,
+    version: str = "1",
+    entry_points: Sequence[EntryPoint | Name] = (),
+) -> AnyGraph: ...
 
 
 def graph_from(

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, overload
 from warnings import warn
 
 from transitions import Machine
 from transitions.extensions import HierarchicalMachine
 
-from gatechart.context import AgentContext
+from gatechart.context import AgentContext, ContextT
 from gatechart.contrib.errors import AutoTransitionsWarning, NotCarriedError
 from gatechart.contrib.transitions.callbacks import Callbacks, raising
 from gatechart.contrib.transitions.machine import (
@@ -48,6 +48,29 @@ from gatechart.values import Name
 
 _MOST_TOLD: Final = 10  # triggers, in a warning
 REST: Final = "self"  # the child in which a state without an initial child rests
+
+
+@overload
+def graph_from(
+    machine_or_config: Machine | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    version: str = "1",
+    entry_points: Sequence[EntryPoint | Name] = (),
+    context: type[ContextT],
+    auto_transitions: bool | None = None,
+) -> StateTransitionGraph[ContextT]: ...
+
+
+@overload
+def graph_from(
+    machine_or_config: Machine | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    version: str = "1",
+    entry_points: Sequence[EntryPoint | Name] = (),
+    auto_transitions: bool | None = None,
+) -> AnyGraph: ...
 
 
 def graph_from(
