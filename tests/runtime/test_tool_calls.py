@@ -262,3 +262,30 @@ async def test_calls_for_an_agent_are_not_repeated_by_a_later_invocation(place, 
         await agent.send("AGAIN")
         assert await noted(agent, 2) == [["done.invoke.f", {"result": 1}]] * 2
     assert shop.calls["lookup"] == 1
+
+
+# What came of a call that nobody knows of
+
+
+@pytest.mark.parametrize(("repeat", "calls", "kind"), [("never", 1, FailureKind.OUTCOME_UNKNOWN), ("safe", 2, None)])
+async def test_an_answer_that_was_lost_is_asked_for_again_only_where_a_repeat_does_no_harm(
+    place, clock, repeat, calls, kind
+):
+    shop = Shop()
+
+    @tool(repeat=repeat, policies=ToolPolicies(retry=Retry(attempts=4, first_s=0), alternatives=["other"]))
+    async def refund() -> str:
+        if shop.call("refund") == "refund 1":
+            raise ConnectionResetError
+        return "done"
+
+    @tool
+    async def other() -> str:
+        return shop.call("other")
+
+    async def call(context, work):
+        return (failure := (await work.call("refund")).failure) and failure.kind
+
+    shop.tools = ToolBox([refund, other])
+    assert await ended(place, clock, shop, call) == kind
+    assert shop.calls == {"refund": calls}

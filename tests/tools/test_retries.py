@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from gatechart import ToolError
-from gatechart.tools import is_passing, is_worth_retrying, retry_after_s
+from gatechart.tools import is_in_doubt, is_passing, is_worth_retrying, retry_after_s
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -49,3 +49,17 @@ def test_a_tool_says_which_exceptions_are_worth_it():
 )
 def test_the_other_side_says_how_long_to_wait(error, seconds):
     assert retry_after_s(error, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError(), ConnectionResetError(), httpx.ReadTimeout(""), ToolError("no answer", in_doubt=True)]
+)
+def test_an_answer_that_never_came_leaves_in_doubt_what_was_done(error):
+    assert is_in_doubt(error)
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(), httpx.ConnectTimeout(""), answered(500), ToolError("busy"), KeyError()]
+)
+def test_a_request_that_never_went_out_or_was_answered_does_not(error):
+    assert not is_in_doubt(error)

@@ -30,6 +30,7 @@ from gatechart.tools import (
     ToolContext,
     ToolFailure,
     ToolResult,
+    is_in_doubt,
     is_worth_retrying,
     retry_after_s,
 )
@@ -288,7 +289,10 @@ class ToolCall:
         return _Tried(failure=ToolFailure(FailureKind.TIMED_OUT, message), again_s=0.0)
 
     def _raised(self, candidate: Candidate, error: BaseException) -> _Tried:
-        failure = ToolFailure(FailureKind.RAISED, message_of(error), type(error).__name__)
+        said = message_of(error), type(error).__name__
+        if candidate.tool.repeat == "never" and is_in_doubt(error):
+            return _Tried(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, *said), is_last=True)
+        failure = ToolFailure(FailureKind.RAISED, *said)
         if isinstance(error, Exception) and is_worth_retrying(error, candidate.tool.retry_on):
             return _Tried(failure=failure, again_s=retry_after_s(error, self._host.now()))
         return _Tried(failure=failure)

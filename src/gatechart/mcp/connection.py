@@ -54,7 +54,7 @@ class Connection:
         """Call a tool and return its result as text. accepted: the digest of the tool's definition.
 
         Raises ToolError if the server cannot be reached, describes the tool in another way by now, or tells of an
-        error, and ConnectionError if the connection broke before the answer: then nobody knows whether the tool acted.
+        error, and one that is in doubt if the connection broke before the answer.
         """
         try:
             session = await self._session()
@@ -68,9 +68,8 @@ class Connection:
             if error.code != CONNECTION_CLOSED:
                 raise ToolError(f"the server refused the call: {error.message}", retry=False) from error
             await self.close()
-            raise ConnectionError(
-                f"the connection to the MCP server {self._server.name!r} broke in the call"
-            ) from error
+            message = f"the connection to the MCP server {self._server.name!r} broke in the call"
+            raise ToolError(message, in_doubt=True) from error
 
     async def close(self) -> None:
         """End the session, if there is one. The next call begins another."""

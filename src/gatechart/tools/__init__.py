@@ -6,7 +6,14 @@ from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
 from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
 from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
-from gatechart.tools.retries import MOST_RETRY_AFTER_S, ToolError, is_passing, is_worth_retrying, retry_after_s
+from gatechart.tools.retries import (
+    MOST_RETRY_AFTER_S,
+    ToolError,
+    is_in_doubt,
+    is_passing,
+    is_worth_retrying,
+    retry_after_s,
+)
 from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool, without_nulls
 from gatechart.tools.secrets import MASK, masked, revealed
 from gatechart.tools.toolbox import ToolBox
@@ -33,6 +40,7 @@ __all__ = [
     "ToolResult",
     "anthropic_tool",
     "breaker_graph",
+    "is_in_doubt",
     "is_passing",
     "is_worth_retrying",
     "masked",

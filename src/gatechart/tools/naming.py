@@ -27,7 +27,7 @@ def model_name(name: str) -> str:
     depends on nothing else: a conversation keeps its names when other tools come and go.
 
     >>> model_name("lookup_order"), model_name("Überweisung prüfen")
-    ('lookup_order', 'berweisung-pr-fen--0nfbl8v7lrc9ji2dk9n0')
+    ('lookup_order', 'berweisung-pr-fen--1j100qpme4epdbh0fvq0')
     """
     if MODEL_NAME.fullmatch(name) and not _MADE.fullmatch(name):
         return name

@@ -13,17 +13,22 @@ MOST_RETRY_AFTER_S: Final = 86400.0
 """The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""
 
 _PASSING: Final = (408, 409, 425, 429)  # of the statuses below 500, as the clients of OpenAI and Anthropic retry them
+_LOST: Final = (TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+# By name, because a tool may use httpx without this package importing it; ConnectTimeout and PoolTimeout are not here.
+_LOST_BY_HTTPX: Final = frozenset({"ReadTimeout", "WriteTimeout", "ReadError", "WriteError", "RemoteProtocolError"})
 
 
 class ToolError(Exception):
     """Raised by a tool that knows what is worth trying.
 
     retry: whether another attempt may succeed. after: how long to wait before it at least, "30s" or seconds.
+    in_doubt: whether the tool may have acted all the same, so that one that must not be repeated is not called again.
     """
 
-    def __init__(self, message: str, *, retry: bool = True, after: Delay | None = None) -> None:
+    def __init__(self, message: str, *, retry: bool = True, after: Delay | None = None, in_doubt: bool = False) -> None:
         super().__init__(message)
         self.retry = retry
+        self.in_doubt = in_doubt
         self.after_s = None if after is None else seconds_in(after, "after")
 
 
@@ -41,6 +46,18 @@ def is_passing(error: Exception) -> bool:
         return error.retry
     status = getattr(getattr(error, "response", None), "status_code", None)
     return not isinstance(status, int) or status >= 500 or status in _PASSING
+
+
+def is_in_doubt(error: BaseException) -> bool:
+    """Tell whether the tool may have acted all the same: the request was on its way, and the answer never came.
+
+    Known are `ToolError`, timeouts and broken connections of Python, and those of httpx. A connection that was never
+    made leaves no doubt.
+    """
+    if isinstance(error, ToolError):
+        return error.in_doubt
+    names = {each.__name__ for each in type(error).__mro__}
+    return isinstance(error, _LOST) or not names.isdisjoint(_LOST_BY_HTTPX)
 
 
 def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
