@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         State,
         StateTransitionGraph,
         Then,
+        To,
+        Transfers,
         Transition,
     )
     from gatechart.handoff import (
@@ -41,7 +43,17 @@ if TYPE_CHECKING:
         PacketMigration,
         SameTarget,
     )
-    from gatechart.runtime import Limits, Retention, Runtime, Step, Subscription, WhenFull, Work
+    from gatechart.runtime import (
+        Limits,
+        Retention,
+        Runtime,
+        Step,
+        Subscription,
+        TransferOffer,
+        TransferOutcome,
+        WhenFull,
+        Work,
+    )
     from gatechart.tools import ToolBox, ToolContext, ToolError, ToolResult, tool
     from gatechart.turn import Turn
     from gatechart.values import (
@@ -90,6 +102,8 @@ _NAMES: Final = {
         "State",
         "StateTransitionGraph",
         "Then",
+        "To",
+        "Transfers",
         "Transition",
     ),
     "handoff": (
@@ -107,6 +121,8 @@ _NAMES: Final = {
         "Runtime",
         "Step",
         "Subscription",
+        "TransferOffer",
+        "TransferOutcome",
         "WhenFull",
         "Work",
     ),
@@ -181,11 +197,15 @@ __all__ = [
     "Step",
     "Subscription",
     "Then",
+    "To",
     "ToolBox",
     "ToolContext",
     "ToolError",
     "ToolPolicies",
     "ToolResult",
+    "TransferOffer",
+    "TransferOutcome",
+    "Transfers",
     "Transition",
     "Turn",
     "WhenFull",

@@ -40,6 +40,7 @@ TOP = {
     ),
     *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
     *("dump", "load", "sync"),
+    *("To", "TransferOffer", "TransferOutcome", "Transfers"),
     *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),
 }
 RESULTS = {

@@ -192,7 +192,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown target": ({"targets": ["SEARCHING", "WRITNG"]}, "did you mean 'WRITING'?"),
     "an unknown way out": ({"otherwise": "DON"}, "did you mean 'DONE'?"),
     "a limit of nothing": ({"most": 0}, "most=0 is no limit"),
-    "a target twice": ({"targets": ["SEARCHING", "SEARCHING", "WRITING"]}, "'SEARCHING' occurs twice"),
+    "a target twice": ({"targets": ["SEARCHING", "SEARCHING", "WRITING"]}, "the key 'SEARCHING' occurs twice"),
     "a guard that cannot be asked": ({"targets": ["SEARCHING", To("WRITING", guard=check)]}, "guard check is async"),
     "an unknown state that waits": (
         {"targets": ["SEARCHING", To("refunds", at="R", waits="WAIT")]},

@@ -22,7 +22,7 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.graph.transfer_edges import Role
+from gatechart.graph.transfer_edges import TransferRole
 from gatechart.graph.transfers import To, Transfers
 
 __all__ = [
@@ -52,13 +52,13 @@ __all__ = [
     "OnRefusal",
     "OtherGraph",
     "Recall",
-    "Role",
     "SameTarget",
     "State",
     "StateTransitionGraph",
     "Step",
     "Then",
     "To",
+    "TransferRole",
     "Transfers",
     "Transition",
     "askings",

@@ -26,7 +26,7 @@ from gatechart.graph.definition import (
 )
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
-from gatechart.graph.transfer_edges import Added, Role, answers, choices_first, choices_last
+from gatechart.graph.transfer_edges import Added, TransferRole, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
 from gatechart.values import EventName, Every, Mode, PoliciesByTool, StateName
 
@@ -60,7 +60,7 @@ class Edge:
     ask: Ask | None
     steps: tuple[Step, ...]
     is_exact: bool = False  # whether its event is a single name, spaces included, that matches nothing else
-    role: Role | None = None  # of a transition that the source's transfers add
+    role: TransferRole | None = None  # of a transition that the source's transfers add
     to: str = ""  # key of the transfer's target, for such a transition
 
 

@@ -15,7 +15,7 @@ from gatechart.graph.transfers import To, Transfers
 from gatechart.values import StateName, TransferCounts, count_of
 
 
-class Role(StrEnum):
+class TransferRole(StrEnum):
     """What a transition does for the transfers of its source."""
 
     CHOSEN = "chosen"  # follows a choice
@@ -56,7 +56,7 @@ class Added:
     """A transition that the transfers of a state add, with what it does for them."""
 
     transition: Transition[Any]
-    role: Role
+    role: TransferRole
     to: str = ""  # key of the target
 
 
@@ -64,36 +64,37 @@ Trees: TypeAlias = tuple[State[Any], ...]
 
 
 def choices_first(state: State[Any]) -> Iterator[Added]:
-    """Yield the transitions that go before those written: at zero, the end of an invoke takes `otherwise`."""
+    """Yield the transitions that go before those written: each choice, and at zero `otherwise` for an invoke's end."""
     transfers = _on(state)
-    if transfers is not None and transfers.most is not None:
-        none_left: Any = NoneLeft(state.name, transfers.most)
-        for event in _ends(state):
-            yield Added(Transition(state.name, event, transfers.otherwise, guard=none_left), Role.ENDED)
+    if transfers is None or transfers.most is None:
+        return
+    none_left: Any = NoneLeft(state.name, transfers.most)
+    for event in _ends(state):
+        yield Added(Transition(state.name, event, transfers.otherwise, guard=none_left), TransferRole.ENDED)
+    for to in transfers.targets:
+        yield from _of_target(state, transfers, to)
 
 
 def choices_last(state: State[Any], written: Sequence[Transition[Any]]) -> Iterator[Added]:
-    """Yield the transitions that go after those written: each choice, and the end of an invoke that made none."""
+    """Yield the transitions that go after those written: the end of an invoke that made no choice."""
     transfers = _on(state)
     if transfers is None:
         return
-    for to in transfers.targets:
-        yield from _of_target(state, transfers, to)
     handled = {word for each in written if each.event and each.guard is None for word in each.event.split()}
     for event in _ends(state):
         if handled.isdisjoint({event, f"{event}.*", "done.invoke", "done.invoke.*", "done", "done.*", "*"}):
-            yield Added(Transition(state.name, event, transfers.otherwise), Role.ENDED)
+            yield Added(Transition(state.name, event, transfers.otherwise), TransferRole.ENDED)
 
 
 def _of_target(state: State[Any], transfers: Transfers, to: To) -> Iterator[Added]:
     asked = (_handoff(to),) if to.is_handoff else ()
     target = to.waiting_state(state.name)
     followed = Transition(state.name, to.event, target, guard=to.guard, actions=(*to.actions, *asked))
-    yield Added(followed, Role.CHOSEN, to.key)
+    yield Added(followed, TransferRole.CHOSEN, to.key)
     if to.guard is not None:
         first: Any = FirstRefusal(state.name)
-        yield Added(Transition(state.name, to.event, guard=first), Role.REFUSED, to.key)
-        yield Added(Transition(state.name, to.event, transfers.otherwise), Role.REPLACED, to.key)
+        yield Added(Transition(state.name, to.event, guard=first), TransferRole.REFUSED, to.key)
+        yield Added(Transition(state.name, to.event, transfers.otherwise), TransferRole.REPLACED, to.key)
 
 
 def _handoff(to: To) -> Handoff:

@@ -38,9 +38,11 @@ def _faults_of(state: State[Any], parent: State[Any], names: tuple[str, ...]) ->
     yield from _limit_faults(place, transfers, names)
     if len({each.key for each in transfers.targets}) < 2:
         yield Fault(place, "there are fewer than two targets, so nothing is to be chosen", "add one, or a transition")
-    for double, count in Counter(each.key for each in transfers.targets).items():
-        if count > 1:
-            yield Fault(place, f"the target {double!r} occurs twice", "list it once")
+    for name in ("key", "tool"):
+        for double, count in Counter(getattr(each, name) for each in transfers.targets).items():
+            if count > 1:
+                yield Fault(place, f"the {name} {double!r} occurs twice", "list each target once, or rename one")
+                return
     for to in transfers.targets:
         here = f"{place}, {to.key}"
         yield from _call_faults(here, to)

@@ -85,6 +85,15 @@ class To:
         """
         return f"{TRANSFER}{self.key}"
 
+    @property
+    def tool(self) -> str:
+        """Name of the tool by which a model chooses it.
+
+        >>> To("SEARCHING").tool, To("refunds", at="REVIEWING").tool
+        ('transfer_to_SEARCHING', 'transfer_to_refunds_at_REVIEWING')
+        """
+        return f"transfer_to_{self.target}_at_{self.at}" if self.at else f"transfer_to_{self.target}"
+
     def waiting_state(self, source: StateName) -> StateName:
         """Return the state to which the choice leads from the source.
 

@@ -1,7 +1,7 @@
 """The handoff of work to another agent: the packet, its lifecycle, and fallbacks. Values and pure functions."""
 
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of
+from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of, with_choice
 from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, with_attempt
 from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
@@ -57,4 +57,5 @@ __all__ = [
     "packet_schema",
     "read_packet",
     "with_attempt",
+    "with_choice",
 ]

@@ -133,6 +133,20 @@ _SHARED: Final = tuple(name for name in ConversationContext.model_fields if name
 _KEYED: Final = ("entities", "internal_state")
 
 
+def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPacket:
+    """Return the packet with what a model said when it chose this handoff.
+
+    choice: payload of the event of the choice. The reason and the summary become a step of the reasoning, the other
+    arguments entities.
+    """
+    told = dict(choice.get("arguments", {}))
+    said = {"reasoning": told.pop("reason", ""), "details": told.pop("summary", "")}
+    step = ReasoningStep(step_id=str(len(packet.reasoning) + 1), action=choice.get("tool", ""), **said)
+    return packet.model_copy(
+        update={"reasoning": (*packet.reasoning, step), "entities": {**packet.entities, **told}},
+    )
+
+
 def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:
     """Turn a context into a packet; one that is not a conversation becomes the internal state. Raises PacketError."""
     if isinstance(context, ConversationContext):

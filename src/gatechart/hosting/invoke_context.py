@@ -22,8 +22,9 @@ from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_calls import ToolCalls, tool_layers
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.transfers import TransferDesk, TransferHost, TransferOutcome
 from gatechart.tools import RESERVED_ARGUMENT, AnyTool, Tool, ToolResult
-from gatechart.turn import checked_key, checked_words, plain_payload
+from gatechart.turn import TransferOffer, checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
 from gatechart.values.frozen import value
 
@@ -32,16 +33,12 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class InvokeHost(Protocol):
+class InvokeHost(TransferHost, Protocol):
     """What a runtime does for the invocations that it runs."""
 
     @property
     def services(self) -> Any:
         """The services that the runtime was opened with."""
-        ...
-
-    def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -130,6 +127,7 @@ class Work(Generic[ServicesT]):
         self._journal = journal
         self._idleness = idleness
         self._waits = Waits(host, journal, idleness)
+        self._transfers = TransferDesk(host, journal, graph)
         self._invocation = journal.invocation
         self._names: set[str] = set()
 
@@ -277,6 +275,31 @@ class Work(Generic[ServicesT]):
         self._note(mark("sleep", named), named)
         async with self._idleness.busy():
             await self._waits.until_over(mark("sleep", named), wait_s)
+
+    async def transfer_tools(self) -> TransferOffer:
+        """Return the transfers that the state offers now: tools, what a model is to be told, and how many are left.
+
+        The tools are those of the targets whose guards agree; there are none if no transfer is left.
+        """
+        async with self._idleness.busy():
+            return await self._transfers.offer()
+
+    async def transfer(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, call_id: str = ""
+    ) -> TransferOutcome:
+        """Choose one of the offered transfers by the name of its tool, and return the answer for the model.
+
+        A choice that is followed leaves the state and so ends this invocation. The first one wins: later ones of the
+        same run are answered and change nothing, as are unknown tools, withheld ones, and arguments that do not fit.
+        The choice is recorded before it takes effect, so a repeat of the invocation gets the first outcome.
+
+        call_id: the model's own id of the call; by default its place among the choices of this attempt. With records
+        that belong to the agent, a call that was followed when the agent was in the state before is only answered.
+        Raises PayloadError, CallReusedError if the id stands for another choice, InvocationOverError if the state has
+        been left meanwhile, and what the turn raises.
+        """
+        async with self._idleness.busy():
+            return await self._transfers.choose(tool, arguments or {}, call_id)
 
     async def progress(self, payload: Any = None) -> None:
         """Send the agent the event `progress.invoke.<id>`. payload: as in `Agent.send`.

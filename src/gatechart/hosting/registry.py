@@ -90,6 +90,11 @@ class Registry:
                 return self._newest[name]
             raise UnknownGraphError(str(name), tuple(each.name for each in self.graphs)) from None
 
+    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
+        """Return an entry point of the newest graph of this name; None if either is unknown."""
+        found = self._newest.get(graph)
+        return None if found is None else found.entry_points.get(name)
+
     def _make_own(self, name: str) -> bool:
         """Make the graph of the framework with this name, and return whether that was done now."""
         make = None if name in self._newest else self._own.get(name)

@@ -29,6 +29,7 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.rollback import fork_event, forked, rollback_event, rolled_back, stopped
+from gatechart.hosting.transfers import check_not_over
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
@@ -46,7 +47,7 @@ from gatechart.turn import (
     plain_payload,
     requested,
 )
-from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status, TurnRecord
+from gatechart.values import STARTED, AgentId, Event, EventName, Invocation, Mail, MailStatus, Status, TurnRecord
 
 logger = logging.getLogger(__name__)
 
@@ -129,6 +130,21 @@ def _check_life(unit: UnitOfWork, argument: Argument) -> None:
     """Raise UnknownAgentError if the handle is of an erased agent that had the same id."""
     if argument["life"] != unit.state.life:
         raise UnknownAgentError(unit.agent_id)
+
+
+async def _choose(unit: UnitOfWork, argument: Argument) -> None:
+    """Handle the choice of an invocation, as long as its state lasts; a repeat gets the first outcome."""
+    graph = unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="choose")
+        return
+    call = Invocation(unit.agent_id, argument["state"], argument["epoch"], argument["invoke"])
+    check_not_over(unit.snapshot, call)
+    event = Event(argument["event"], argument["payload"], unit.now, argument["id"])
+    outcome = await process(unit, event)
+    if outcome.refusal is not None:
+        log_refusal(graph.name, unit.agent_id, outcome.event, str(outcome.refusal))
+    unit.entry.answer = {"outcome": plain(OUTCOME, outcome)}
 
 
 async def _deliver(unit: UnitOfWork, argument: Argument) -> None:
@@ -373,6 +389,7 @@ def _answer_snapshot(unit: UnitOfWork) -> None:
 VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
     {
         "send": _send,
+        "choose": _choose,
         "deliver": _deliver,
         "drain": _drain,
         "wake": _wake,

@@ -19,7 +19,9 @@ from pydantic_core import to_json
 from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
+from gatechart.api import ErrorDocument
 from gatechart.errors import InvocationOverError
+from gatechart.graph import EntryPoint
 from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.durable_waits import attempts_before
 from gatechart.hosting.idleness import Idleness
@@ -27,11 +29,21 @@ from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, fai
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.transfers import check_not_over
 from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.journals import told_of
-from gatechart.restate.state import MAIL, RUNNING, plain
+from gatechart.restate.state import MAIL, OUTCOME, RUNNING, SNAPSHOT, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.values import ActiveInvocation, Invocation, JournalRecord, Payload, Verdict
+from gatechart.values import (
+    ActiveInvocation,
+    EventName,
+    Invocation,
+    JournalRecord,
+    Outcome,
+    Payload,
+    Snapshot,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +101,7 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
 
 
 async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
-    """Return the answer of the agent's object to a question about its journals."""
+    """Return the answer of the agent's object to a question about its journals, or to a choice."""
     agent = session.running.invocation.agent_id
     told = to_json(report["told"], inf_nan_mode="constants")
     return json.loads(await ctx.generic_call(session.config.names.agent, report["ask"], told, agent))
@@ -220,6 +232,29 @@ class Session:
             call = record.invocation
             raise InvocationOverError(call.agent_id, call.state, call.invoke)
         return str(entry)
+
+    async def snapshot(self, invocation: Invocation) -> Snapshot:
+        """See TransferHost."""
+        told = await self._tell({"ask": "look", "told": {}})
+        snapshot: Snapshot | None = None if told is None else SNAPSHOT.validate_python(told["snapshot"])
+        if snapshot is None:
+            raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
+        check_not_over(snapshot, invocation)
+        return snapshot
+
+    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
+        """See TransferHost."""
+        return self.config.registry.entry_point(graph, name)
+
+    async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
+        """See TransferHost."""
+        call = {"state": invocation.state, "epoch": invocation.epoch, "invoke": invocation.invoke}
+        told = {"event": event, "payload": payload, "id": event_id, **call}
+        answer = await self._tell({"ask": "choose", "told": told})
+        if "error" in answer:
+            raise ErrorDocument.model_validate(answer["error"]).value()
+        outcome: Outcome = OUTCOME.validate_python(answer["outcome"])
+        return outcome
 
     async def progress(self, _invocation: Invocation, payload: Payload) -> None:
         """See InvokeHost."""

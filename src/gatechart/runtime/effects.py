@@ -46,7 +46,7 @@ class Effects:
         self.posted = PostedMail(core, self.directory, self.accept, self.inboxes.deliver)
         self.finished, self.arrived = self.posted.finished, self.inboxes.hand_over  # see AgentSurroundings
         self.timers = Timers(core, self.inboxes.deliver)
-        self.invokes = Invokes(core, registry, self.accept)
+        self.invokes = Invokes(core, registry, self.accept, self.directory.get)
 
     async def recover(self) -> None:
         """Continue with what the previous runtime accepted and did not finish.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.errors import InvocationOverError, UnwritableError
+from gatechart.graph import EntryPoint
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.idleness import Idleness, SharedPlace
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
@@ -19,15 +20,21 @@ from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.transfers import check_not_over
 from gatechart.runtime.core import Core, log_failure
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
+    Event,
+    EventName,
     Invocation,
     JournalRecord,
     Mail,
+    Outcome,
     Payload,
     Report,
+    Snapshot,
     StateName,
     StepRecord,
     Verdict,
@@ -45,10 +52,18 @@ StreamKey: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its
 class Invokes:
     """Runs invocations, as many at once as the limits allow. Results are mail to their agents. Fulfils InvokeHost."""
 
-    def __init__(self, core: Core, registry: Registry, accept: Callable[[Mail], None]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        registry: Registry,
+        accept: Callable[[Mail], None],
+        live: Callable[[AgentId], Awaitable[LiveAgent]],
+    ) -> None:
+        """Run the invocations of a runtime. accept: takes mail that is committed. live: returns an agent."""
         self._core = core
         self._registry = registry
         self._accept = accept
+        self._live = live
         self._slots = asyncio.Semaphore(core.limits.invokes)
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
         # those whose graph is not registered
@@ -157,6 +172,25 @@ class Invokes:
         report = Report(invocation, mail, ends=False)
         if await self._core.persist_mail(report, self._accept) is not Verdict.COMMITTED:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
+
+    async def snapshot(self, invocation: Invocation) -> Snapshot:
+        """See TransferHost."""
+        agent = await self._core.ask(partial(self._live, invocation.agent_id))
+        check_not_over(agent.snapshot, invocation)
+        return agent.snapshot
+
+    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
+        """See TransferHost."""
+        return self._registry.entry_point(graph, name)
+
+    async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
+        """See TransferHost."""
+        chosen = Event(event, payload, self.now(), event_id)
+
+        async def choose() -> Outcome:
+            return await (await self._live(invocation.agent_id)).choose(chosen, invocation)
+
+        return await self._core.ask(choose)
 
     def publish(self, invocation: Invocation, item: Any) -> None:
         """See InvokeHost."""

@@ -19,6 +19,7 @@ from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
+from gatechart.hosting.transfers import check_not_over
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings
@@ -56,6 +57,7 @@ from gatechart.values import (
     Awaited,
     Event,
     HistoryEntry,
+    Invocation,
     Mail,
     MailEnd,
     Name,
@@ -125,6 +127,16 @@ class LiveAgent:
             decided = await self.run(lambda: self._process(event))
         outcome = decided if isinstance(decided, Outcome) else decided.outcome
         return outcome if outcome.refusal is None else self._refused(outcome)
+
+    async def choose(self, event: Event, call: Invocation) -> Outcome:
+        """Process an event of an invocation. Raises InvocationOverError if its state has been left."""
+        return await self.run(lambda: self._choose(event, call))
+
+    async def _choose(self, event: Event, call: Invocation) -> Outcome:
+        await self.refresh()
+        check_not_over(self.snapshot, call)
+        decided = await self._process(event)
+        return decided if isinstance(decided, Outcome) else decided.outcome
 
     @property
     def is_live(self) -> bool:

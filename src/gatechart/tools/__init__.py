@@ -1,6 +1,6 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
-from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError
+from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Takes
 from gatechart.tools.breaker import Breaker
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
@@ -28,8 +28,10 @@ __all__ = [
     "ArgumentsMisfitError",
     "Breaker",
     "BreakerContext",
+    "Described",
     "FailureKind",
     "Repeat",
+    "Takes",
     "Tool",
     "ToolBox",
     "ToolContext",

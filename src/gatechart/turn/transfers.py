@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gatechart.graph import AnyGraph, Edge, Role
+from gatechart.graph import AnyGraph, Edge, TransferRole
 from gatechart.kernel import Plan, matches
 from gatechart.turn.turn_context import one_line
 from gatechart.values import TRANSFER, Event, StateName, TransferCount, TransferCounts, Visit, count_of
@@ -49,12 +49,12 @@ def _is_reset(graph: AnyGraph, state: StateName, event: Event) -> bool:
 
 def _chosen(count: TransferCount, edge: Edge, event: Event, explanations: Sequence[str]) -> TransferCount:
     match edge.role:
-        case Role.CHOSEN:
+        case TransferRole.CHOSEN:
             visits = (*count.visits, Visit(edge.to, event.time))[-MOST_VISITS:]
             return replaced(count, taken=count.taken + 1, visits=visits)
-        case Role.REPLACED:
+        case TransferRole.REPLACED:
             return replaced(count, taken=count.taken + 1)
-        case Role.REFUSED:
+        case TransferRole.REFUSED:
             return replaced(count, refused=edge.to, why="; ".join(dict.fromkeys(explanations)))
         case _:
             return count

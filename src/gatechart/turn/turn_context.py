@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 from gatechart.context import AgentContext, problems_of
 from gatechart.errors import ActionFailedError, UnknownHandoffError, message_of
 from gatechart.graph import AnyGraph, graph_name
-from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
+from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice
 from gatechart.turn.arguments import (
     check_finite_payload,
     check_targets,
@@ -37,6 +37,7 @@ from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offer
 from gatechart.values import (
     ERROR_REFUSED,
     OFFERED,
+    TRANSFER,
     AgentId,
     CancelTimer,
     Delay,
@@ -297,7 +298,7 @@ class Turn(Generic[ServicesT]):
             check_finite_payload(packet, f"{OFFERED}{door}")
         ids = self.random
         made = stamped(
-            packet or packet_of(self.context, Reason.OTHER),
+            packet or self._packet(),
             reason=why,
             to=target,
             at=door,
@@ -311,6 +312,10 @@ class Turn(Generic[ServicesT]):
         )
         self._log.asked += offers_of(made, self.event.time, ids, progressed)
         return made.handoff_id
+
+    def _packet(self) -> HandoffPacket:
+        packet = packet_of(self.context, Reason.OTHER)
+        return with_choice(packet, self.event.payload) if self.event.name.startswith(TRANSFER) else packet
 
     def _step(self, achieved: str) -> PathStep:
         """Return the agent's own step on the path of the work that it hands on."""

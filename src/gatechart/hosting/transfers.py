@@ -1,0 +1,165 @@
+"""The choice of a transfer by an invoke: offered, recorded before it takes effect, and told to the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, Protocol
+from uuid import UUID, uuid5
+
+from gatechart.errors import CallReusedError, InvocationOverError
+from gatechart.graph import AnyGraph, Edge, EntryPoint, To, TransferRole
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.tools import ArgumentsMisfitError, model_name, without_nulls
+from gatechart.turn import TransferOffer, checked_key, left, offer_of, plain_payload
+from gatechart.values import EventName, Invocation, Outcome, Payload, Snapshot, StateName, count_of
+from gatechart.values.frozen import value
+
+CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of the ids of choices
+LONGEST_SHOWN: Final = 4_000  # characters of what the model was shown that the history keeps
+
+
+class TransferHost(Protocol):
+    """What a runtime does for the choices of its invocations."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    async def snapshot(self, invocation: Invocation) -> Snapshot:
+        """Return the agent's newest snapshot. Raises InvocationOverError if the state has been left."""
+        ...
+
+    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
+        """Return an entry point of a graph; None if it is not registered here."""
+        ...
+
+    async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
+        """Process the event of a choice in a turn and return its outcome; a repeat gets the first one.
+
+        Raises InvocationOverError if the state has been left, and what the turn raises.
+        """
+        ...
+
+
+def check_not_over(snapshot: Snapshot, call: Invocation) -> None:
+    """Raise InvocationOverError if the state of the invocation has been left."""
+    if (call.state, call.epoch) not in snapshot.entered:
+        raise InvocationOverError(call.agent_id, call.state, call.invoke)
+
+
+@value
+class TransferOutcome:
+    """The outcome of a choice, for the model that made it."""
+
+    tool: str
+    answer: str  # for the model
+    went_to: tuple[StateName, ...] = ()  # where the agent is now; empty if it stays and the model can choose again
+    left: int = 0  # choices left
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the agent has left the state, by the choice or by `otherwise`, so that the function ends."""
+        return bool(self.went_to)
+
+
+class TransferDesk:
+    """The transfers of one attempt at an invocation's function."""
+
+    def __init__(self, host: TransferHost, journal: InvokeJournal, graph: AnyGraph) -> None:
+        self._host = host
+        self._journal = journal
+        self._invocation = journal.invocation
+        self._graph = graph
+        self._offered: TransferOffer | None = None
+        self._unnamed = 0  # choices without an id of their own
+        self._followed = ""  # the tool that was chosen and followed
+
+    async def offer(self) -> TransferOffer:
+        """Return what can be chosen now."""
+        call = self._invocation
+        snapshot = await self._host.snapshot(call)
+        self._offered = offer_of(self._graph, snapshot, call.state, self._host.now(), self._host.entry_point)
+        return self._offered
+
+    async def choose(self, tool: str, arguments: Mapping[str, Any], call_id: str) -> TransferOutcome:
+        """Choose a transfer, see `Work.transfer`."""
+        given = dict(plain_payload(arguments, tool))
+        if self._followed:
+            return TransferOutcome(tool, f"{self._followed} was chosen first; this call was not carried out.")
+        name = self._record_name(call_id)
+        recorded = self._journal.recorded(name)
+        if recorded is None:
+            made = await self._made(tool, given)
+            if isinstance(made, TransferOutcome):
+                return made
+            recorded = await self._journal.record(name, json.dumps(made))
+        return await self._carried_out(json.loads(recorded), name, tool, given)
+
+    def _record_name(self, call_id: str) -> str:
+        """Return the name under which a choice is recorded. Without an id it is known by its place in the attempt."""
+        if call_id:
+            return mark("transfer_call", checked_key(call_id, "call_id"))
+        self._unnamed += 1
+        return mark("transfer", self._invocation.epoch, self._journal.attempt, self._unnamed)
+
+    async def _made(self, tool: str, given: dict[str, Any]) -> dict[str, Any] | TransferOutcome:
+        """Return the choice as it is recorded; the answer to the model if it cannot be one."""
+        offer = self._offered or await self.offer()
+        to = next((each for name, each in offer.targets.items() if tool in (name, model_name(name))), None)
+        if to is None:
+            return TransferOutcome(tool, _unknown(offer, tool), left=offer.left)
+        takes = offer.takes(to)
+        try:
+            arguments = takes.written(takes.read(without_nulls(takes.schema, given)))
+        except ArgumentsMisfitError as error:
+            return TransferOutcome(tool, f"The arguments do not fit, so nothing was done: {error}.", left=offer.left)
+        made = {"tool": tool, "given": given, "epoch": self._invocation.epoch, "event": to.event}
+        return {**made, "payload": _payload(offer, to, dict(arguments))}
+
+    async def _carried_out(
+        self, made: Mapping[str, Any], name: str, tool: str, given: Mapping[str, Any]
+    ) -> TransferOutcome:
+        call = self._invocation
+        if (made["tool"], made["given"]) != (tool, given):
+            raise CallReusedError(call.agent_id, call.invoke, name.rpartition(".")[2], made["tool"])
+        if made["epoch"] != call.epoch:
+            return TransferOutcome(tool, "That was the next step then; the work has come back since.")
+        event_id = str(uuid5(CHOICES, "\0".join((call.agent_id, str(call.epoch), call.invoke, name))))
+        outcome = await self._host.choose(call, made["event"], made["payload"], event_id)
+        edge = self._edge(outcome)
+        if edge is None or edge.role is TransferRole.REFUSED:
+            return await self._refused(tool, outcome, edge)
+        self._followed = tool
+        went_to = outcome.configuration
+        said = "" if edge.role is TransferRole.CHOSEN else f"{edge.to} is not possible any more. "
+        return TransferOutcome(tool, f"{said}The work goes on in {', '.join(went_to)}.", went_to)
+
+    async def _refused(self, tool: str, outcome: Outcome, edge: Edge | None) -> TransferOutcome:
+        snapshot = await self._host.snapshot(self._invocation)
+        state, counts = self._invocation.state, snapshot.transfers
+        why = str(outcome.refusal) if edge is None else count_of(counts, state).why or "its guard says no"
+        told = f"That is not possible any more: {why}. Choose another step, or go on without one."
+        return TransferOutcome(tool, told, left=left(self._graph, counts, state))
+
+    def _edge(self, outcome: Outcome) -> Edge | None:
+        """Return the transition that the choice took; None if it took none."""
+        edges = {edge.label: edge for edge in self._graph.nodes[self._invocation.state].edges if edge.role is not None}
+        return next((edges[label] for label in outcome.taken if label in edges), None)
+
+
+def _unknown(offer: TransferOffer, tool: str) -> str:
+    names = ", ".join(model_name(each) for each in offer.targets)
+    return f"{tool} is not offered, so nothing was done. " + (f"Offered are: {names}." if names else "No transfer is.")
+
+
+def _payload(offer: TransferOffer, to: To, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of the event of a choice, which the history keeps."""
+    return {
+        "tool": to.tool,
+        "arguments": arguments,
+        "offered": [each.key for each in offer.targets.values()],
+        "left": offer.left - 1,
+        "shown": offer.text[:LONGEST_SHOWN],
+    }

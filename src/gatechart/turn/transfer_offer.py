@@ -1,0 +1,152 @@
+"""The transfers that a state offers to a model now: tools, and what the model is told. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from gatechart.context import read_only_context
+from gatechart.errors import contained
+from gatechart.graph import AnyGraph, EntryPoint, JsonSchema, State, To, Transfers
+from gatechart.handoff import ConversationContext, HandoffPacket
+from gatechart.tools import Described, Takes, Tool, ToolBox
+from gatechart.turn.possibilities import possible
+from gatechart.turn.transfers import left
+from gatechart.turn.turn_context import one_line
+from gatechart.values import Agrees, Snapshot, StateName, TransferCount, Visit, count_of
+from gatechart.values.frozen import value
+
+Doors: TypeAlias = Callable[[str, str], EntryPoint | None]
+"""Finds an entry point by its graph and its name; None if the graph is not known here."""
+
+LONGEST_TEXT: Final = 8_000
+"""Maximum length of the text for the model, in characters."""
+
+_REASON: Final = {"type": "string", "description": "Why this is the next step."}
+_SUMMARY: Final = {"type": "string", "description": "What whoever goes on there needs to know.", "default": ""}
+
+
+@value
+class TransferOffer:
+    """The transfers that a model can choose among: `work.transfer_tools()` returns it."""
+
+    state: StateName
+    tools: ToolBox  # a tool for each target allowed now; none if no transfer is left, or if the state has none
+    text: str  # for the model: what led here, what came of earlier choices, what is left; empty if the state has none
+    left: int  # choices left, this one included
+    targets: Mapping[str, To]  # by the name of their tool
+
+    def takes(self, to: To) -> Takes:
+        """Return what the tool of an offered target takes."""
+        (found,) = (each.takes for each in self.tools if each.name == to.tool)
+        return found
+
+    def openai(self) -> list[dict[str, Any]]:
+        """Return the tools in the shape of OpenAI's chat completions."""
+        return self.tools.openai()
+
+    def anthropic(self) -> list[dict[str, Any]]:
+        """Return the tools in the shape of Anthropic's messages."""
+        return self.tools.anthropic()
+
+
+def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetime, doors: Doors) -> TransferOffer:
+    """Return what a state offers now. Targets whose guards say no are left out; at zero, all of them."""
+    transfers = graph.nodes[state].transfers
+    if transfers is None:
+        return TransferOffer(state, ToolBox(), "", 0, {})
+    return _Offering(graph, snapshot, state, transfers, doors).offer(now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offering:
+    """The offer of one state, while it is made."""
+
+    graph: AnyGraph
+    snapshot: Snapshot
+    state: StateName
+    transfers: Transfers
+    doors: Doors
+
+    def offer(self, now: datetime) -> TransferOffer:
+        denied = {to.key: self.denial(to, now) for to in self.transfers.targets}
+        remaining = left(self.graph, self.snapshot.transfers, self.state)
+        allowed = [to for to in self.transfers.targets if remaining and denied[to.key] is None]
+        tools = ToolBox([self.tool(to) for to in allowed])
+        lines = (*self.told(remaining), *(why for why in denied.values() if why and remaining))
+        text = "\n".join(lines)[:LONGEST_TEXT]
+        return TransferOffer(self.state, tools, text, remaining, {to.tool: to for to in allowed})
+
+    def denial(self, to: To, now: datetime) -> str | None:
+        """Return why a target is not allowed now; None if it is, as far as its guard can tell."""
+        asked = possible(self.graph, self.snapshot, to.event, None, now).transitions
+        if not asked or asked[0].agrees is not Agrees.NO:
+            return None
+        return f"{to.key} is not possible now: {asked[0].why_not or f'{asked[0].guard} says no'}."
+
+    def tool(self, to: To) -> Tool[..., Any]:
+        door = self.doors(to.target, to.at) if to.is_handoff else None
+        described = to.description or (door.description if door else _described(self.graph.tree, to.target))
+        takes = Described(JsonSchema(json.dumps(self.schema(to, door))))
+        return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
+
+    def schema(self, to: To, door: EntryPoint | None) -> dict[str, Any]:
+        """Return the JSON Schema of a tool's arguments: reason, summary, and what the target takes."""
+        none: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+        if not self.transfers.arguments:
+            return none
+        takes = to.takes or (door.takes if door else None)
+        own = {} if takes is None or issubclass(takes, HandoffPacket) else takes.model_json_schema()
+        properties = {"reason": _REASON, "summary": _SUMMARY, **own.get("properties", {})}
+        more = {"$defs": own["$defs"]} if "$defs" in own else {}
+        return {**none, "properties": properties, "required": ["reason", *own.get("required", ())], **more}
+
+    def told(self, remaining: int) -> Iterator[str]:
+        """Yield what the model is shown, a line each."""
+        count = count_of(self.snapshot.transfers, self.state)
+        if count.entered_by:
+            yield f"What led here: {count.entered_by}"
+        yield from (_visit_line(visit) for visit in count.visits)
+        yield from _refusal_line(count)
+        status = self.status()
+        if status:
+            yield f"Status of the task: {status}"
+        if remaining:
+            yield f"Transfers left: {remaining} of {self.transfers.most}."
+        else:
+            yield f"No transfer is left; the next step after your answer is {self.transfers.otherwise}."
+
+    def status(self) -> str:
+        """Describe the state of the task: as the chart does, or by what a conversation says of itself."""
+        context = read_only_context(self.graph.context, self.snapshot.context_text)
+        if self.transfers.status is not None:
+            with contained():
+                return one_line(str(self.transfers.status(context)))
+        if isinstance(context, ConversationContext):
+            return one_line("; ".join(filter(None, (context.current_problem, context.suggested_action))))
+        return ""
+
+
+def _visit_line(visit: Visit) -> str:
+    said = f", said {visit.said}" if visit.said else ""
+    return f"{visit.target}: chosen at {visit.time:%Y-%m-%d %H:%M} UTC{said}"
+
+
+def _refusal_line(count: TransferCount) -> Iterator[str]:
+    if count.refused:
+        yield f"{count.refused} was refused: {count.why or 'its guard said no'}"
+
+
+def _described(states: tuple[State[Any], ...], name: StateName) -> str:
+    for state in states:
+        found = state.description if state.name == name else _described(state.states, name)
+        if found:
+            return found
+    return ""
+
+
+def _refuse_call(**_: Any) -> None:
+    raise TypeError("a transfer is no function; choose it with `await work.transfer(name, arguments)`")
