@@ -102,7 +102,8 @@ async def results(agent):
 
 
 async def test_a_failed_call_is_tried_again_with_waits_that_grow(place, clock, tools):
-    shop = tools.add("lookup").open()
+    policies = ToolPolicies(retry=Retry(attempts=4), breaker="off")
+    shop = tools.add("lookup", policies=policies).open()
     shop.fails["lookup"] = 3
     async with opened(place, calling("lookup"), shop, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -112,6 +113,22 @@ async def test_a_failed_call_is_tried_again_with_waits_that_grow(place, clock, t
         [result] = await results(agent)
     assert (result["value"], result["attempts"], result["waited_s"]) == ("from lookup", 4, 7)
     assert shop.called == [("lookup", 0), ("lookup", 1), ("lookup", 3), ("lookup", 7)]
+
+
+async def test_usually_there_are_four_attempts_whose_waits_are_spread_by_a_tenth(place, clock, tools):
+    shop = tools.add("lookup").open()
+    shop.fails["lookup"] = 9
+    async with opened(place, calling("lookup"), shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        for wait_s in (1, 2, 4):
+            await eventually(lambda: clock.next_due is not None)
+            rest_s = (clock.next_due - clock.now()).total_seconds()
+            assert 0.9 * wait_s <= rest_s <= 1.1 * wait_s
+            assert rest_s != wait_s
+            clock.at = clock.next_due
+            await eventually(lambda: clock.next_due != clock.now())
+        [result] = await results(agent)
+    assert result["attempts"] == 4
 
 
 async def test_after_the_last_attempt_the_failure_says_what_was_raised(place, clock, tools):
@@ -180,7 +197,7 @@ async def test_a_new_process_waits_only_for_the_rest_and_counts_on(place, clock,
 
 
 async def test_a_call_that_waits_holds_no_place_of_an_invoke(place, clock, tools):
-    shop = tools.add("lookup").open()
+    shop = tools.add("lookup", policies=ToolPolicies(retry=Retry(), breaker="off")).open()
     shop.fails["lookup"] = 1
     limits = Limits(invokes=1)
     async with opened(place, calling("lookup"), shop, clock, limits=limits) as runtime:
@@ -326,7 +343,7 @@ async def test_an_open_breaker_costs_no_attempt_and_goes_on_to_the_next(place, c
 
 async def test_an_open_breaker_is_a_failure_that_says_when_to_ask_again(place, clock, tools):
     breaker = BreakerPolicy(failures_in_a_row=1, break_s=60)
-    shop = tools.add("lookup", policies=ToolPolicies(breaker=breaker)).open()
+    shop = tools.add("lookup", policies=ToolPolicies(breaker=breaker, retry=Retry())).open()
     shop.fails["lookup"] = 9
     async with opened(place, calling("lookup"), shop, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")

@@ -164,7 +164,10 @@ def test_a_box_finds_a_tool_by_the_name_that_models_know():
 def test_a_tool_has_four_attempts_and_a_breaker_unless_something_else_is_said():
     box = ToolBox([plain := tool(_plain)])
     usual = box.policies(plain)
-    assert (usual.retry, usual.breaker) == (Retry(attempts=4), BreakerPolicy(failures_in_a_row=5, break_s=60))
+    assert (usual.retry, usual.breaker) == (
+        Retry(attempts=4, jitter=0.1),
+        BreakerPolicy(failures_in_a_row=5, break_s=60),
+    )
     layers = [{"*": ToolPolicies(retry="off", timeout_s=3)}, {"_plain": ToolPolicies(timeout_s=1)}]
     assert box.policies(plain, layers) == ToolPolicies(retry="off", breaker=usual.breaker, timeout_s=1)
 

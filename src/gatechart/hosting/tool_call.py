@@ -168,7 +168,7 @@ class ToolCall:
     def _wait_s(self, retry: Retry | None, tried: _Tried) -> float | None:
         if retry is None or tried.again_s is None or tried.again_s > MOST_RETRY_AFTER_S:
             return None
-        wait_s = retry.wait_s(self._progress.tries)
+        wait_s = retry.wait_s(self._progress.tries, self._records.draw(self._progress))
         return None if wait_s is None else max(wait_s, tried.again_s)
 
     async def _wait(self, wait_s: float) -> None:
