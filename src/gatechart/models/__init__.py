@@ -1,17 +1,23 @@
 """Models: what they are asked and answer, adapters to their providers, and a loop that lets one call tools."""
 
 from gatechart.models.anthropic import AnthropicModel
+from gatechart.models.limits import Budget, Summarize
+from gatechart.models.loop import ModelLoop, keep_messages
 from gatechart.models.model import AGENT, Finish, Model, ModelReply, ModelRequest, Prices, Usage
 from gatechart.models.openai import OpenAIModel
 
 __all__ = [
     "AGENT",
     "AnthropicModel",
+    "Budget",
     "Finish",
     "Model",
+    "ModelLoop",
     "ModelReply",
     "ModelRequest",
     "OpenAIModel",
     "Prices",
+    "Summarize",
     "Usage",
+    "keep_messages",
 ]

@@ -82,8 +82,18 @@ class AnthropicModel:
 
 def _body(request: ModelRequest) -> dict[str, Any]:
     system = {"system": request.instructions} if request.instructions else {}
-    tools = {"tools": [anthropic_tool(each) for each in request.tools]} if request.tools else {}
-    return {**system, "messages": _joined(with_ids(request.messages)), **tools}
+    return {**system, "messages": _joined(with_ids(request.messages)), **_tools(request)}
+
+
+def _tools(request: ModelRequest) -> dict[str, Any]:
+    """Return the tools; those that were called before, if there are none now, since the provider wants some then."""
+    if request.tools:
+        return {"tools": [anthropic_tool(each) for each in request.tools]}
+    called = dict.fromkeys(model_name(call.name) for message in request.messages for call in message.tool_calls)
+    if not called:
+        return {}
+    withheld = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+    return {"tools": withheld, "tool_choice": {"type": "none"}}
 
 
 def _joined(messages: tuple[Message, ...]) -> list[dict[str, Any]]:

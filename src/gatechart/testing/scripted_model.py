@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -47,7 +47,12 @@ class CutsOff:
     """A connection that ends in the midst of an answer."""
 
 
-Reply: TypeAlias = Says | Calls | Fails | CutsOff
+@dataclass(frozen=True, slots=True)
+class Hangs:
+    """No answer, for as long as the server is open."""
+
+
+Reply: TypeAlias = Says | Calls | Fails | CutsOff | Hangs
 Script: TypeAlias = "Sequence[Reply] | Callable[[Mapping[str, Any]], Reply]"
 
 
@@ -58,13 +63,20 @@ class ScriptedModel:
     url: str  # up to the version, as OpenAIModel and AnthropicModel take it
     script: Script
     requests: list[Mapping[str, Any]] = field(default_factory=list)  # bodies, in the order asked
-    release: asyncio.Event | None = None  # answers wait for it, if it is set to an event
     delay_s: float = 0.0  # before each answer
+    _came: asyncio.Condition = field(default_factory=asyncio.Condition)
     _ids: Iterator[int] = field(default_factory=count)
 
-    def reply_to(self, body: Mapping[str, Any]) -> Reply:
+    async def asked(self, times: int) -> None:
+        """Wait until so many requests came."""
+        async with self._came:
+            await self._came.wait_for(lambda: len(self.requests) >= times)
+
+    async def reply_to(self, body: Mapping[str, Any]) -> Reply:
         """Return the reply to a request, the n-th of the script to the n-th request. Raises IndexError at its end."""
-        self.requests.append(body)
+        async with self._came:
+            self.requests.append(body)
+            self._came.notify_all()
         return self.script(body) if callable(self.script) else self.script[len(self.requests) - 1]
 
     def call_id(self) -> str:
@@ -73,44 +85,62 @@ class ScriptedModel:
 
 
 @asynccontextmanager
-async def scripted_model(
-    script: Script, *, delay_s: float = 0.0, release: asyncio.Event | None = None
-) -> AsyncIterator[ScriptedModel]:
+async def scripted_model(script: Script, *, delay_s: float = 0.0) -> AsyncIterator[ScriptedModel]:
     """Open a server on the loopback that answers by the script. It streams if it is asked to, word by word.
 
-    script: a reply for each request in turn, or a function of the request's body. release: answers wait for it.
+    script: a reply for each request in turn, or a function of the request's body.
     """
-    model = ScriptedModel("", script, release=release, delay_s=delay_s)
-    server = await asyncio.start_server(_handler(model), "127.0.0.1", 0)
+    model = ScriptedModel("", script, delay_s=delay_s)
+    answering: set[asyncio.Task[None]] = set()
+    server = await asyncio.start_server(_handler(model, answering), "127.0.0.1", 0)
     model.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
         yield model
     finally:
         server.close()
+        for task in answering:
+            task.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
 
 
-def _handler(model: ScriptedModel) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+def _handler(
+    model: ScriptedModel, answering: set[asyncio.Task[None]]
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer = asyncio.ensure_future(_answer(model, reader, writer))
+        answering.add(answer)
         try:
-            await _answer(model, reader, writer)
-            await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):  # whoever asked is gone
-            pass
+            await asyncio.wait([answer])
         finally:
+            answering.discard(answer)
             writer.close()
 
     return handle
 
 
 async def _answer(model: ScriptedModel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    path, body = await _request(reader)
-    try:
-        reply = model.reply_to(body)
-    except IndexError:
-        reply = Fails(501)  # the script is over; no client tries this again
-    await asyncio.sleep(model.delay_s)
-    if model.release is not None:
-        await model.release.wait()
+    with suppress(ConnectionError, asyncio.IncompleteReadError):  # whoever asked is gone
+        path, body = await _request(reader)
+        try:
+            reply = await model.reply_to(body)
+        except IndexError:
+            reply = Fails(501)  # the script is over
+        await asyncio.sleep(model.delay_s)
+        if isinstance(reply, Hangs):
+            await asyncio.Event().wait()
+            return
+        _send(model, writer, reply, path, is_streamed=bool(body.get("stream")))
+        await writer.drain()
+
+
+def _send(
+    model: ScriptedModel,
+    writer: asyncio.StreamWriter,
+    reply: Says | Calls | Fails | CutsOff,
+    path: str,
+    *,
+    is_streamed: bool,
+) -> None:
     if isinstance(reply, Fails):
         after = f"Retry-After: {reply.retry_after}\r\n" if reply.retry_after else ""
         _write(writer, reply.status, after, json.dumps({"error": {"message": "as the script says"}}))
@@ -118,11 +148,11 @@ async def _answer(model: ScriptedModel, reader: asyncio.StreamReader, writer: as
     shape = _anthropic if path.endswith("/messages") else _openai
     told = shape(model, Says("never read") if isinstance(reply, CutsOff) else reply)
     events = (_anthropic_events if shape is _anthropic else _openai_events)(told)
-    text = "".join(events) if body.get("stream") else json.dumps(told)
+    text = "".join(events) if is_streamed else json.dumps(told)
     if isinstance(reply, CutsOff):
         _write(writer, 200, "", text[: len(text) // 3], length=len(text.encode()))
     else:
-        _write(writer, 200, "Content-Type: text/event-stream\r\n" if body.get("stream") else "", text)
+        _write(writer, 200, "Content-Type: text/event-stream\r\n" if is_streamed else "", text)
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, Mapping[str, Any]]:

@@ -1,0 +1,95 @@
+"""A model that works with tools until it has an answer, as the function of an invoke."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gatechart.handoff import ConversationContext, Message
+from gatechart.hosting.invoke_context import Work
+from gatechart.models.limits import Budget, Summarize
+from gatechart.models.loop_run import LoopRun
+from gatechart.models.loop_terms import Approval, LoopTerms, Prompt
+from gatechart.models.model import Model
+from gatechart.models.output import Check, Output
+from gatechart.tools import AnyTool
+from gatechart.values import Retry
+
+NO_LIMITS = Budget()
+USUAL_RETRY = Retry(attempts=4)
+USUAL_SUMMARY = Summarize()
+
+
+class ModelLoop:
+    """A loop of a model and its tools: `Invoke(ModelLoop("model", tools=["lookup_order"], instructions="…"))`.
+
+    Each turn of the model and each result of a call is an entry of a journal that belongs to the agent. So a repeat of
+    the invocation, and a later one of the agent, goes on where the transcript ends: no turn and no call is made again.
+    What the context says since then is heard; nothing said, the last answer stands. `done.invoke.<id>` brings
+    `{"answer": …, "messages": […], "usage": {…}, "waits_for": […]}`; `keep_messages` is an action that adds these
+    messages to a ConversationContext. A limit that is reached is `error.invoke.<id>` of type BudgetUsedUpError.
+
+    model: a Model, or its name in the services.
+    tools: names of tools in the services' tool box, or the tools.
+    instructions: for the model, a text or a function of the context.
+    prompt: what the model is told, a function of the context; by default the messages of a ConversationContext.
+    output: the type of the answer, given by a call of the tool `answer`; text if None.
+    checks: functions of the answer that return what is wrong with it, which goes back to the model.
+    most_turns: of the model, and `budget`: in one entry of the state.
+    retry: of a turn whose provider fails. approval: of calls; those that wait for a person end the loop.
+    compaction: what becomes of a long transcript; None keeps all of it.
+    stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
+    journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
+    name: by which the invoke is known, if it has no id.
+    """
+
+    def __init__(
+        self,
+        model: Model | str = "model",
+        *,
+        tools: Iterable[AnyTool | str] = (),
+        instructions: str | Callable[[Any], str] = "",
+        prompt: Prompt | None = None,
+        output: Any = None,
+        checks: Iterable[Check] = (),
+        most_turns: int = 20,
+        budget: Budget = NO_LIMITS,
+        retry: Retry | None = USUAL_RETRY,
+        approval: Approval | None = None,
+        compaction: Summarize | None = USUAL_SUMMARY,
+        stream: bool = True,
+        journal: str = "conversation",
+        name: str = "model_loop",
+    ) -> None:
+        if most_turns < 1:
+            raise ValueError(f"ModelLoop(most_turns={most_turns}) could not ask the model; give 1 or more")
+        self.terms = LoopTerms(
+            model=model,
+            tools=tuple(each if isinstance(each, str) else each.name for each in tools),
+            instructions=instructions,
+            prompt=prompt,
+            output=Output(output, checks),
+            most_turns=most_turns,
+            budget=budget,
+            retry=retry,
+            approval=approval,
+            compaction=compaction,
+            stream=stream,
+            journal=journal,
+        )
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<ModelLoop {self.__name__!r}, tools={list(self.terms.tools)}>"
+
+    async def __call__(self, context: Any, work: Work[Any]) -> dict[str, Any]:
+        """Run the loop until it has an answer, or calls that wait for approval.
+
+        Raises BudgetUsedUpError, what the model raises, and InvocationOverError.
+        """
+        return await (await LoopRun.begun(self.terms, context, work)).result()
+
+
+def keep_messages(context: ConversationContext, event: Any) -> None:
+    """Add the messages that a model loop brings with `done.invoke.<id>` to the conversation. An action."""
+    context.messages += [Message.model_validate(each) for each in event.payload["result"]["messages"]]

@@ -1,0 +1,274 @@
+"""One run of a model loop: what it does next follows from the transcript alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Final, cast
+
+from pydantic import JsonValue, TypeAdapter
+
+from gatechart.errors import BudgetUsedUpError, ModelFailedError
+from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
+from gatechart.hosting.agent_journal import AgentJournal
+from gatechart.hosting.invoke_context import Step, Work
+from gatechart.models.loop_terms import LoopTerms
+from gatechart.models.model import ModelReply, ModelRequest
+from gatechart.models.output import ANSWER
+from gatechart.models.transcript import (
+    CallResult,
+    Compaction,
+    Entry,
+    Feedback,
+    Heard,
+    ModelTurn,
+    Transcript,
+    text_of,
+    with_own_ids,
+)
+from gatechart.tools import AnyTool, ToolBox, ToolResult, without_nulls
+
+ACCEPTED: Final = "accepted"
+_ONE_ANSWER: Final = "another answer of this turn was accepted"
+_WENT: Final = "This was followed. The work went there, and is back now."
+_GOES_ON: Final = "Another choice of this turn is followed."
+
+
+@dataclass(frozen=True, slots=True)
+class _Final:
+    """The answer with which a loop ends."""
+
+    answer: JsonValue
+
+
+class LoopRun:
+    """One run of a loop."""
+
+    def __init__(self, terms: LoopTerms, context: Any, work: Work[Any], talk: Work[Any], tools: ToolBox) -> None:
+        self._terms = terms
+        self._context = context
+        self._work = work
+        self._talk = talk  # the same tools, with records that belong to the agent
+        self._tools = tools
+        self._journal = cast("AgentJournal", talk.journal)
+        self._transcript = Transcript(self._journal.entries)
+        it = self._journal.invocation
+        self._by = f"{it.epoch}.{it.invoke}"
+
+    @classmethod
+    async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
+        """Read the transcript, and hear what the context says since."""
+        run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
+        new = run._transcript.unheard(terms.told_by(context))
+        if new:
+            await run._write(f"heard.{run._transcript.turns + 1}.{len(run._journal.entries)}", Heard(messages=new))
+        return run
+
+    async def result(self) -> dict[str, Any]:
+        """Return what the invoke brings: the answer, or the calls that wait for a person."""
+        while True:
+            waiting = await self._answer_calls()
+            if waiting:
+                return self._brought(None, waiting)
+            final = await self._final()
+            if final is not None:
+                return self._brought(final.answer, ())
+            self._check_limits()
+            await self._compact()
+            await self._ask()
+
+    # Turns
+
+    async def _ask(self) -> None:
+        """Ask the model for its next turn, and record it."""
+        number = self._transcript.turns + 1
+        tools, told = await self._offered()
+        instructions = "\n\n".join(filter(None, (self._terms.instructed_by(self._context), told)))
+        request = ModelRequest(
+            messages=self._transcript.messages,
+            instructions=instructions,
+            tools=tools,
+            tell=self._tell(number),
+        )
+        text = await self._recorded(f"turn.{number}", partial(self._turn, number, request))
+        calls = [call.name for call in text.message.tool_calls]
+        if calls and self._terms.stream:
+            self._work.publish({"turn": number, "calls": calls})
+
+    async def _turn(self, number: int, request: ModelRequest) -> ModelTurn:
+        reply = await self._reply(request)
+        message = with_own_ids(reply.message, self._transcript.call_ids())
+        message = message.model_copy(update={"time": self._work.now})
+        return ModelTurn(number=number, by=self._by, message=message, finish=reply.finish, usage=reply.usage)
+
+    async def _reply(self, request: ModelRequest) -> ModelReply:
+        return await self._terms.model_of(self._work.services).reply(request)
+
+    def _tell(self, number: int) -> Any:
+        return (lambda text: self._work.publish({"turn": number, "text": text})) if self._terms.stream else None
+
+    async def _offered(self) -> tuple[tuple[AnyTool, ...], str]:
+        """Return the tools that the model may call now, and what it is told of the transfers among them."""
+        own = (*self._tools, *((self._terms.output.tool,) if self._terms.output.tool else ()))
+        return own, ""
+
+    async def _recorded(self, name: str, made: Any) -> Any:
+        """Return what is made, recorded under the name, with the loop's retries."""
+        entry = await self._talk.step(Step(name, retry=self._terms.retry), made)
+        self._transcript.add(name, text_of(name, entry))
+        return entry
+
+    async def _write(self, name: str, entry: Entry) -> None:
+        self._transcript.add(name, await self._journal.record(name, text_of(name, entry)))
+
+    # Calls
+
+    async def _answer_calls(self) -> tuple[ToolCall, ...]:
+        """Answer the open calls of the newest turn. Return those that wait for a person; then no other is made."""
+        last, found = self._transcript.last, self._transcript.open_calls()
+        if last is None or not found:
+            return ()
+        allowed = {place: self._approval(call) for place, call in found}
+        waiting = tuple(call for place, call in found if allowed[place] is None)
+        if waiting:
+            return waiting
+        accepted = await self._answers(last, found)
+        others = [(place, call) for place, call in found if place not in accepted]
+        await _all(self._answer_call(last, place, call, allowed[place]) for place, call in others)
+        return ()
+
+    def _approval(self, call: ToolCall) -> bool | str | None:
+        if self._terms.approval is None or call.error or call.name not in self._tools:
+            return True
+        return self._terms.approval(self._context, call)
+
+    async def _answers(self, last: ModelTurn, found: list[tuple[int, ToolCall]]) -> set[int]:
+        """Judge the calls that give the answer, the first one that fits is accepted. Return their places."""
+        places: set[int] = set()
+        is_given = False
+        for place, call in found:
+            if self._terms.output.tool is None or call.name != ANSWER:
+                continue
+            places.add(place)
+            problem = call.error or (_ONE_ANSWER if is_given else self._terms.output.read(call.arguments)[1])
+            is_given = is_given or not problem
+            await self._result(last, place, None if problem else ACCEPTED, problem)
+        return places
+
+    async def _answer_call(self, last: ModelTurn, place: int, call: ToolCall, allowed: bool | str | None) -> None:
+        if call.error:
+            await self._result(last, place, None, call.error)
+        elif call.name not in self._tools:
+            await self._result(last, place, None, f"there is no tool {call.name!r} now; {self._named()}")
+        elif allowed is not True:
+            await self._result(last, place, None, allowed or "this call was not approved")
+        else:
+            await self._made(last, place, call)
+
+    async def _made(self, last: ModelTurn, place: int, call: ToolCall) -> None:
+        """Make a call, and record what the model is told of it."""
+        tool = self._tools.get(call.name)
+        assert tool is not None
+        arguments = without_nulls(tool.takes.schema, call.arguments)
+        result: ToolResult[Any] = await self._talk.call(tool.name, call_id=call.id, **arguments)
+        output, error = told_of(tool, result)
+        await self._result(last, place, output, error)
+
+    async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
+        entry = CallResult(turn=last.number, place=place, output=output, error=error)
+        await self._write(f"result.{last.number}.{place}", entry)
+
+    def _named(self) -> str:
+        names = ", ".join(self._tools.names)
+        return f"the tools are {names}" if names else "there are no tools"
+
+    # The end
+
+    async def _final(self) -> _Final | None:
+        """Return the answer of the newest turn, if nobody said anything since; tell the model what is wrong with it."""
+        last = self._transcript.last
+        if last is None or not self._transcript.is_answered:
+            return None
+        for place, call in enumerate(last.message.tool_calls):
+            result = self._transcript.result(last, place)
+            if call.name == ANSWER and result is not None and result.output == ACCEPTED and self._terms.output.tool:
+                return _Final(self._terms.output.read(call.arguments)[0])
+        if last.message.tool_calls:
+            return None
+        answer, problem = self._terms.output.read_text(last.message.content)
+        if not problem:
+            return _Final(answer)
+        told = Message(role="user", content=f"[This answer does not fit] {problem}")
+        await self._write(f"feedback.{last.number}", Feedback(turn=last.number, message=told))
+        return None
+
+    def _brought(self, answer: JsonValue, waiting: Iterable[ToolCall]) -> dict[str, Any]:
+        said = self._context.messages if isinstance(self._context, ConversationContext) else ()
+        return {
+            "answer": answer,
+            "messages": [each.model_dump(mode="json") for each in self._transcript.untold(said)],
+            "usage": asdict(self._transcript.usage_of(self._by)),
+            "waits_for": [each.model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting],
+        }
+
+    # Limits
+
+    def _check_limits(self) -> None:
+        """Raise BudgetUsedUpError if this entry of the state has used up what the loop was given."""
+        usage, began = self._transcript.usage_of(self._by), self._transcript.began(self._by)
+        if usage.requests >= self._terms.most_turns:
+            raise BudgetUsedUpError("turns", usage.requests, self._terms.most_turns)
+        self._terms.budget.check(usage, 0.0 if began is None else (self._work.now - began).total_seconds())
+
+    async def _compact(self) -> None:
+        """Replace the older part of the transcript by a summary, if it has grown too long."""
+        policy = self._terms.compaction
+        if policy is None or self._transcript.size < policy.at_tokens:
+            return
+        old, left = self._transcript.split(policy.keep)
+        if len(old.messages) < 2:
+            return
+        turns = self._transcript.turns
+        how = Step(f"summary.{turns}", retry=self._terms.retry)
+        reply = await self._talk.step(how, self._summarized, old.messages, policy.instructions)
+        entry = Compaction(
+            turns=turns,
+            summary=Message(role=SUMMARY, content=reply.message.content, time=self._work.now),
+            by=self._by,
+            usage=old.usage_of(self._by) + reply.usage,
+            began=old.began(self._by),
+            known=old.known_of(self._terms.told_by(self._context)),
+        )
+        name = f"compaction.{turns}"
+        text = await self._journal.replace(name, text_of(name, entry), (*old.names, how.name))
+        left.add(name, text)
+        self._transcript = left
+
+    async def _summarized(self, messages: tuple[Message, ...], instructions: str) -> ModelReply:
+        asked = Message(role="user", content=instructions)
+        # Some providers refuse calls in a conversation without the tools.
+        reply = await self._reply(ModelRequest(messages=(*messages, asked), tools=tuple(self._tools)))
+        if not reply.message.content.strip():
+            raise ModelFailedError("it wrote no summary")
+        return reply
+
+
+def told_of(tool: AnyTool, result: ToolResult[Any]) -> tuple[JsonValue, str]:
+    """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
+    if result.failure is not None:
+        return None, f"{result.failure.kind}: {result.failure.message}"
+    return TypeAdapter[Any](tool.returns).dump_python(result.value, mode="json", warnings=False), ""
+
+
+async def _all(made: Iterable[Awaitable[None]]) -> None:
+    """Await all at once. The first failure cancels the others, and is raised."""
+    tasks = [asyncio.ensure_future(each) for each in made]
+    try:
+        for done in asyncio.as_completed(tasks):
+            await done
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

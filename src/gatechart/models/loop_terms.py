@@ -1,0 +1,74 @@
+"""What a model loop was given, and how it reads the agent's context and the services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from gatechart.errors import ModelFailedError
+from gatechart.handoff import ConversationContext, Message, ToolCall
+from gatechart.models.limits import Budget, Summarize
+from gatechart.models.model import Model
+from gatechart.models.output import Output
+from gatechart.tools import ToolBox
+from gatechart.values import Retry
+
+Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
+"""What a model is told, from the agent's context: one text, or messages."""
+
+Approval: TypeAlias = "Callable[[Any, ToolCall], bool | str | None]"
+"""Whether a call may be made, from the agent's context: True; False or why not; None if a person is to be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopTerms:
+    """What a model loop was given. See ModelLoop."""
+
+    model: Model | str
+    tools: tuple[str, ...]
+    instructions: str | Callable[[Any], str]
+    prompt: Prompt | None
+    output: Output
+    most_turns: int
+    budget: Budget
+    retry: Retry | None
+    approval: Approval | None
+    compaction: Summarize | None
+    stream: bool
+    journal: str
+
+    def model_of(self, services: Any) -> Model:
+        """Return the model. Raises ModelFailedError if the services have none of its name."""
+        if not isinstance(self.model, str):
+            return self.model
+        found: Model | None = _service(services, self.model)
+        if found is None:
+            raise ModelFailedError(f"the services have no {self.model!r}; give them one, or the loop its model")
+        return found
+
+    def tools_of(self, services: Any) -> ToolBox:
+        """Return the tools that the model may call. Raises ModelFailedError if the services have no tool box."""
+        if not self.tools:
+            return ToolBox()
+        found: ToolBox | None = _service(services, "tools")
+        if found is None:
+            raise ModelFailedError("the services have no `tools`; give them a ToolBox")
+        return found.only(self.tools)
+
+    def told_by(self, context: Any) -> tuple[Message, ...]:
+        """Return what the context tells the model. Raises ModelFailedError if it has no messages, and no prompt."""
+        if self.prompt is not None:
+            told = self.prompt(context)
+            return (Message(role="user", content=told),) if isinstance(told, str) else tuple(told)
+        if isinstance(context, ConversationContext):
+            return tuple(context.messages)
+        raise ModelFailedError(f"{type(context).__name__} has no messages; give ModelLoop(prompt=...)")
+
+    def instructed_by(self, context: Any) -> str:
+        """Return the instructions."""
+        return self.instructions if isinstance(self.instructions, str) else self.instructions(context)
+
+
+def _service(services: Any, name: str) -> Any:
+    return services.get(name) if isinstance(services, Mapping) else getattr(services, name, None)

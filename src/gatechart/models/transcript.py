@@ -1,0 +1,280 @@
+"""The transcript of a model loop: what was heard, each turn of the model, and the results of its calls.
+
+It is read from the entries of an agent's journal, in the order written. A turn and the results of its calls are entries
+of their own, and together one message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final, TypeAlias, TypeVar
+from uuid import uuid4
+
+from pydantic import JsonValue, TypeAdapter
+
+from gatechart.handoff import Message, ToolCall
+from gatechart.models.model import NO_USAGE, Finish, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """Messages that others said, as they came to the loop."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTurn:
+    """An answer of the model. The calls of its message have no results: these are entries of their own."""
+
+    number: int  # from 1, over the whole transcript
+    by: str  # the entry of a state and the invoke that asked
+    message: Message
+    finish: Finish
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """The result of a call."""
+
+    turn: int
+    place: int  # of the call in its turn, from 0
+    output: JsonValue = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """What the loop told the model about an answer that does not fit."""
+
+    turn: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """A summary in place of all entries that it replaced."""
+
+    turns: int  # turns of the model so far
+    summary: Message
+    by: str  # as of a turn
+    usage: Usage  # of that entry and invoke so far, the summary included
+    began: datetime | None = None  # when that began
+    known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
+
+
+E = TypeVar("E", bound="Entry")
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Compaction
+
+_KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
+    "heard": TypeAdapter(Heard),
+    "turn": TypeAdapter(ModelTurn),
+    "result": TypeAdapter(CallResult),
+    "feedback": TypeAdapter(Feedback),
+    "compaction": TypeAdapter(Compaction),
+}
+
+
+def text_of(name: str, entry: Entry) -> str:
+    """Return an entry as JSON text. name: under which it is written; it begins with the kind of entry."""
+    return _KINDS[name.partition(".")[0]].dump_json(entry).decode()
+
+
+def digest_of(message: Message) -> str:
+    """Return 16 hexadecimal digits that other messages do not have."""
+    return blake2b(message.model_dump_json().encode(errors="replace"), digest_size=8).hexdigest()
+
+
+class Transcript:
+    """What a loop and its model said to each other, and to others."""
+
+    def __init__(self, entries: Mapping[str, str] | None = None) -> None:
+        """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
+        self._entries: dict[str, Entry] = {}
+        self._results: dict[tuple[int, int], CallResult] = {}
+        for name, text in (entries or {}).items():
+            self.add(name, text)
+
+    def add(self, name: str, text: str) -> None:
+        """Add an entry that was written last. Raises pydantic's ValidationError for one that cannot be read."""
+        kind = _KINDS.get(name.partition(".")[0])
+        if kind is None:
+            return
+        self._put(name, kind.validate_json(text))
+
+    def _put(self, name: str, entry: Entry) -> None:
+        self._entries[name] = entry
+        if isinstance(entry, CallResult):
+            self._results[entry.turn, entry.place] = entry
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, oldest first, each turn with the results of its calls."""
+        return tuple(message for _, messages in self._told() for message in messages)
+
+    @property
+    def turns(self) -> int:
+        """How many turns the model took, replaced ones among them."""
+        replaced = max((each.turns for each in self._of(Compaction)), default=0)
+        return max(replaced, 0 if self.last is None else self.last.number)
+
+    @property
+    def last(self) -> ModelTurn | None:
+        """The newest turn of the model; None if there is none."""
+        return next((each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn)), None)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model had the last word: nobody said anything since its newest turn."""
+        had = False
+        for entry in self._entries.values():
+            if not isinstance(entry, CallResult | Compaction):
+                had = isinstance(entry, ModelTurn)
+        return had
+
+    @property
+    def size(self) -> int:
+        """Tokens of the newest turn and of all that the model was told for it, as its provider counted them."""
+        return 0 if self.last is None else self.last.usage.tokens
+
+    def unheard(self, said: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the messages that the transcript does not have, as often as they exceed what it has."""
+        known = self._known()
+        new: list[Message] = []
+        for message in said:
+            digest = digest_of(message)
+            if known[digest]:
+                known[digest] -= 1
+            else:
+                new.append(message)
+        return tuple(new)
+
+    def untold(self, said: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the messages of this side, the model's and the loop's, that are not among those said.
+
+        A turn whose calls have no results yet is left out: it is no whole message.
+        """
+        there = Counter(map(digest_of, said))
+        new: list[Message] = []
+        for message in (each for entry, told in self._told() if self._is_own(entry) for each in told):
+            digest = digest_of(message)
+            if there[digest]:
+                there[digest] -= 1
+            else:
+                new.append(message)
+        return tuple(new)
+
+    def open_calls(self) -> list[tuple[int, ToolCall]]:
+        """Return the calls of the newest turn that have no result, each with its place."""
+        last = self.last
+        calls = () if last is None else enumerate(last.message.tool_calls)
+        return [(place, call) for place, call in calls if last and (last.number, place) not in self._results]
+
+    def result(self, turn: ModelTurn, place: int) -> CallResult | None:
+        """Return the result of a call."""
+        return self._results.get((turn.number, place))
+
+    def usage_of(self, by: str) -> Usage:
+        """Return what the turns, and the summaries, of one entry of a state and invoke took."""
+        turns = (each.usage for each in self.turns_of(by))
+        summaries = (each.usage for each in self._of(Compaction) if each.by == by)
+        return sum((*turns, *summaries), NO_USAGE)
+
+    def turns_of(self, by: str) -> list[ModelTurn]:
+        """Return the turns that one entry of a state and invoke asked for, oldest first."""
+        return [each for each in self._of(ModelTurn) if each.by == by]
+
+    def call_ids(self) -> set[str]:
+        """Return the ids of all calls."""
+        return {call.id for each in self._of(ModelTurn) for call in each.message.tool_calls}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries, in the order written."""
+        return tuple(self._entries)
+
+    def began(self, by: str) -> datetime | None:
+        """Return when the first turn of one entry of a state and invoke was made."""
+        times = [each.message.time for each in self.turns_of(by)]
+        times += [each.began for each in self._of(Compaction) if each.by == by]
+        return min((each for each in times if each is not None), default=None)
+
+    def split(self, keep: int) -> tuple[Transcript, Transcript]:
+        """Return the older part, and the newest messages, so many, each turn with the results of its calls."""
+        told = [name for name, entry in self._in_order() if not isinstance(entry, CallResult)]
+        newest = set(told[max(len(told) - keep, 0) :])
+        numbers = {
+            entry.number for name, entry in self._entries.items() if name in newest and isinstance(entry, ModelTurn)
+        }
+        old, new = Transcript(), Transcript()
+        for name, entry in self._entries.items():
+            is_new = entry.turn in numbers if isinstance(entry, CallResult) else name in newest
+            (new if is_new else old)._put(name, entry)
+        return old, new
+
+    def known_of(self, said: Iterable[Message]) -> dict[str, int]:
+        """Return the digests of the messages here that others still say, each with their number."""
+        there = Counter(map(digest_of, said))
+        return dict(self._known() & there)
+
+    def _known(self) -> Counter[str]:
+        known = Counter(map(digest_of, self.messages))
+        for each in self._of(Compaction):
+            known.update(each.known)
+        return known
+
+    def _told(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
+        for _, entry in self._in_order():
+            yield entry, self._messages(entry)
+
+    def _in_order(self) -> list[tuple[str, Entry]]:
+        """Return the entries by name; a summary comes first, although it was written after those that it left."""
+        return sorted(self._entries.items(), key=lambda each: not isinstance(each[1], Compaction))
+
+    def _is_own(self, entry: Entry) -> bool:
+        is_open = isinstance(entry, ModelTurn) and any(
+            self.result(entry, place) is None for place in range(len(entry.message.tool_calls))
+        )
+        return not isinstance(entry, Heard) and not is_open
+
+    def _messages(self, entry: Entry) -> tuple[Message, ...]:
+        match entry:
+            case Heard(messages=messages):
+                return messages
+            case ModelTurn():
+                return (self._with_results(entry),)
+            case Feedback(message=message):
+                return (message,)
+            case Compaction(summary=summary):
+                return (summary,)
+            case _:
+                return ()
+
+    def _with_results(self, turn: ModelTurn) -> Message:
+        calls = tuple(
+            call if (result := self.result(turn, place)) is None else _answered(call, result)
+            for place, call in enumerate(turn.message.tool_calls)
+        )
+        return turn.message.model_copy(update={"tool_calls": calls}) if calls else turn.message
+
+    def _of(self, kind: type[E]) -> list[E]:
+        return [each for each in self._entries.values() if isinstance(each, kind)]
+
+
+def _answered(call: ToolCall, result: CallResult) -> ToolCall:
+    return call.model_copy(update={"output": result.output, "error": result.error})
+
+
+def with_own_ids(message: Message, taken: set[str]) -> Message:
+    """Return a message of a model with an id for each call that no other call has."""
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        used = taken | {each.id for each in calls}
+        is_fresh = call.id and call.id not in used
+        calls.append(call if is_fresh else call.model_copy(update={"id": f"call_{uuid4().hex}"}))
+    return message.model_copy(update={"tool_calls": tuple(calls)})

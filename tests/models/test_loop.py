@@ -1,0 +1,327 @@
+"""A model loop asks a model and calls its tools until it has an answer; nothing of it is done twice."""
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from gatechart import Retry, Runtime, ToolContext, ToolPolicies, tool
+from gatechart.models import AnthropicModel, Budget, ModelLoop, OpenAIModel, Prices, Summarize
+from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
+from tests.models.support import Services, chat, said
+
+LOOKS = Calls(("lookup", {"order": "4711"}, "a"))
+QUICK = Retry(attempts=3, first_s=0)
+
+
+@tool(repeat="safe", policies=ToolPolicies(retry="off"))
+async def lookup(context: ToolContext, order: str) -> str:
+    """Look an order up."""
+    context.services.calls["lookup"] += 1
+    if order == "none":
+        raise LookupError("there is no such order")
+    return f"{order} was shipped"
+
+
+@tool(policies=ToolPolicies(retry="off"))
+async def refund(context: ToolContext, order: str, amount: int) -> dict[str, int]:
+    """Refund an order."""
+    context.services.calls["refund"] += 1
+    return {"refunded": amount}
+
+
+class Pin(BaseModel):
+    pin: SecretStr
+
+
+@tool(repeat="safe")
+async def look_up_pin(order: str) -> Pin:
+    """Look up a pin."""
+    return Pin(pin=SecretStr("0815"))
+
+
+LOOP = ModelLoop(tools=[lookup, refund, "look_up_pin"], instructions="Be brief.", retry=QUICK)
+
+
+async def asked(runtime, text="Where is 4711?", state="LISTENING"):
+    """The agent, once it has answered."""
+    agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+    await agent.send("ASKED", {"text": text})
+    await agent.until(state)
+    return await runtime.resume("a")
+
+
+def opened(server, loop=LOOP, store="memory:", model=OpenAIModel, **more):
+    services = Services(server, lookup, refund, look_up_pin, model=model)
+    return Runtime.open(store, graphs=chat(loop, **more), services=services)
+
+
+@pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel])
+async def test_the_model_calls_tools_until_it_has_an_answer(model):
+    script = [LOOKS, Says("It was shipped."), Says("You are welcome.")]
+    async with scripted_model(script) as server, opened(server, model=model) as runtime:
+        agent = await asked(runtime)
+        assert agent.context.answers == ["It was shipped."]
+        assert said(agent) == [
+            ("user", "Where is 4711?"),
+            ("agent", "", "4711 was shipped"),
+            ("agent", "It was shipped."),
+        ]
+        await agent.send("ASKED", {"text": "Thanks"})
+        await agent.until("LISTENING")
+        agent = await runtime.resume("a")
+    assert said(agent)[3:] == [("user", "Thanks"), ("agent", "You are welcome.")]
+    assert [len(each["messages"]) for each in server.requests][-1] > len(server.requests[0]["messages"])
+
+
+async def test_the_usage_of_all_turns_comes_with_the_answer():
+    async with scripted_model([LOOKS, Says("Yes.")]) as server, opened(server) as runtime:
+        agent = await asked(runtime)
+        done = [entry for entry in await agent.history() if entry.event.name == "done.invoke.think"]
+    usage = done[0].event.payload["result"]["usage"]
+    assert usage == {"input_tokens": 200, "output_tokens": 20, "cached_tokens": 0, "cost": 0.0, "requests": 2}
+
+
+@pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel])
+async def test_parallel_calls_are_all_answered_whatever_becomes_of_them(model):
+    calls = Calls(
+        ("lookup", {"order": "1"}, "a"),
+        ("lookup", {"order": "none"}, "b"),
+        ("nothing", {}, "c"),
+        ("lookup", {"number": 1}, "d"),
+        ("lookup", {"order": "1"}, "a"),  # an id that a call has already
+    )
+    async with scripted_model([calls, Says("Done.")]) as server, opened(server, model=model) as runtime:
+        agent = await asked(runtime)
+    _, _, *results = said(agent)[1]
+    assert results[0] == results[4] == "1 was shipped"
+    assert results[1] == "raised: there is no such order"
+    assert results[2] == "there is no tool 'nothing' now; the tools are lookup, refund, look_up_pin"
+    assert results[3].startswith("invalid arguments: ")
+    ids = [call.id for call in agent.context.messages[1].tool_calls]
+    assert (ids[:4], len(set(ids))) == (["a", "b", "c", "d"], 5)
+
+
+async def test_a_text_that_looks_like_a_call_is_the_answer():
+    text = '<tool_call>{"name": "refund", "arguments": {"order": "1", "amount": 5}}</tool_call>'
+    async with scripted_model([Says(text)]) as server, opened(server) as runtime:
+        agent = await asked(runtime)
+        assert (agent.context.answers, runtime._core.services.calls) == ([text], {})
+
+
+async def test_secrets_in_a_result_are_masked_for_the_model_and_the_conversation():
+    script = [Calls(("look_up_pin", {"order": "1"})), Says("No.")]
+    async with scripted_model(script) as server, opened(server) as runtime:
+        agent = await asked(runtime)
+    assert agent.context.messages[1].tool_calls[0].output == {"pin": "**********"}
+    assert "0815" not in str(server.requests)
+
+
+# The answer
+
+
+class Answer(BaseModel):
+    status: str
+    days: int = 0
+
+
+def is_known(answer):
+    return None if answer.status in ("shipped", "lost") else "status: say shipped or lost"
+
+
+async def test_an_answer_that_does_not_fit_goes_back_to_the_model():
+    script = [
+        Says("It was shipped."),
+        Calls(("answer", {"status": 5})),
+        Calls(("answer", {"status": "gone"})),
+        Calls(("answer", {"status": "lost", "days": 3}), ("answer", {"status": "shipped"}), ("lookup", {"order": "1"})),
+    ]
+    loop = ModelLoop(tools=[lookup], output=Answer, checks=[is_known])
+    async with scripted_model(script) as server, opened(server, loop) as runtime:
+        agent = await asked(runtime)
+    assert agent.context.answers == [{"status": "lost", "days": 3}]
+    messages = said(agent)
+    assert messages[1:3] == [
+        ("agent", "It was shipped."),
+        ("user", "[This answer does not fit] give the answer by calling the tool 'answer'"),
+    ]
+    assert messages[3][2].startswith("status: Input should be a valid string")
+    assert messages[4][2] == "status: say shipped or lost"
+    assert messages[5][2:] == ("accepted", "another answer of this turn was accepted", "1 was shipped")
+
+
+@pytest.mark.parametrize(("kind", "given"), [(int, 7), (list[str], ["a", "b"]), (Answer | None, None)])
+async def test_an_answer_can_be_of_any_type(kind, given):
+    loop = ModelLoop(output=kind)
+    async with scripted_model([Calls(("answer", {"answer": given}))]) as server, opened(server, loop) as runtime:
+        assert (await asked(runtime)).context.answers == [given]
+
+
+async def test_checks_of_a_text_send_it_back():
+    loop = ModelLoop(checks=[lambda text: None if len(text) < 10 else "be brief"])
+    async with scripted_model([Says("a long, long answer"), Says("short")]) as server, opened(server, loop) as runtime:
+        agent = await asked(runtime)
+    assert agent.context.answers == ["short"]
+    assert said(agent)[2] == ("user", "[This answer does not fit] be brief")
+
+
+# Limits and failures
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"most_turns": 3}, "used up its turns (3 of 3)"),
+        ({"budget": Budget(tokens=300)}, "used up its tokens (330 of 300)"),
+        ({"budget": Budget(cost=0.5)}, "used up its cost (0.66 of 0.5)"),
+    ],
+)
+async def test_a_limit_that_is_used_up_is_an_event(more, problem):
+    def endless(_body):
+        return Calls(("lookup", {"order": "1"}))
+
+    def priced(model, url):
+        return OpenAIModel(model, url=url, prices=Prices(input=2000, output=2000))
+
+    loop = ModelLoop(tools=[lookup], **more)
+    async with scripted_model(endless) as server, opened(server, loop, model=priced) as runtime:
+        agent = await asked(runtime, state="FAILED")
+        [[kind, message]] = agent.context.failures
+        assert (kind, len(server.requests)) == ("BudgetUsedUpError", 3)
+        assert problem in message
+        await agent.send("RETRIED")  # a new entry of the state has a budget of its own
+        await agent.until("FAILED")
+        assert len(server.requests) == 6
+
+
+async def test_a_turn_is_tried_again_and_then_fails():
+    script = [Fails(500), Fails(429), Says("Yes."), Fails(), Fails(), Fails()]
+    async with scripted_model(script) as server, opened(server) as runtime:
+        agent = await asked(runtime)
+        assert agent.context.answers == ["Yes."]
+        await agent.send("ASKED", {"text": "Sure?"})
+        await agent.until("FAILED")
+        [[kind, message]] = (await runtime.resume("a")).context.failures
+    assert (kind, len(server.requests)) == ("HTTPStatusError", 6)
+    assert "as the script says" in message
+
+
+async def test_a_loop_without_what_it_needs_says_what_it_lacks():
+    async with scripted_model([]) as server, opened(server, ModelLoop("gpt")) as runtime:
+        [[kind, message]] = (await asked(runtime, state="FAILED")).context.failures
+    assert (kind, "the services have no 'gpt'" in message) == ("ModelFailedError", True)
+
+
+# Leaving the state
+
+
+async def test_what_was_heard_said_and_called_is_kept_when_the_state_is_left():
+    async with scripted_model([LOOKS, Hangs(), Says("Both.")]) as server, opened(server) as runtime:
+        agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+        await agent.send("ASKED", {"text": "Where is 4711?"})
+        await server.asked(2)
+        await agent.send("INTERRUPTED")
+        assert said(await runtime.resume("a")) == [("user", "Where is 4711?")]
+        await agent.send("ASKED", {"text": "And 4712?"})
+        await agent.until("LISTENING")
+        agent = await runtime.resume("a")
+        assert runtime._core.services.calls == {"lookup": 1}
+    assert said(agent) == [
+        ("user", "Where is 4711?"),
+        ("user", "And 4712?"),
+        ("agent", "", "4711 was shipped"),
+        ("agent", "Both."),
+    ]
+    roles = [each["role"] for each in server.requests[2]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+
+
+async def test_calls_wait_for_a_person_and_then_go_on_where_they_were():
+    def approval(context, call):
+        return context.approved.get(call.id) if call.name == "refund" else True
+
+    calls = Calls(("refund", {"order": "1", "amount": 5}, "r"), ("lookup", {"order": "1"}, "l"), text="I refund it.")
+    loop = ModelLoop(tools=[lookup, refund], approval=approval)
+    async with scripted_model([calls, Says("Refunded.")]) as server, opened(server, loop) as runtime:
+        agent = await asked(runtime, state="APPROVING")
+        assert agent.context.waits_for == [{"id": "r", "name": "refund", "arguments": {"order": "1", "amount": 5}}]
+        assert runtime._core.services.calls == {}
+        await agent.send("DECIDED", {"approved": {"r": True}})
+        await agent.until("LISTENING")
+        agent = await runtime.resume("a")
+        assert runtime._core.services.calls == {"refund": 1, "lookup": 1}
+    assert said(agent)[1:] == [("agent", "I refund it.", {"refunded": 5}, "1 was shipped"), ("agent", "Refunded.")]
+    assert len(server.requests) == 2
+
+
+async def test_a_call_that_a_person_refuses_is_told_to_the_model():
+    loop = ModelLoop(tools=[refund], approval=lambda context, call: context.approved.get("all"))
+    script = [Calls(("refund", {"order": "1", "amount": 5})), Says("Sorry.")]
+    async with scripted_model(script) as server, opened(server, loop) as runtime:
+        agent = await asked(runtime, state="APPROVING")
+        await agent.send("DECIDED", {"approved": {"all": "too much"}})
+        await agent.until("LISTENING")
+        assert said(await runtime.resume("a"))[1] == ("agent", "", "too much")
+        assert runtime._core.services.calls == {}
+
+
+async def test_an_answer_stands_until_something_new_is_said():
+    loop = ModelLoop(prompt=lambda context: f"Where is {context.current_problem or '4711'}?", tools=[lookup])
+    async with scripted_model([Says("Here."), Says("There.")]) as server, opened(server, loop) as runtime:
+        agent = await asked(runtime)
+        await agent.send("ASKED", {"text": "the prompt does not have this"})
+        await agent.until("LISTENING")
+        assert (await runtime.resume("a")).context.answers == ["Here.", "Here."]
+    assert len(server.requests) == 1
+
+
+# Restarts and length
+
+
+async def test_a_new_process_goes_on_where_the_transcript_ends(sqlite_url):
+    async with scripted_model([LOOKS, Hangs(), Says("It was shipped.")]) as server:
+        async with opened(server, store=sqlite_url) as runtime:
+            agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+            await agent.send("ASKED", {"text": "Where is 4711?"})
+            await server.asked(2)
+            assert runtime._core.services.calls == {"lookup": 1}
+        async with opened(server, store=sqlite_url) as runtime:
+            await (await runtime.resume("a")).until("LISTENING")
+            agent = await runtime.resume("a")
+            assert runtime._core.services.calls == {}
+    assert said(agent)[1:] == [("agent", "", "4711 was shipped"), ("agent", "It was shipped.")]
+
+
+async def test_a_long_transcript_is_replaced_by_a_summary_with_its_record():
+    def model(body):
+        if "Summarize" in str(body["messages"][-1]["content"]):
+            return Says(f"{len(body['messages'])} messages")
+        return Says("Yes.")
+
+    loop = ModelLoop(compaction=Summarize(at_tokens=110, keep=2), tools=[lookup])
+    async with scripted_model(model) as server, opened(server, loop) as runtime:
+        agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+        for number in range(4):
+            await agent.send("ASKED", {"text": f"question {number}"})
+            await agent.until("LISTENING")
+        agent = await runtime.resume("a")
+        entries = await runtime._core.store.journal("a", "conversation")
+    assert agent.context.answers == ["Yes."] * 4
+    told = [each["content"] for each in server.requests[-1]["messages"]]
+    assert told[0].startswith("[Summary of what was said before]\n")
+    assert told[-1] == "question 3"
+    assert len(told) == 3
+    assert len([each for each in entries if not each.startswith("gatechart.")]) <= 4
+    assert [text for role, text in said(agent) if role == "user"] == [f"question {number}" for number in range(4)]
+
+
+async def test_tokens_and_calls_are_published_as_they_come():
+    async with scripted_model([LOOKS, Says("It was shipped.")]) as server, opened(server) as runtime:
+        agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+        async with runtime.stream("a", "think") as items:
+            await agent.send("ASKED", {"text": "Where is 4711?"})
+            found = [await anext(items) for _ in range(4)]
+    assert found == [
+        {"turn": 1, "calls": ["lookup"]},
+        {"turn": 2, "text": "It "},
+        {"turn": 2, "text": "was "},
+        {"turn": 2, "text": "shipped."},
+    ]
