@@ -21,6 +21,7 @@ FIRST: Final = (
         "send",
         "find",
         "llm",
+        "mcp",
         "hand-over",
         "web",
         "sync",
