@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("fault_points", "fleet", "dead_mail_agents", "recurring_agents", "relay", "waiting_agents")
+MODULES = ("fault_points", "fleet", "dead_mail_agents", "recurring_agents", "relay", "waiting_agents", "calling_agents")
 
 
 class ForkedProcesses:
