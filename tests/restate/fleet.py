@@ -14,7 +14,17 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Step, Transition
+from gatechart import (
+    AgentContext,
+    Invoke,
+    State,
+    StateTransitionGraph,
+    Step,
+    ToolBox,
+    ToolContext,
+    Transition,
+    tool,
+)
 from gatechart.restate import Terms, serving
 from gatechart.values import Retry
 
@@ -107,11 +117,46 @@ cooling = StateTransitionGraph(
 )
 
 
+HANGS_S = 4.0  # how long a payment takes, so that the process can be killed amid it
+
+
+@tool(repeat="safe")
+def look(context: ToolContext) -> str:
+    context.services.write(f"looked {time.time()}")
+    return "found"
+
+
+@tool
+async def pay(context: ToolContext) -> str:
+    context.services.write(f"paid {time.time()}")
+    await asyncio.sleep(HANGS_S)
+    return "paid"
+
+
+async def serve(context, work):
+    calls = [await work.call(look), await work.call(pay), await work.call(look)]
+    return [call.value if call.ok else call.failure.kind.value for call in calls]
+
+
+def keep_calls(context, event):
+    context.receipts = event.payload["result"]
+
+
+calling = StateTransitionGraph(
+    "calling",
+    context=Count,
+    states=[State("CALLING", invoke=serve), "CALLED"],
+    transitions=[Transition("CALLING", "done.invoke.serve", "CALLED", actions=keep_calls)],
+    entry_points=["CALLING"],
+)
+
+
 class Ledger:
-    """Where steps leave their lines."""
+    """Where steps and tools leave their lines."""
 
     def __init__(self, path):
         self._path = path
+        self.tools = ToolBox([look, pay])
 
     def write(self, line):
         with self._path.open("a") as file:
@@ -122,7 +167,7 @@ async def main(port, ledger, role, store):
     projection = {"here": {"projection": store}, "only": {"projection": store, "only_projects": True}}
     async with serving(
         f"127.0.0.1:{port}",
-        graphs=[counting, cooling],
+        graphs=[counting, cooling, calling],
         services=Ledger(Path(ledger)),
         terms=Terms(projection_s=0.2, idle_s=0.1, mail_retry=Retry(attempts=2, first_s=0.1)),
         stops_on_sigterm=True,

@@ -8,7 +8,7 @@ from gatechart.restate import RestateRuntime
 from tests.restate.campaigns import again, amid, judged, under_load
 from tests.restate.conftest import there_or_skipped
 from tests.restate.engines import eventually
-from tests.restate.fleet import WAIT_S, cooling, counting
+from tests.restate.fleet import HANGS_S, WAIT_S, calling, cooling, counting
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load
 
@@ -47,17 +47,21 @@ async def test_nothing_is_lost_or_doubled_in_a_long_campaign_of_kills(tmp_path):
     await campaign(tmp_path, agents=200, load=Load(100))
 
 
+def told(service, what):
+    """The times that the service's ledger has for a word."""
+    lines = service.ledger.read_text().splitlines() if service.ledger.exists() else []
+    return [float(time) for word, time in (line.split() for line in lines) if word == what]
+
+
+async def killed_after(service, what, count, wait_s):
+    """Kills the service a while after the ledger has so many lines, and begins it again."""
+    await eventually(lambda: asyncio.sleep(0, len(told(service, what)) == count))
+    await asyncio.sleep(wait_s)
+    service.kill()
+    service.begin()
+
+
 async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(tmp_path):
-    def told(what):
-        lines = service.ledger.read_text().splitlines() if service.ledger.exists() else []
-        return [float(time) for word, time in (line.split() for line in lines) if word == what]
-
-    async def killed_after(what, count):
-        await eventually(lambda: asyncio.sleep(0, len(told(what)) == count))
-        await asyncio.sleep(WAIT_S / 2)
-        service.kill()
-        service.begin()
-
     with there_or_skipped(tmp_path) as engine:
         service = Service(tmp_path)
         service.begin()
@@ -67,11 +71,29 @@ async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(
                 engine.ingress, graphs=[cooling], projection=service.projection, patience_s=60
             ) as runtime:
                 agent = await runtime.start("cooling", at="COOLING")
-                await killed_after("begun", 1)
-                await killed_after("tried", 1)
+                await killed_after(service, "begun", 1, WAIT_S / 2)
+                await killed_after(service, "tried", 1, WAIT_S / 2)
                 await agent.until("FAILED", timeout=60)
         finally:
             service.kill()
-    begun, tried = told("begun")[0], told("tried")
+    begun, tried = told(service, "begun")[0], told(service, "tried")
     waited_s = [later - earlier for earlier, later in zip([begun, *tried], tried, strict=False)]
     assert [WAIT_S <= each + 0.1 < 1.5 * WAIT_S for each in waited_s] == [True, True]
+
+
+async def test_a_tool_that_must_not_be_repeated_is_not_when_its_process_was_killed_amid_the_call(tmp_path):
+    with there_or_skipped(tmp_path) as engine:
+        service = Service(tmp_path)
+        service.begin()
+        try:
+            await registered(engine, service)
+            async with RestateRuntime.open(
+                engine.ingress, graphs=[calling], projection=service.projection, patience_s=60
+            ) as runtime:
+                agent = await runtime.start("calling", at="CALLING")
+                await killed_after(service, "paid", 1, HANGS_S / 2)
+                await agent.until("CALLED", timeout=60)
+                assert agent.context.receipts == ["found", "outcome unknown", "found"]
+        finally:
+            service.kill()
+    assert [len(told(service, what)) for what in ("looked", "paid")] == [2, 1]
