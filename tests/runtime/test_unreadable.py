@@ -12,6 +12,7 @@ from sqlalchemy import Boolean, Integer
 from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreCorruptError, UnknownMailError
 from gatechart.graph import Accepts
+from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing import VirtualClock
@@ -24,17 +25,27 @@ ONCE = Limits(mail_retry=Retry(attempts=1), timers=3, invokes=1000)
 SOON = timedelta(seconds=0.01)
 LARGEST = 2**63 - 1
 
-TABLES = ("agents", "mail", "invokes", "steps", "handoffs", "places", "requests", "history", "graphs")
+TABLES = (
+    *("agents", "mail", "invokes", "steps", "handoffs", "places", "requests", "history", "graphs"),
+    *("searchable", "found_values", "breakers", "journals"),
+)
+KEYS = {"searchable": "field"}  # where the first column of the primary key is the same in all rows
 OURS = {"key", "number", "agent", "invocation"}  # which the database itself keeps sound
 VERSIONS = 16  # of a graph, so that there are rows of it to spoil
 
 
 class Case(AgentContext):
     notes: list[str] = Field(default_factory=list)
+    label: str = ""
+    tags: dict[str, str] = Field(default_factory=dict)
+
+
+FIELDS = ("label", *(f"tags.{number}" for number in range(20)))
 
 
 def note(context, event):
     context.notes.append(event.name)
+    context.label = event.payload.get("label", context.label)
 
 
 def fail(context, event):
@@ -72,6 +83,7 @@ def shop(version="1"):
             Transition("WORKING", "done.invoke.work", "WORKED"),
         ],
         entry_points=["IDLE"],
+        searchable=FIELDS,
     )
 
 
@@ -117,10 +129,11 @@ def spoilt(url, table):
 
 async def spoil(url, table):
     """Spoils as many rows of the table as there are ways to; the newest of them stay sound."""
-    key = next(iter(metadata.tables[table].primary_key)).name
+    key = KEYS.get(table) or next(iter(metadata.tables[table].primary_key)).name
     ways = list(spoilt(url, table))
     order = "version" if table == "graphs" else key
-    condition = {"mail": "WHERE recipient LIKE 'v%'", "graphs": "WHERE name = 'shop'"}.get(table, "")
+    conditions = {"mail": "recipient LIKE 'v%'", "graphs": "name = 'shop'", "searchable": "field <> 'label'"}
+    condition = f"WHERE {conditions[table]}" if table in conditions else ""
     rows = await by_hand(url, f"SELECT {key} FROM {table} {condition} ORDER BY {order} LIMIT {len(ways)}")
     assert len(rows) == len(ways) or table == "graphs"
     where = "{key} = {row} AND name = 'first'" if table == "steps" else "{key} = {row}"
@@ -135,7 +148,7 @@ async def spoil(url, table):
 async def lives(runtime, name):
     """An agent, and another one that asks: they have something in every table."""
     agent = await runtime.start("shop", at="IDLE", agent_id=name)
-    await agent.send("NOTED", {"n": 1}, event_id="known")
+    await agent.send("NOTED", {"n": 1, "label": name}, event_id="known")
     await (await runtime.start("shop", at="IDLE", agent_id=f"{name} asks")).send("ASKED")
     await runtime.post(name, "FAILED", event_id="dies")
     await agent.send("WORKED_ON")
@@ -164,6 +177,7 @@ async def world(url, table):
             return counts == [(len(names) + 1,) * 3]
 
         await until(is_under_way)
+    await by_hand(url, *rows_by_hand(names), "SELECT 1")
     async with open_asking(url) as asking:
         until_then = datetime.now(UTC) + timedelta(days=1)
         for n in range(len(names)):
@@ -173,6 +187,18 @@ async def world(url, table):
             await runtime.post(name, "NOTED", {"late": True}, event_id="late")
             await runtime.post(name, "DUE", {"late": True}, due=datetime.now(UTC) + SOON)
     await asyncio.sleep(0.02)
+
+
+def rows_by_hand(names):
+    """Yield statements that insert rows which no verb of a runtime alone makes: a breaker and an entry per name."""
+    for number, name in enumerate((*names, "h")):
+        place = "z" if name == "h" else name  # rows are spoilt in this order, but for the last
+        agent = f"(SELECT key FROM agents WHERE id = '{name}')"
+        yield f"INSERT INTO journals VALUES ({number + 1}, {agent}, 'notes', 'first', '{{\"text\": \"{name}\"}}')"
+        since = (
+            f"since_us, retry_us, breaks, reason) VALUES ('{place}', 'OPEN', {number}, {LARGEST // 1000}, 1, 'down')"
+        )
+        yield f"INSERT INTO breakers (name, state, {since}"
 
 
 async def pages(read, key):
@@ -214,6 +240,7 @@ async def check_the_sound_one(runtime, done):
     await until(has_its_answer)
     assert "h" in [each.agent_id for each in await found(runtime)]
     assert "h" in [each.agent_id for each in await found(runtime, status="active", state="WORKED")]
+    assert "h" in [each.agent_id for each in await found(runtime, graph="shop", where={"label": "h"})]
     (dead,) = await runtime.mail("h", status="dead")
     assert dead.number in [each.number for each in await pages(runtime.mail, "number")]
     await runtime.discard(dead.number)
@@ -267,6 +294,9 @@ async def test_rows_that_cannot_be_read_keep_no_others_from_being_hosted(url, ta
         await check_the_sound_one(runtime, done)
         await check_discards(runtime)
         await check_prunes(runtime)
+    async with open_store(url, role=Role.READER) as store:
+        assert "z" in [each.name for each in await store.breakers()]
+        assert len(await store.journal("h", "notes")) == 1
     async with Runtime.open(url, graphs=GRAPHS, role=Role.READER) as reading:
         assert "h" in [each.agent_id for each in await found(reading)]
         assert await unreadable(reading) == dict.fromkeys(told, 0)

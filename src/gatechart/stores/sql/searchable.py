@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, delete, insert, select, update
 
-from gatechart.stores.sql.columns import UNREADABLE, number_of
+from gatechart.stores.sql.columns import UNREADABLE, number_of, text_of
 from gatechart.stores.sql.statements import Many
 from gatechart.stores.sql.tables import agents, found_values, searchable
 from gatechart.values import Searchable, Snapshot, keys_in
@@ -64,7 +64,12 @@ def declared(connection: Connection) -> Sequence[Searchable]:
 def _sound(connection: Connection, wanted: Select[Any]) -> list[Row[Any]]:
     """Return the rows that can be read; fields whose rows are damaged are declared again."""
     found = connection.execute(wanted)
-    return [row for row in found if isinstance(row.graph, str) and isinstance(row.field, str)]
+    return [row for row in found if _is_sound(row.graph) and _is_sound(row.field)]
+
+
+def _is_sound(name: object) -> bool:
+    """Whether a column holds text, and only characters that can be asked for."""
+    return isinstance(name, str) and name == text_of(name)
 
 
 def declare(connection: Connection, fields: Mapping[str, Sequence[str]]) -> None:
