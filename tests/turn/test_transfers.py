@@ -196,7 +196,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "a guard that cannot be asked": ({"targets": ["SEARCHING", To("WRITING", guard=check)]}, "guard check is async"),
     "an unknown state that waits": (
         {"targets": ["SEARCHING", To("refunds", at="R", waits="WAIT")]},
-        "unknown state: waits='WAIT'",
+        "refunds.R, waits: unknown state 'WAIT'",
     ),
     "a state that waits for nothing": (
         {"targets": ["SEARCHING", To("WRITING", waits="DONE")]},

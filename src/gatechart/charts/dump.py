@@ -36,6 +36,8 @@ from gatechart.graph import (
     SameTarget,
     State,
     Then,
+    To,
+    Transfers,
     Transition,
     callable_name,
 )
@@ -191,6 +193,7 @@ class _Dumping:
             defer=_one_or_many(state.defer),
             invoke=[self.invoke(each) for each in state.invoke],
             data=self.data(state),
+            transfers=None if state.transfers is None else self.transfers(state.transfers),
             **self.transitions(state.name),
             after=self.after(state),
             every=self.every(state),
@@ -266,6 +269,36 @@ class _Dumping:
             ),
             **_fallbacks(invoke.fallbacks),
         }
+
+    def transfers(self, transfers: Transfers) -> dict[str, Any]:
+        """Return the transfers of a state."""
+        return {
+            "targets": [self.to(each) for each in transfers.targets],
+            "most": transfers.most,
+            **_without_blanks(
+                otherwise=_reference(transfers.otherwise),
+                resets_on=_one_or_many(transfers.resets_on),
+                status=self.told(transfers.status),
+            ),
+            **({} if transfers.arguments else {"arguments": False}),
+        }
+
+    def to(self, to: To) -> Any:
+        """Return a target of transfers; a state's name alone if there is nothing more to say."""
+        more = _without_blanks(
+            at=to.at,
+            description=to.description,
+            guard=None if to.guard is None else self.guard(to.guard),
+            actions=self.functions(to.actions),
+            takes=self.name(to.takes.__name__, to.takes) if to.takes else "",
+            packet=self.told(to.packet),
+            deadline=_delay(to.deadline),
+            waits=_reference(to.waits),
+        )
+        more |= _fallbacks(to.fallbacks)
+        if to.is_handoff:
+            return {"graph": to.target, **more}
+        return {"state": _reference(to.target), **more} if more else _reference(to.target)
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return an action that hands on work."""

@@ -27,6 +27,7 @@ from gatechart.charts.model import (
     Reference,
     StateForm,
     ThenForm,
+    ToForm,
     Values,
 )
 from gatechart.charts.names import Events, Names
@@ -51,6 +52,8 @@ from gatechart.graph import (
     State,
     StateTransitionGraph,
     Then,
+    To,
+    Transfers,
     Transition,
 )
 from gatechart.graph.definition import after_event, beginning, recurring_event
@@ -230,6 +233,7 @@ class _Building:
             data=self.data(form),
             history=form.history,
             defer=form.defer,
+            transfers=self.transfers(form),
             description=form.description,
         )
 
@@ -354,6 +358,41 @@ class _Building:
             packet=self.told(invoke.packet),
             fallbacks=invoke.fallbacks,
         )
+
+    def transfers(self, form: StateForm) -> Transfers | None:
+        """Return the targets among which what the state invokes chooses."""
+        given = form.transfers
+        if given is None:
+            return None
+        place = f"state {self.names.names[form]!r}, transfers"
+        self.places.setdefault(place, given.spot)
+        targets = [self.to(each, form, place) for each in given.targets]
+        otherwise = "" if given.otherwise is None else self.names.target(given.otherwise, form)
+        self.places.setdefault(f"{place}, otherwise", given.otherwise or given.spot)
+        status = None if given.status is None else self.bindings.function(given.status, "function")
+        resets_on, arguments = given.resets_on, given.arguments
+        return Transfers(
+            targets, most=given.most, otherwise=otherwise, resets_on=resets_on, arguments=arguments, status=status
+        )
+
+    def to(self, form: ToForm, source: StateForm, place: str) -> To:
+        """Return a target of transfers."""
+        target = form.target.node.text if form.at else self.names.target(form.target, source)
+        made = To(
+            target,
+            at=form.at,
+            description=form.description,
+            guard=self.bindings.guard(form.guard),
+            actions=self.actions(form.actions),
+            takes=None if form.takes is None else self.bindings.type(form.takes, BaseModel),
+            packet=self.told(form.packet),
+            deadline=form.deadline,
+            fallbacks=form.fallbacks,
+            waits="" if form.waits is None else self.names.target(form.waits, source),
+        )
+        self.places.setdefault(f"{place}, {made.key}", form.spot)
+        self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
+        return made
 
     def accepts(self) -> Accepts:
         """Return the handoffs that agents of the graph accept."""

@@ -163,6 +163,36 @@ class InvokeForm:
 
 
 @dataclass(frozen=True, slots=True)
+class ToForm:
+    """A target of transfers: a state, or with `at` an entry point of another graph."""
+
+    spot: Spot
+    target: Spot  # reference to a state; of another graph, its name
+    at: str = ""
+    description: str = ""
+    guard: Question | None = None
+    actions: tuple[ActionForm, ...] = ()
+    takes: Reference | None = None
+    packet: Reference | None = None
+    deadline: Delay | None = None
+    fallbacks: Fallbacks | None = None
+    waits: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransfersForm:
+    """The targets among which what a state invokes chooses."""
+
+    spot: Spot
+    targets: tuple[ToForm, ...]
+    most: int | None
+    otherwise: Spot | None
+    resets_on: tuple[str, ...]
+    arguments: bool
+    status: Reference | None
+
+
+@dataclass(frozen=True, slots=True)
 class InitialForm:
     """Where a state begins."""
 
@@ -193,6 +223,7 @@ class StateForm:
     states: tuple[StateForm, ...] = ()
     data: Reference | Values | None = None
     description: str = ""
+    transfers: TransfersForm | None = None
 
     def walk(self) -> Iterator[StateForm]:
         """Yield all states inside, a parent before its children, without this one."""

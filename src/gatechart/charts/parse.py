@@ -23,6 +23,7 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.parts import OF_AN_AGENT, Entries, without
 from gatechart.charts.schema import KEYS
+from gatechart.charts.transfers import transfers_form
 from gatechart.graph import OnRefusal
 from gatechart.values import Every, Missed, Retry
 
@@ -123,6 +124,7 @@ class _Shape(Entries):
             states=tuple(self.states(spot.get("states"))),
             data=self.data(spot.get("data")) or self.output(spot.get("output")),
             description=fields.text("description"),
+            transfers=None if self.is_xstate else transfers_form(self, spot.get("transfers")),
         )
 
     def is_history(self, spot: Spot) -> bool:

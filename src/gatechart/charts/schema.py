@@ -83,6 +83,27 @@ _HANDOFF: Final = {
         "achieved": "function",
     },
     "handing_on": {"handoff": "handoff"},
+    "transfers": {
+        "targets": "transfer_targets",
+        "most": "limit",
+        "otherwise": "text",
+        "resets_on": "texts",
+        "arguments": "flag",
+        "status": "function",
+    },
+    "to": {
+        "state": "text",
+        "graph": "name",
+        "at": "name",
+        "description": "text",
+        "guard": "guard",
+        "actions": "actions",
+        "takes": "text",
+        "packet": "function",
+        "deadline": "delay",
+        "fallbacks": "fallbacks",
+        "waits": "text",
+    },
     "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
 }
 """Return the kinds that XState has no counterpart for."""
@@ -131,7 +152,7 @@ _XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key not in 
 KEYS: Final = {
     "scxml": {
         "chart": _CHART,
-        "state": {**_STATE, "final": "flag"},
+        "state": {**_STATE, "final": "flag", "transfers": "transfers"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": _THEN,
@@ -234,6 +255,14 @@ MEANINGS: Final = {
     "maps": "Fields of the payload with the context's fields that they fill, or the name of a bound function.",
     "cel": "An expression of the Common Expression Language.",
     "except": "Events that the guard says no to.",
+    "transfers": "Targets that are offered to a model as tools; what the state invokes chooses among them.",
+    "targets": "States, and entry points of other graphs, to choose among.",
+    "most": "How many choices the state has, over all its entries; null switches the transfers off.",
+    "otherwise": "The state that follows when no choice is left, or when none is made.",
+    "resets_on": "Events with which the choices are counted anew.",
+    "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
+    "status": "The name of a bound function of the context that tells the model how far the task is.",
+    "waits": "The state that waits while another graph decides; one is added where left out.",
 }
 
 
@@ -299,6 +328,9 @@ def _require_in_handoffs(parts: dict[str, Any]) -> None:
     agent = {"required": ["agent", "at"], **_without("src", "params", "retry")}
     parts["invoke"]["oneOf"] = [function, agent]
     parts["handoff"]["required"] = ["to", "at"]
+    parts["transfers"]["required"] = ["targets"]
+    state = {"required": ["state"], **_without("graph", "at", "packet", "deadline", "fallbacks", "waits")}
+    parts["to"]["oneOf"] = [state, {"required": ["graph", "at"], **_without("state")}]
     parts["handing_on"]["required"] = ["handoff"]
     same = {"required": ["same_target"], **_without("other_graph", "human", "at", "agent")}
     other, human = ({"required": [one, "at"], **_without("same_target", two)} for one, two in (_KINDS, _KINDS[::-1]))
@@ -395,6 +427,9 @@ def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
         "handoff_reason": {"enum": [reason.value for reason in Reason]},
         "name": {"type": ["string", "number"], "minLength": 1},
         "fallbacks": _one_or_many(_part(dialect, "fallback")),
+        "transfers": _part(dialect, "transfers"),
+        "transfer_targets": _one_or_many({"anyOf": [{"type": ["string", "number"]}, _part(dialect, "to")]}),
+        "limit": {"type": ["integer", "null"], "minimum": 1},
     }
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_KEYS: Final = "agent|at|data|events|fallbacks|history|id|initial|maps|packet|states|takes|achieved"
+_KEYS: Final = (
+    "agent|at|data|deadline|events|fallbacks|history|id|initial|invoke|maps|most|otherwise|packet|states|status|takes|"
+    "achieved|waits"
+)
 WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
     (r"leave it only name, history= and initial=", "leave it only `type`, `history` and `initial`"),
     (r"\bfailed=True", "`failed: true`"),
@@ -21,6 +24,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"\bon_(entry|exit)(?=[,:])", r"\1"),
     (rf"\b({_KEYS})=(?=[\s,;:]|$)", r"`\1`"),
     (rf"\b({_KEYS})=(?=\w)", r"\1: "),
+    (r"\bor None to switch", "or null to switch"),
     (r"\bor None for none", "or leave it out"),
     (r"^pass a (?=whole number)", "write a "),
     (r"^(Retry|SameTarget)\(.*?\) is not possible", "it is not possible"),

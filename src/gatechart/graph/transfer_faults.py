@@ -61,7 +61,7 @@ def _limit_faults(place: str, transfers: Transfers, names: tuple[str, ...]) -> I
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         yield Fault(place, f"most={most!r} is no limit", "pass a whole number of 1 or more, or None to switch them off")
     if otherwise:
-        yield from _unknown(place, f"otherwise={otherwise!r}", otherwise, names)
+        yield from _unknown(f"{place}, otherwise", otherwise, names)
     elif most is not None:
         yield Fault(place, "it has most=, but no otherwise=", "name the state that follows when none is left")
     for event in transfers.resets_on:
@@ -73,9 +73,9 @@ def _limit_faults(place: str, transfers: Transfers, names: tuple[str, ...]) -> I
         yield Fault(place, problem, "pass a fast, plain function of the context that returns a text")
 
 
-def _unknown(place: str, what: str, name: object, names: tuple[str, ...]) -> Iterator[Fault]:
+def _unknown(place: str, name: str, names: tuple[str, ...]) -> Iterator[Fault]:
     if name not in names:
-        yield Fault(place, f"unknown state: {what}", suggestion(str(name), names))
+        yield Fault(place, f"unknown state {name!r}", suggestion(name, names))
 
 
 def _call_faults(here: str, to: To) -> Iterator[Fault]:
@@ -99,7 +99,7 @@ def _handoff_faults(here: str, to: To, parent: State[Any], names: tuple[str, ...
     declared = Handoff(to.target, at=to.at, packet=to.packet, deadline=to.deadline, fallbacks=to.fallbacks)
     yield from handoff_faults(here, declared)
     if to.waits:
-        yield from _unknown(here, f"waits={to.waits!r}", to.waits, names)
+        yield from _unknown(f"{here}, waits", to.waits, names)
     elif parent.parallel:
         problem = "no state can be added beside a region to wait for the answer"
         yield Fault(here, problem, "name one with waits=")

@@ -1,0 +1,79 @@
+"""Transfers as a chart file has them: from nodes to forms, and from a graph's transfers back to keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gatechart.charts.faults import Fields, Spot, kind_of, text_of
+from gatechart.charts.model import Reference, ToForm, TransfersForm
+from gatechart.charts.parts import Handoffs
+
+_MOST: Final = 3  # where a chart says nothing
+_OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits")
+_TARGET: Final = "write a state's name, `state: <name>`, or `graph: <name>` with `at: <entry point>`"
+
+
+def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
+    """Return the form of a state's transfers. parts: the parser of what is inside them."""
+    if spot is None:
+        return None
+    fields = Fields(spot, parts.faults, parts.known["transfers"])
+    targets = fields.needs("targets", "list the states, and the entry points of other graphs, to choose among")
+    found = () if targets is None else tuple(_targets(parts, targets))
+    return TransfersForm(
+        spot=spot,
+        targets=found,
+        most=_most(parts, spot.get("most")),
+        otherwise=spot.get("otherwise"),
+        resets_on=fields.texts("resets_on"),
+        arguments=spot.get("arguments") is None or fields.flag("arguments"),
+        status=parts.told(spot, "status"),
+    )
+
+
+def _most(parts: Handoffs, spot: Spot | None) -> int | None:
+    """Return the limit; null switches the transfers off."""
+    if spot is None:
+        return _MOST
+    if spot.value is None or (isinstance(spot.value, int) and not isinstance(spot.value, bool)):
+        limit: int | None = spot.value
+        return limit
+    parts.faults.add(spot, f"expected a whole number, found {kind_of(spot)}", "write 1 or more, or null for none")
+    return _MOST
+
+
+def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
+    for each in spot.elements():
+        if not each.is_mapping:
+            if text_of(each, parts.faults):
+                yield ToForm(each, each)
+            continue
+        fields = Fields(each, parts.faults, parts.known["to"])
+        named = [key for key in ("state", "graph") if each.get(key) is not None]
+        target = each.get(named[0]) if len(named) == 1 else None
+        if target is None or not text_of(target, parts.faults):
+            said = "it names both a state and a graph" if len(named) == 2 else "it names no target"
+            parts.faults.add(each, said, _TARGET)
+            continue
+        for key in _OF_A_GRAPH if named == ["state"] else ():
+            if each.get(key) is not None:
+                parts.faults.add(each.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
+        yield _target(parts, fields, target, is_graph=named == ["graph"])
+
+
+def _target(parts: Handoffs, fields: Fields, target: Spot, *, is_graph: bool) -> ToForm:
+    spot, takes = fields.spot, fields.spot.get("takes")
+    return ToForm(
+        spot=spot,
+        target=target,
+        at=parts.needed(fields, "at", "name the entry point of the graph") or "?" if is_graph else "",
+        description=fields.text("description"),
+        guard=parts.guard(spot.get("guard")),
+        actions=parts.actions(fields, "actions"),
+        takes=None if takes is None else Reference(takes, text_of(takes, parts.faults)),
+        packet=parts.told(spot, "packet"),
+        deadline=parts.delay(spot.get("deadline")),
+        fallbacks=parts.fallbacks(spot.get("fallbacks")),
+        waits=spot.get("waits"),
+    )
