@@ -25,7 +25,10 @@ class WaitHost(Protocol):
 
 
 class Waits:
-    """The durable waits of one attempt. Each belongs inside a block of the attempt's `Idleness.busy`."""
+    """The durable waits of one attempt, or those between attempts.
+
+    Each belongs inside a block of `Idleness.busy`, except those between attempts, when no function is under way.
+    """
 
     def __init__(self, host: WaitHost, journal: InvokeJournal, idleness: Idleness) -> None:
         """host: whose clock counts. journal: where moments are recorded. idleness: what is told of each wait."""
@@ -55,11 +58,13 @@ class Waits:
 
     async def attempts(self) -> int:
         """Return how many attempts at the function failed, after the wait that follows the last of them."""
-        return await self._counted(_attempt)
+        async with self._idleness.busy():
+            return await self._counted(_attempt)
 
     async def before_next_attempt(self, failed: int, wait_s: float) -> None:
         """Record that so many attempts have failed, and wait before the next. Raises InvocationOverError."""
-        await self.until_over(_attempt(failed), wait_s)
+        async with self._idleness.busy():
+            await self.until_over(_attempt(failed), wait_s)
 
     async def _counted(self, name: Callable[[int], str]) -> int:
         texts = _run_of(self._journal.recorded, name)

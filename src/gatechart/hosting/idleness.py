@@ -38,11 +38,12 @@ class SharedPlace:
     def __init__(self, places: asyncio.Semaphore) -> None:
         """places: all that there are."""
         self._places = places
-        self._taking = asyncio.Lock()
+        self._taking: asyncio.Lock | None = None  # made when the place is first given up
         self._is_held = self._is_over = False
 
     async def __aenter__(self) -> SharedPlace:
-        await self.take()
+        await self._places.acquire()
+        self._is_held = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -51,7 +52,7 @@ class SharedPlace:
 
     async def take(self) -> None:
         """Wait until the place is held. After the block it is not taken again."""
-        if self._is_held or self._is_over:
+        if self._is_held or self._is_over or self._taking is None:
             return
         async with self._taking:
             if not self._is_held:
@@ -64,6 +65,7 @@ class SharedPlace:
         """Give the place to another invocation."""
         if self._is_held:
             self._is_held = False
+            self._taking = self._taking or asyncio.Lock()
             self._places.release()
 
 

@@ -52,19 +52,21 @@ async def attempts(
     place: held; it is given up while the invocation waits. is_new: whether there was no attempt yet, so that nothing is
     recorded. Raises InvocationOverError if the state was left meanwhile.
     """
-    call = running.invocation
-    recorded = {} if is_new else dict(await host.recorded(call))
-    between = Idleness(place)
-    waits = Waits(host, InvokeJournal(host, call, recorded), between)
-    async with between.busy():
-        failed = await waits.attempts()
+    call, failed = running.invocation, 0
+    recorded: dict[str, str] = {}
+    between = Waits(host, InvokeJournal(host, call, recorded), Idleness(place))
+    if not is_new:
+        try:
+            recorded.update(await host.recorded(call))
+        except Exception as error:  # whatever cannot be read: the agent waits for an end
+            return InvokeEnded("error", failure_payload(error, 1))
+        failed = await between.attempts()
     while True:
         result = await attempt(host, graph, running, InvokeJournal(host, call, recorded, failed), place)
         if isinstance(result, InvokeEnded):
             return result
         failed = result.attempts
-        async with between.busy():
-            await waits.before_next_attempt(failed, result.wait_s)
+        await between.before_next_attempt(failed, result.wait_s)
 
 
 async def attempt(

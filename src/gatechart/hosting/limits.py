@@ -26,7 +26,7 @@ class Limits:
     unclaimed: int = 100_000  # posted mail waiting for agents that do not exist, for all of them together
     scheduled: int = 1_000_000  # posted mail waiting for its due time, for all agents together
     resident: int = 10_000  # idle agents that stay in memory
-    invokes: int = 1_000  # invokes that run at once; the others wait
+    invokes: int = 1_000  # invokes that run at once; the others wait, and those that are idle do not count
     timers: int = 10_000  # timers in memory, those due first; the store keeps all
     feed: int = 10_000  # items waiting for one subscriber of a feed
     close_s: float = 10.0  # for turns and invokes under way to end when the runtime closes
