@@ -72,7 +72,7 @@ REMEDIES: dict[str, str] = {
     "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",
     "UnknownHandoffError": "it has 'one', 'two'",
     "BacklogFullError": "a larger Limits(a text=...)",
-    "BreakerOpenError": "close it with close_breaker('a text', reason=...)",
+    "BreakerOpenError": "close it with close_breaker('a text')",
     "GuardBudgetError": "write a function, and name it",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",

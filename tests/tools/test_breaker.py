@@ -265,6 +265,32 @@ def test_one_that_is_read_back_decides_as_it_would_have(state: BreakerState) -> 
     assert isinstance(again.ask(policy, at(9)), Permit) is (state in (CLOSED, HALF_OPEN))  # a lost trial is begun anew
 
 
+def test_one_that_is_written_and_read_goes_on_with_its_trials() -> None:
+    policy, breaker = BreakerPolicy(failure_ratio=0.5, minimum_throughput=2, break_s=10, permits=2), Breaker("crm")
+    failed(breaker, policy, 0, times=2)
+    trial = asked(breaker, policy, 10)
+
+    again = Breaker.read("crm", breaker.write())
+
+    asked(again, policy, 11)
+    assert isinstance(again.ask(policy, at(11)), Rejection)
+    again.fail(trial, at(12), "504")
+    assert again.record == BreakerRecord("crm", OPEN, at(12), at(22), 2, "504")
+
+
+def test_one_is_tripped_only_if_it_is_closed_since_then() -> None:
+    policy, breaker = BreakerPolicy(break_s=10), Breaker("crm")
+    breaker.isolate(at(0), "the CRM moves")
+    breaker.close(at(1))
+    breaker.trip(0, policy, at(2), "counted before it was isolated")
+    assert breaker.state is CLOSED
+
+    breaker.trip(breaker.entry, policy, at(2), "503")
+    breaker.trip(breaker.entry, policy, at(3), "another process came later")
+
+    assert breaker.record == BreakerRecord("crm", OPEN, at(2), at(12), 1, "503")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

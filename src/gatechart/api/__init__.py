@@ -6,12 +6,13 @@ the JSON of `ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: 
 process.
 """
 
+from gatechart.api.base_command import BaseCommand, WritingCommand
+from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.codec import COUNTS, DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
 from gatechart.api.commands import (
     COMMANDS,
     KINDS,
     AcceptsCommand,
-    BaseCommand,
     CancelHandoffCommand,
     CanCommand,
     Command,
@@ -41,7 +42,6 @@ from gatechart.api.commands import (
     StartCommand,
     StartOnCommand,
     StopCommand,
-    WritingCommand,
 )
 from gatechart.api.conditions import Bounds
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
@@ -66,8 +66,10 @@ __all__ = [
     "Answer",
     "BaseCommand",
     "Bounds",
+    "BreakersCommand",
     "CanCommand",
     "CancelHandoffCommand",
+    "CloseBreakerCommand",
     "Command",
     "CountsCommand",
     "DeleteScheduleCommand",
@@ -81,6 +83,7 @@ __all__ = [
     "HandoffCommand",
     "HandoffsCommand",
     "HistoryCommand",
+    "IsolateBreakerCommand",
     "ListAnswer",
     "MailCommand",
     "Part",

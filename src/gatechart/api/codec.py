@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from gatechart.values import (
     AcceptedEvent,
+    BreakerRecord,
     GraphCount,
     HandoffRecord,
     HistoryEntry,
@@ -250,6 +251,13 @@ class Schedules(TypedDict):
     next: str | None
 
 
+class Breakers(TypedDict):
+    """Some circuit breakers, by name; pass `next` as `after` for more. It is null if there are no more."""
+
+    breakers: tuple[BreakerRecord, ...]
+    next: str | None
+
+
 SNAPSHOT: Final[Answer[Snapshot]] = Answer(_Snapshot)
 OUTCOME: Final[Answer[Outcome]] = Answer(Annotated[Outcome, Shape(shows={"applied": bool})])
 TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
@@ -267,3 +275,5 @@ MAILS: Final = ListAnswer(MailList, "mail", MAIL, "number")
 HANDOFFS: Final = ListAnswer(Handoffs, "handoffs", HANDOFF, "number")
 SCHEDULE: Final[Answer[Schedule]] = Answer(_Schedule)
 SCHEDULES: Final = ListAnswer(Schedules, "schedules", SCHEDULE, "name")
+BREAKER: Final[Answer[BreakerRecord]] = Answer(BreakerRecord)
+BREAKERS: Final = ListAnswer(Breakers, "breakers", BREAKER, "name")

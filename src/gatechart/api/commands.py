@@ -6,20 +6,29 @@ its sender may not know whether it arrived.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from pydantic import (
-    AfterValidator,
     AliasChoices,
     AllowInfNan,
-    BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
     Strict,
     TypeAdapter,
 )
 
+from gatechart.api.base_command import (
+    BaseCommand,
+    Count,
+    Deadline,
+    Limit,
+    Moment,
+    Plain,
+    Result,
+    ScheduleName,
+    WritingCommand,
+)
+from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.codec import (
     ACCEPTED,
     ACCEPTS,
@@ -41,69 +50,17 @@ from gatechart.api.codec import (
 from gatechart.api.conditions import Where
 from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
-from gatechart.handoff.packet import FALLBACK_FIELDS, Time
-from gatechart.turn import check_finite
+from gatechart.handoff.packet import FALLBACK_FIELDS
 from gatechart.values import (
-    HIGHEST_NUMBER,
     AgentId,
     HandoffStatus,
     MailStatus,
     Missed,
     Mode,
     Overlap,
-    Payload,
     Reason,
     Status,
 )
-
-
-def _finite(payload: Payload) -> Payload:
-    check_finite(payload)
-    return payload
-
-
-def _finite_result(result: JsonValue) -> JsonValue:
-    check_finite({"result": result})
-    return result
-
-
-Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
-Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
-Count: TypeAlias = Annotated[int, Field(ge=0, lt=HIGHEST_NUMBER)]
-Limit: TypeAlias = Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)]
-ScheduleName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise a number would count as seconds since 1970
-_Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # neither a time nor a delay
-Deadline: TypeAlias = Annotated[
-    _Number | Moment | Annotated[float, Strict(), AllowInfNan(False)] | str, Field(union_mode="left_to_right")
-]
-"""A time, a number of seconds, or a delay in text form, for example "10m"."""
-
-
-class BaseCommand(BaseModel):
-    """Base of all commands.
-
-    answer: the JSON of its result. route: its method and path over HTTP. writes: whether it changes anything.
-    """
-
-    # Each is built when it is first used: all of them together take a tenth of the time to import gatechart.
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", defer_build=True)
-
-    answer: ClassVar[Answer[Any]]
-    route: ClassVar[Route]
-    writes: ClassVar[bool] = False
-
-
-class WritingCommand(BaseCommand):
-    """Base of commands that change something."""
-
-    writes: ClassVar[bool] = True
-
-    def named(self, request: str) -> Self:
-        """Return the command with this id if it has none, so that it can be repeated."""
-        field = "event_id" if isinstance(self, SendCommand | PostCommand) else "idempotency_key"
-        is_free = field in type(self).model_fields and getattr(self, field) is None
-        return self.model_copy(update={field: request}) if is_free else self
 
 
 class StartCommand(WritingCommand):
@@ -139,7 +96,7 @@ class SendCommand(WritingCommand):
     verb: Literal["send"] = "send"
     to: AgentId
     event: str
-    payload: Plain = {}
+    payload: Plain = Field(default={})
     event_id: str | None = None
 
 
@@ -153,7 +110,7 @@ class PostCommand(WritingCommand):
     verb: Literal["post"] = "post"
     to: AgentId
     event: str
-    payload: Plain = {}
+    payload: Plain = Field(default={})
     event_id: str | None = None
     due: Moment | None = None
 
@@ -488,7 +445,10 @@ Command: TypeAlias = Annotated[
     | PauseScheduleCommand
     | ResumeScheduleCommand
     | RunScheduleCommand
-    | DeleteScheduleCommand,
+    | DeleteScheduleCommand
+    | BreakersCommand
+    | IsolateBreakerCommand
+    | CloseBreakerCommand,
     Field(discriminator="verb"),
 ]
 

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from gatechart.api.commands import BaseCommand, Command
+from gatechart.api.base_command import BaseCommand
+from gatechart.api.commands import Command
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import Handoff

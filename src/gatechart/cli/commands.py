@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.breakers import close_breaker, draw_breaker, isolate_breaker, list_breakers
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
@@ -121,6 +122,11 @@ SCHEDULE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "run": run_schedule,
     "delete": delete_schedule,
 }
+BREAKER_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "isolate": isolate_breaker,
+    "close": close_breaker,
+    "draw": draw_breaker,
+}
 DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_cases,
     "show": show_case,
@@ -183,6 +189,7 @@ for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
     ("schedule", list_schedules, SCHEDULE_COMMANDS),
+    ("breakers", list_breakers, BREAKER_COMMANDS),
     ("desk", list_cases, DESK_COMMANDS),
 ):
     _typer = typer.Typer(cls=_Group, invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))

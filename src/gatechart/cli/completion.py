@@ -38,6 +38,16 @@ def complete_schedules(context: typer.Context) -> list[str]:
     return _offered(lambda: (each.agent_id.partition(":")[2] for each in _agents(context, SCHEDULE_GRAPH)))
 
 
+def complete_breakers(context: typer.Context) -> list[str]:
+    """Offer the names of circuit breakers that are not closed."""
+
+    async def read() -> Iterable[str]:
+        async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
+            return [each.name for each in await store.breakers()]
+
+    return _offered(lambda: asyncio.run(read()))
+
+
 def complete_graphs(context: typer.Context) -> list[str]:
     """Offer the names of the graphs of the app."""
     return _offered(lambda: (graph.name for graph in _graphs(context)))

@@ -335,17 +335,17 @@ async def draw_graph(
     settings, drawn = loading.with_chart(settings, drawn or ())
     graphs = loading.load_as_written(settings, _stand_ins())
     names, path = _parted(graphs, drawn)
-    file = _only_file(path, output, format)
+    file = only_file(path, output, format)
     look = {"theme": theme.value, "legend": legend, "payloads": payloads}
     if is_map or len(names) > 1:
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
         several = tuple(map(registry.Registry(graphs).graph, dict.fromkeys(names))) or loading.newest(graphs)
-        await _draw(settings, several, file, format, limit, **look)
+        await draw_or_print(settings, several, file, format, limit, **look)
         return
     snapshot, trail = await _life_of(settings, agent)
     chosen = _chosen(graphs, names[0] if names else None, snapshot)
-    await _draw(settings, chosen, file, format, limit, highlight=snapshot, trail=trail, **look)
+    await draw_or_print(settings, chosen, file, format, limit, highlight=snapshot, trail=trail, **look)
 
 
 def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
@@ -356,7 +356,7 @@ def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path |
     return drawn, None
 
 
-async def _draw(
+async def draw_or_print(
     settings: Settings,
     drawn: AnyGraph | Graphs,
     file: Path | None,
@@ -375,7 +375,8 @@ async def _draw(
         emit(settings, {**_names(drawn), "path": str(path)}, f"drew {_title(drawn)} to {path}")
 
 
-def _only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
+def only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
+    """Return the file that is named, if any. Raises UsageError if the options contradict each other."""
     if path is not None and output is not None:
         raise UsageError("PATH and --output both name a file; give one of them")
     file = path or output

@@ -55,7 +55,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"open the runtime with a larger Limits\((.+?)=\.\.\.\)", rf"raise the limit `\1` {_HOST}"),
     (r"raise Limits\((\w+)=\.\.\.\)", rf"raise the limit `\1` {_HOST}"),
     (r"raise Terms\(.*?\)(?: of the service)?", "raise the limits of the service"),
-    (r"close it with close_breaker\('(.*)', reason=\.\.\.\)", r"close it with `gatechart breakers close \1`"),
+    (r"close it with close_breaker\('(.*)'\)", r"close it with `gatechart breakers close \1`"),
     # handoffs
     (
         r"with turn\.handoff\(\), and an operator with handoff\(\)",

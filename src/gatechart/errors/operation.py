@@ -166,7 +166,7 @@ class BreakerOpenError(EventError):
         when = f"ask again at {self.retry_at:%Y-%m-%d %H:%M:%S} UTC, or " if self.retry_at else ""
         return (
             f"the circuit breaker {self.breaker!r} is {self.state}{why}, so the call was not made; "
-            f"{when}close it with close_breaker({self.breaker!r}, reason=...)"
+            f"{when}close it with close_breaker({self.breaker!r})"
         )
 
 

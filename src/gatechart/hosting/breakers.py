@@ -8,6 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeAlias
 
+from gatechart.api import BreakersCommand
 from gatechart.errors import BreakerOpenError, is_failure
 from gatechart.tools import Breaker
 from gatechart.turn import one_line, told
@@ -122,6 +123,11 @@ class OwnBreakers:
         while kept.saved != (record := kept.breaker.record):
             await self._store(record)
             kept.saved = record
+
+
+def breaker_page(known: Sequence[BreakerRecord], command: BreakersCommand) -> Sequence[BreakerRecord]:
+    """Return the part of the breakers that a command asks for. known: all, by name."""
+    return [each for each in known if command.after is None or each.name > command.after][: command.limit]
 
 
 class _Kept:

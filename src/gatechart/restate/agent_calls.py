@@ -18,10 +18,11 @@ from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Store
 from gatechart.restate.ingress import NOTHING, Ingress
+from gatechart.restate.process_breakers import ALL, RECORD
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.turn import check_version, checked_id, checked_name, checked_operator_reason, known_id, plain_payload
-from gatechart.values import AgentId, HistoryEntry, Mail, Name, Outcome, Snapshot, Status
+from gatechart.values import AgentId, BreakerRecord, HistoryEntry, Mail, Name, Outcome, Snapshot, Status
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,19 @@ class AgentCalls:
         """Call a shared handler of the agent's object, which answers while the agent is busy."""
         self.admit(call)
         return await self.ingress.ask(call, self.names.agent, handler, agent_id, told, reads=True)
+
+    async def breakers(self) -> Sequence[BreakerRecord]:
+        """Return the circuit breakers that are not closed, by name."""
+        self.admit("breakers")
+        told = await self.ingress.ask("breakers", self.names.breaker_list, "read", ALL, reads=True)
+        return sorted((RECORD.validate_python(each) for each in told), key=lambda each: each.name)
+
+    async def change_breaker(self, verb: str, handler: str, name: str, told: Mapping[str, Any]) -> BreakerRecord:
+        """Call a handler of the breaker's object and return what the breaker is like then."""
+        self.admit(verb)
+        with self.ingress.calling():
+            answer = await self.ingress.ask(verb, self.names.breakers, handler, name, told, reads=False)
+        return RECORD.validate_python(answer["record"])
 
     async def look(self, call: str, agent_id: AgentId) -> dict[str, Any]:
         """Return the summary of the agent's object. Raises UnknownAgentError."""

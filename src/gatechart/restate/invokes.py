@@ -22,7 +22,6 @@ from restate.exceptions import RetryableError
 from gatechart.api import ErrorDocument
 from gatechart.errors import InvocationOverError
 from gatechart.graph import EntryPoint
-from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.durable_waits import attempts_before
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
@@ -32,6 +31,7 @@ from gatechart.hosting.tool_gates import ToolGates
 from gatechart.hosting.transfers import check_not_over
 from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.journals import told_of
+from gatechart.restate.process_breakers import InvocationBreakers
 from gatechart.restate.state import MAIL, OUTCOME, RUNNING, SNAPSHOT, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.values import (
@@ -101,10 +101,12 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
 
 
 async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
-    """Return the answer of the agent's object to a question about its journals, or to a choice."""
-    agent = session.running.invocation.agent_id
-    told = to_json(report["told"], inf_nan_mode="constants")
-    return json.loads(await ctx.generic_call(session.config.names.agent, report["ask"], told, agent))
+    """Return the answer of the agent's object, to a question about a journal or a choice, or of a breaker's object."""
+    names, told = session.config.names, to_json(report["told"], inf_nan_mode="constants")
+    asked = names.agent, session.running.invocation.agent_id
+    if "breaker" in report:
+        asked = names.breakers, report["breaker"]
+    return json.loads(await ctx.generic_call(asked[0], report["ask"], told, asked[1]))
 
 
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
@@ -134,6 +136,7 @@ class Session:
         self._is_idle = False
         self._ends: list[float] = []  # of the sleeps under way, by the event loop's clock
         self._is_reported = asyncio.Event()  # set with each report
+        self.breakers = InvocationBreakers(config.breakers, self._ask_breaker, self._send_breaker)
 
     async def report(self, recorded: Mapping[str, str], failed: int, answer: Any) -> bytes:
         """Return the function's next report as JSON text: a step, a question, progress, its end, or a pending retry.
@@ -264,11 +267,6 @@ class Session:
         """Drop the item: nobody can watch an invoke here, see `capabilities`."""
 
     @property
-    def breakers(self) -> Breakers:
-        """See InvokeHost."""
-        return self.config.breakers
-
-    @property
     def gates(self) -> ToolGates:
         """See InvokeHost."""
         return self.config.gates
@@ -296,6 +294,12 @@ class Session:
     def _put(self, report: dict[str, Any], told: asyncio.Future[Any] | None) -> None:
         self._reports.put_nowait((report, told))
         self._is_reported.set()
+
+    async def _ask_breaker(self, name: str, call: str, told: Mapping[str, Any]) -> Any:
+        return await self._tell({"ask": call, "breaker": name, "told": told})
+
+    def _send_breaker(self, name: str, call: str, told: Mapping[str, Any]) -> None:
+        self._put({"ask": call, "breaker": name, "told": told}, None)
 
     async def _run(self, failed: int) -> None:
         self._put(await self._attempt(failed), None)

@@ -14,8 +14,10 @@ from gatechart.api import (
     AcceptsCommand,
     AgentHome,
     BaseCommand,
+    BreakersCommand,
     CancelHandoffCommand,
     CanCommand,
+    CloseBreakerCommand,
     Command,
     CountsCommand,
     DiscardCommand,
@@ -27,6 +29,7 @@ from gatechart.api import (
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
+    IsolateBreakerCommand,
     MailCommand,
     PostCommand,
     ReadCommand,
@@ -46,6 +49,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
+from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
@@ -79,6 +83,7 @@ from gatechart.values import (
     WITHDRAWN,
     AcceptedEvent,
     AgentId,
+    BreakerRecord,
     Capabilities,
     GraphCount,
     HandoffQuery,
@@ -382,6 +387,16 @@ class RestateRuntime(AgentHome):
         """List handoffs. The list lags, and those rejected or withdrawn without a turn stay pending."""
         return await self._projection("handoffs").handoffs(handoff_query(command))
 
+    async def _breakers(self, command: BreakersCommand) -> Sequence[BreakerRecord]:
+        return breaker_page(await self._calls.breakers(), command)
+
+    async def _isolate_breaker(self, command: IsolateBreakerCommand) -> BreakerRecord:
+        told = {"reason": checked_operator_reason(command.reason)}
+        return await self._calls.change_breaker("isolate_breaker", "isolate", command.name, told)
+
+    async def _close_breaker(self, command: CloseBreakerCommand) -> BreakerRecord:
+        return await self._calls.change_breaker("close_breaker", "close", command.name, {})
+
     def _recipient(self, call: str, to: AgentId | None) -> AgentId:
         return self._elsewhere(call, "name the agent whose mail it is with to=") if to is None else known_id(to)
 
@@ -414,6 +429,9 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     HandoffCommand: RestateRuntime._handoff,
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
+    BreakersCommand: RestateRuntime._breakers,
+    IsolateBreakerCommand: RestateRuntime._isolate_breaker,
+    CloseBreakerCommand: RestateRuntime._close_breaker,
     AcceptsCommand: RestateRuntime._accepts,
     CanCommand: RestateRuntime._can,
     SnapshotAtCommand: RestateRuntime._snapshot_at,

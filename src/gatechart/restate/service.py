@@ -27,6 +27,7 @@ from gatechart.hosting.tool_calls import gates_of
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
+from gatechart.restate.breaker_objects import breaker_list_object, breaker_object
 from gatechart.restate.invokes import invokes_service
 from gatechart.restate.journals import journal_object, read_journal, write_entry
 from gatechart.restate.projection import projection_object
@@ -115,7 +116,8 @@ def _hosting(config: ServiceConfig) -> list[Any]:
     agents.handler("journal")(read_journal(config))
     agents.handler("enter")(write_entry(config))
     counts = inbox_object(config), capacity_object(config)
-    return [agents, *counts, payload_object(config), journal_object(config), invokes_service(config)]
+    kept = payload_object(config), journal_object(config)
+    return [agents, *counts, *kept, breaker_object(config), breaker_list_object(config), invokes_service(config)]
 
 
 @asynccontextmanager

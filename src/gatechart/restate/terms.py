@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.values import BreakerRecord, Retry
+from gatechart.restate.process_breakers import ProcessBreakers
+from gatechart.values import Retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +52,16 @@ class Names:
         return self._named("Agent")
 
     @property
+    def breakers(self) -> str:
+        """Name of the objects of circuit breakers."""
+        return self._named("Breakers")
+
+    @property
+    def breaker_list(self) -> str:
+        """Name of the object that lists circuit breakers."""
+        return self._named("BreakerList")
+
+    @property
     def capacity(self) -> str:
         """Name of the objects that count slots."""
         return self._named("Capacity")
@@ -86,14 +95,6 @@ class Names:
         return f"{self.namespace}.{name}" if self.namespace else name
 
 
-async def _stored_nowhere(_breaker: BreakerRecord) -> None:
-    """Keep nothing: each process of the service has its own breakers."""
-
-
-def _spawned(work: Coroutine[Any, Any, None], _purpose: str) -> asyncio.Task[None]:
-    return asyncio.create_task(work)
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
     """The configuration of a service."""
@@ -105,10 +106,10 @@ class ServiceConfig:
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()
     gates: ToolGates = field(default_factory=ToolGates)
-    breakers: OwnBreakers = field(init=False)
+    breakers: ProcessBreakers = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "breakers", OwnBreakers(self.now, _stored_nowhere, _spawned))
+        object.__setattr__(self, "breakers", ProcessBreakers(self.now))
 
     @staticmethod
     def now() -> datetime:

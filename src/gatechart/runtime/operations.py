@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from gatechart.api import (
     BaseCommand,
+    BreakersCommand,
     CancelHandoffCommand,
+    CloseBreakerCommand,
     Command,
     CountsCommand,
     DiscardCommand,
@@ -19,10 +21,12 @@ from gatechart.api import (
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
+    IsolateBreakerCommand,
     MailCommand,
     RetryCommand,
     StopCommand,
 )
+from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.rollback import fork_event
@@ -32,9 +36,10 @@ from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
-from gatechart.turn import check_version, checked_id, known_id
+from gatechart.turn import check_version, checked_id, checked_operator_reason, known_id
 from gatechart.values import (
     AgentId,
+    BreakerRecord,
     Event,
     GraphCount,
     HandoffRecord,
@@ -132,6 +137,17 @@ class Operations:
         if await self._effects.directory.fork(target, agent_id, event) is not None:
             await self._effects.inboxes.collect(agent_id)
 
+    async def _breakers(self, command: BreakersCommand) -> Sequence[BreakerRecord]:
+        # Whoever only reads has none in memory.
+        known = await self._core.store.breakers() if self._core.read_only else self._core.breakers.records
+        return breaker_page(known, command)
+
+    async def _isolate_breaker(self, command: IsolateBreakerCommand) -> BreakerRecord:
+        return await self._core.breakers.isolate(command.name, checked_operator_reason(command.reason))
+
+    async def _close_breaker(self, command: CloseBreakerCommand) -> BreakerRecord:
+        return await self._core.breakers.close(command.name)
+
 
 OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitable[Any]]]] = {
     FindCommand: Operations._find,
@@ -148,4 +164,7 @@ OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitab
     HandoffCommand: Operations._handoff,
     HandoffsCommand: Operations._handoffs,
     CancelHandoffCommand: Operations._cancel_handoff,
+    BreakersCommand: Operations._breakers,
+    IsolateBreakerCommand: Operations._isolate_breaker,
+    CloseBreakerCommand: Operations._close_breaker,
 }

@@ -1,7 +1,7 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
 from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Takes
-from gatechart.tools.breaker import Breaker
+from gatechart.tools.breaker import Breaker, breaker_snapshot
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
 from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
@@ -42,6 +42,7 @@ __all__ = [
     "ToolResult",
     "anthropic_tool",
     "breaker_graph",
+    "breaker_snapshot",
     "is_in_doubt",
     "is_passing",
     "is_worth_retrying",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from gatechart.context import read_context, write_context
 from gatechart.kernel import Block, Plan, candidates, plan_microstep
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.values import (
@@ -16,6 +17,8 @@ from gatechart.values import (
     Payload,
     Permit,
     Rejection,
+    Snapshot,
+    Status,
 )
 
 _NOTHING: Final[Payload] = {}
@@ -34,13 +37,30 @@ class Breaker:
         self._context = BreakerContext()
         if stored is not None:
             self._configuration = (stored.state.value,)
-            facts = {"since": stored.since, "breaks": stored.breaks, "reason": stored.reason}
-            self._context = BreakerContext(**facts, retry_at=stored.retry_at)
+            self._context = _context_of(stored)
+
+    @classmethod
+    def read(cls, name: str, text: str) -> Breaker:
+        """Return a breaker as `write` wrote it, trials under way included."""
+        breaker = cls(name)
+        state, _, context = text.partition(" ")
+        breaker._configuration = (state,)
+        breaker._context = read_context(BreakerContext, context)
+        return breaker
+
+    def write(self) -> str:
+        """Return everything about it as text."""
+        return f"{self.state.value} {write_context(self._context)}"
 
     @property
     def state(self) -> BreakerState:
         """Its state; an open one stays so until a call is asked for after its break."""
         return BreakerState(self._configuration[0])
+
+    @property
+    def policy(self) -> BreakerPolicy:
+        """The policy of whoever asked last."""
+        return self._context.policy
 
     @property
     def entry(self) -> int:
@@ -79,6 +99,11 @@ class Breaker:
         """Note that the call was given up, which says nothing; its permit at half-open may be given to another."""
         self._take("CALL_RELEASED", now, {"entry": permit.entry, "number": permit.number})
 
+    def trip(self, entry: int, policy: BreakerPolicy, now: datetime, reason: str) -> None:
+        """Open it if it is still closed since that entry: whoever counts elsewhere found that too much had failed."""
+        self._context.policy = policy
+        self._take("THRESHOLD_REACHED", now, {"entry": entry, "reason": reason})
+
     def isolate(self, now: datetime, reason: str) -> None:
         """Reject all calls until it is closed by `close`."""
         self._take("OPERATOR_ISOLATED", now, {"reason": reason})
@@ -107,3 +132,14 @@ class Breaker:
         for deed in plan.deeds:
             for step in deed.steps if isinstance(deed, Block) else ():
                 step.function(self._context, event)
+
+
+def breaker_snapshot(record: BreakerRecord) -> Snapshot:
+    """Return a circuit breaker as a snapshot of its chart, for drawings with its state highlighted."""
+    graph = breaker_graph()
+    state, text = record.state.value, write_context(_context_of(record))
+    return Snapshot(record.name, graph.name, graph.version, graph.fingerprint, (state,), text, 1, Status.ACTIVE)
+
+
+def _context_of(record: BreakerRecord) -> BreakerContext:
+    return BreakerContext(since=record.since, retry_at=record.retry_at, breaks=record.breaks, reason=record.reason)

@@ -195,6 +195,7 @@ def breaker_graph() -> StateTransitionGraph[BreakerContext]:
             Transition("CLOSED", "CALL_SUCCEEDED", guard=_is_current, actions=_note_success),
             Transition("CLOSED", "CALL_FAILED", "OPEN", guard=_is_too_much),
             Transition("CLOSED", "CALL_FAILED", guard=_is_current, actions=_note_failure),
+            Transition("CLOSED", "THRESHOLD_REACHED", "OPEN", guard=_is_current),
             Transition("OPEN", "CALL_ASKED", "HALF_OPEN", guard=_is_break_over),
             Transition("HALF_OPEN", "CALL_ASKED", guard=_has_permit, actions=_give_trial),
             Transition("HALF_OPEN", "CALL_SUCCEEDED", "CLOSED", guard=_is_last_trial),

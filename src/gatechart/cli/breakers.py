@@ -1,0 +1,136 @@
+"""Commands for circuit breakers: list, isolate, close, draw."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gatechart.cli.completion import complete_breakers
+from gatechart.cli.graphs import FormatOption, LegendOption, Theme, ThemeOption, draw_or_print, only_file
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
+from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_page, print_table
+from gatechart.cli.reading import LimitOption
+from gatechart.values import HIGHEST_NUMBER, BreakerRecord, BreakerState
+
+if TYPE_CHECKING:
+    from gatechart import api, tools
+    from gatechart.api import AgentHome
+    from gatechart.cli import connection
+    from gatechart.cli.connection import Connection
+else:
+    api, connection, tools = late("gatechart.api", "gatechart.cli.connection", "gatechart.tools")
+
+_LAYOUT_S = 20.0
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The name of the breaker.", show_default=False, autocompletion=complete_breakers
+    ),
+]
+FileArgument = Annotated[
+    Path | None, typer.Argument(metavar="[PATH]", help="The file to write; the source is printed without one.")
+]
+AfterOption = Annotated[
+    str | None, typer.Option("--after", metavar="NAME", help="Only breakers after this one.", show_default=False)
+]
+ReasonOption = Annotated[
+    str,
+    typer.Option("--reason", metavar="TEXT", help="Why, for whoever lists or meets it.", show_default=False),
+]
+
+
+async def list_breakers(settings: Settings, after: AfterOption = None, limit: LimitOption = 100) -> None:
+    """List the circuit breakers that are not closed: those that keep invokes and tools from being called.
+
+    One that is open lets a call through again after its next try. Works without an app.
+
+    Examples:
+      gatechart breakers
+      gatechart breakers isolate crm --reason 'the CRM moves tonight'
+      gatechart breakers close crm
+      gatechart breakers draw crm crm.svg
+    """
+    async with connection.inspect(settings) as runtime:
+        found = await runtime.breakers(after=after, limit=limit + 1)
+    print_page(settings, "breakers", found, limit, _document, _print, key="name")
+
+
+async def isolate_breaker(
+    settings: Settings,
+    name: NameArgument,
+    reason: ReasonOption,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Let no call through a circuit breaker until it is closed.
+
+    Examples:
+      gatechart breakers isolate crm --reason 'the CRM moves tonight'
+    """
+    await _do(settings, lambda home: home.isolate_breaker(name, reason=reason), timeout)
+
+
+async def close_breaker(
+    settings: Settings,
+    name: NameArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Let calls through a circuit breaker again.
+
+    Examples:
+      gatechart breakers close crm
+    """
+    await _do(settings, lambda home: home.close_breaker(name), timeout)
+
+
+async def draw_breaker(
+    settings: Settings,
+    name: NameArgument,
+    path: FileArgument = None,
+    format: FormatOption = None,  # noqa: A002
+    theme: ThemeOption = Theme.LIGHT,
+    legend: LegendOption = False,
+) -> None:
+    """Draw the chart of a circuit breaker, with its state highlighted.
+
+    Examples:
+      gatechart breakers draw crm crm.svg
+    """
+    file = only_file(path, None, format)
+    async with connection.inspect(settings) as runtime:
+        known = await runtime.breakers(limit=HIGHEST_NUMBER - 1)
+    closed = BreakerRecord(name, BreakerState.CLOSED, datetime.now(UTC))
+    highlight = tools.breaker_snapshot(next((each for each in known if each.name == name), closed))
+    graph = tools.breaker_graph()
+    await draw_or_print(settings, graph, file, format, _LAYOUT_S, highlight=highlight, theme=theme.value, legend=legend)
+
+
+async def _do(settings: Settings, verb: Callable[[AgentHome], Awaitable[BreakerRecord]], timeout_s: float) -> None:
+    """Change a breaker, and print it as it is then."""
+    await connection.check_there(settings)
+
+    async def work(reached: Connection) -> None:
+        found = await verb(reached.home)
+        emit(settings, _document(found), lambda: _print([found]))
+
+    await connection.execute(settings, (), work, timeout_s=timeout_s)
+
+
+def _document(breaker: BreakerRecord) -> dict[str, object]:
+    document: dict[str, object] = api.CloseBreakerCommand.answer.plain(breaker)
+    return document
+
+
+def _print(found: Sequence[BreakerRecord]) -> None:
+    print_table(("BREAKER", "STATE", in_zone("SINCE"), in_zone("NEXT TRY"), "BREAKS", "REASON"), map(_row, found))
+
+
+def _row(breaker: BreakerRecord) -> Sequence[Cell]:
+    next_try = "" if breaker.retry_at is None else moment_text(breaker.retry_at)
+    since = moment_text(breaker.since)
+    return (breaker.name, breaker.state.value, since, next_try, str(breaker.breaks), breaker.reason)

@@ -1,0 +1,115 @@
+"""The objects of circuit breakers: one for each, which keeps its state and gives out trials, and a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import to_json
+from restate import ObjectContext, ObjectSharedContext, VirtualObject
+from restate.serde import JsonSerde, Serde
+
+from gatechart.restate.auxiliary_objects import patience
+from gatechart.restate.process_breakers import ADMISSION, ALL, PERMIT, POLICY, RECORD
+from gatechart.restate.terms import ServiceConfig
+from gatechart.tools import Breaker
+from gatechart.values import Admission, BreakerState
+
+TEXT: Final[Serde[Any]] = JsonSerde()
+
+Told: TypeAlias = dict[str, Any]
+Change: TypeAlias = Callable[[Breaker, Told, datetime], Admission | None]
+
+
+def breaker_object(config: ServiceConfig) -> VirtualObject:
+    """Build the object of a circuit breaker; its key is the breaker's name.
+
+    Processes count the calls through a closed breaker themselves. The object takes the changes of state, and at
+    half-open it gives out the permits. Each handler answers with the breaker's record and the count of its changes.
+    """
+    breakers = VirtualObject(config.names.breakers, **patience(config.terms.turn_s))
+    for name, change in _CHANGES.items():
+        breakers.handler(name)(_handler(config, change))
+
+    @breakers.handler("adopt")
+    async def adopt(ctx: ObjectContext, told: Told) -> None:
+        """Take over what a database knew of a breaker that was moved here."""
+        ctx.set("breaker", Breaker(ctx.key(), RECORD.validate_python(told)).write(), TEXT)
+        await ctx.generic_call(config.names.breaker_list, "note", to_json(told), ALL)
+
+    return breakers
+
+
+def _handler(config: ServiceConfig, change: Change) -> Callable[[ObjectContext, Told], Awaitable[Any]]:
+    async def handle(ctx: ObjectContext, told: Told) -> Any:
+        text = await ctx.get("breaker", TEXT)
+        breaker = Breaker(ctx.key()) if text is None else Breaker.read(ctx.key(), text)
+        before = breaker.entry
+        admission = change(breaker, told, datetime.fromtimestamp(await ctx.time(), UTC))
+        record = RECORD.dump_python(breaker.record, mode="json")
+        ctx.set("breaker", breaker.write(), TEXT)
+        if breaker.entry != before:  # awaited, so that whoever has seen the change finds it in the list
+            await ctx.generic_call(config.names.breaker_list, "note", to_json(record), ALL)
+        shown = None if admission is None else ADMISSION.dump_python(admission, mode="json")
+        return {"record": record, "entry": breaker.entry, "admission": shown}
+
+    return handle
+
+
+def _ask(breaker: Breaker, told: Told, now: datetime) -> Admission:
+    return breaker.ask(POLICY.validate_python(told["policy"]), now)
+
+
+def _trip(breaker: Breaker, told: Told, now: datetime) -> None:
+    breaker.trip(told["entry"], POLICY.validate_python(told["policy"]), now, told["reason"])
+
+
+def _succeed(breaker: Breaker, told: Told, now: datetime) -> None:
+    breaker.succeed(PERMIT.validate_python(told["permit"]), now)
+
+
+def _fail(breaker: Breaker, told: Told, now: datetime) -> None:
+    breaker.fail(PERMIT.validate_python(told["permit"]), now, told["reason"])
+
+
+def _release(breaker: Breaker, told: Told, now: datetime) -> None:
+    breaker.release(PERMIT.validate_python(told["permit"]), now)
+
+
+def _isolate(breaker: Breaker, told: Told, now: datetime) -> None:
+    breaker.isolate(now, told["reason"])
+
+
+def _close(breaker: Breaker, _told: Told, now: datetime) -> None:
+    breaker.close(now)
+
+
+_CHANGES: Final[dict[str, Change]] = {
+    "ask": _ask,
+    "trip": _trip,
+    "succeed": _succeed,
+    "fail": _fail,
+    "release": _release,
+    "isolate": _isolate,
+    "close": _close,
+}
+
+
+def breaker_list_object(config: ServiceConfig) -> VirtualObject:
+    """Build the object that lists the circuit breakers that are not closed."""
+    listed = VirtualObject(config.names.breaker_list, **patience(config.terms.turn_s))
+
+    @listed.handler("note")
+    async def note(ctx: ObjectContext, told: Told) -> None:
+        name = told["name"]
+        if told["state"] == BreakerState.CLOSED:
+            ctx.clear(name)
+        else:
+            ctx.set(name, told, TEXT)
+
+    @listed.handler("read", kind="shared")
+    async def read(ctx: ObjectSharedContext, _: Told) -> Any:
+        return [await ctx.get(name, TEXT) for name in sorted(await ctx.state_keys())]
+
+    return listed

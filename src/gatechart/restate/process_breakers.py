@@ -1,0 +1,168 @@
+"""The circuit breakers as a process of a service sees them: it counts, and their objects decide what a count means."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from time import monotonic
+from typing import Any, Final, TypeAlias
+
+from pydantic import TypeAdapter
+
+from gatechart.hosting.breakers import LONGEST_REASON, MOST_IDLE
+from gatechart.tools import Breaker
+from gatechart.turn import one_line
+from gatechart.values import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+from gatechart.values.frozen import replaced
+
+KNOWN_S: Final = 1.0  # how long an answer of the object holds, so that a change is known everywhere after a second
+ALL: Final = "all"  # the key of the list of breakers
+RECORD: Final = TypeAdapter(BreakerRecord)
+PERMIT: Final = TypeAdapter(Permit)
+POLICY: Final = TypeAdapter(BreakerPolicy)
+ADMISSION: Final[TypeAdapter[Admission]] = TypeAdapter(Admission)
+
+Ask: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[Any]]
+"""Calls a handler of a breaker's object: the breaker's name, the handler, its argument."""
+Send: TypeAlias = Callable[[str, str, Mapping[str, Any]], None]
+"""As Ask, without waiting for the answer."""
+
+
+class ProcessBreakers:
+    """What one process knows of the breakers, shared by the invocations that it runs."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._seen: dict[str, _Seen] = {}
+
+    async def acquire(self, ask: Ask, name: str, policy: BreakerPolicy) -> Admission:
+        """Return a permit or a rejection; the object is asked only if what is known here is old, or it is to decide."""
+        seen = self._of(name)
+        rejection = seen.rejection(self._now())
+        if rejection is not None:
+            return rejection
+        if not seen.is_closed:
+            told = await ask(name, "ask", {"policy": POLICY.dump_python(policy, mode="json")})
+            self._learn(seen, told)
+            admission = ADMISSION.validate_python(told["admission"])
+            if isinstance(admission, Rejection) or admission.number:
+                return admission
+        counted = seen.counts.ask(policy, self._now())  # a rejection while its object is being told
+        return counted if isinstance(counted, Rejection) else Permit(name, seen.entry)
+
+    async def succeed(self, ask: Ask, permit: Permit) -> None:
+        """Count a success; the object is told of the success of a trial."""
+        seen = self._of(permit.name)
+        if permit.number:
+            self._learn(seen, await ask(permit.name, "succeed", _told(permit)))
+        elif permit.entry == seen.entry:
+            seen.counts.succeed(replaced(permit, entry=seen.counts.entry), self._now())
+
+    async def fail(self, ask: Ask, permit: Permit, reason: str) -> None:
+        """Count a failure; the object is told of the failure of a trial, and of one that is too much."""
+        seen, text = self._of(permit.name), one_line(reason)[:LONGEST_REASON]
+        if permit.number:
+            self._learn(seen, await ask(permit.name, "fail", {**_told(permit), "reason": text}))
+        elif permit.entry == seen.entry and seen.is_too_much(permit, self._now(), text):
+            policy = POLICY.dump_python(seen.counts.policy, mode="json")
+            trip = {"entry": seen.entry, "policy": policy, "reason": text}
+            self._learn(seen, await ask(permit.name, "trip", trip))
+
+    def release(self, send: Send, permit: Permit) -> None:
+        """Give back the permit of a trial."""
+        if permit.number:
+            send(permit.name, "release", _told(permit))
+
+    def _of(self, name: str) -> _Seen:
+        seen = self._seen.get(name)
+        if seen is None:
+            if len(self._seen) >= MOST_IDLE:
+                self._seen = {name: each for name, each in self._seen.items() if not each.is_idle}
+            seen = self._seen[name] = _Seen(name)
+        return seen
+
+    def _learn(self, seen: _Seen, told: Mapping[str, Any]) -> None:
+        seen.learn(RECORD.validate_python(told["record"]), told["entry"])
+
+
+class _Seen:
+    """A breaker as its object described it last, and what was counted here since then."""
+
+    __slots__ = ("_at", "_record", "counts", "entry")
+
+    def __init__(self, name: str) -> None:
+        self.counts = Breaker(name)  # stays closed but for the failure that is too much
+        self.entry = 0  # how often the object's state has changed
+        self._record: BreakerRecord | None = None
+        self._at = -KNOWN_S  # when it was described, by the machine's clock
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the description still holds."""
+        return self._record is not None and monotonic() - self._at < KNOWN_S
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is known to be closed."""
+        return self.is_known and self._record is not None and self._record.state is BreakerState.CLOSED
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is lost if it is forgotten."""
+        return self.counts.is_fresh and not self.is_known
+
+    def learn(self, record: BreakerRecord, entry: int) -> None:
+        """Note what the object answered; after a change of state everything is counted anew."""
+        if entry < self.entry:
+            return  # a later answer came first
+        if entry != self.entry or self.counts.state is not BreakerState.CLOSED:
+            self.counts = Breaker(record.name)
+        self.entry, self._record, self._at = entry, record, monotonic()
+
+    def is_too_much(self, permit: Permit, now: datetime, reason: str) -> bool:
+        """Count a failure, and return whether it is the one that opens the breaker."""
+        before = self.counts.entry
+        self.counts.fail(replaced(permit, entry=before), now, reason)
+        return self.counts.entry != before
+
+    def rejection(self, now: datetime) -> Rejection | None:
+        """Return the rejection that is known without asking; None if there is none."""
+        record = self._record
+        if record is None or not self.is_known:
+            return None
+        is_isolated = record.state is BreakerState.ISOLATED
+        if is_isolated or (record.state is BreakerState.OPEN and record.retry_at is not None and now < record.retry_at):
+            return Rejection(record.name, record.state, record.retry_at, record.reason)
+        return None
+
+
+def _told(permit: Permit) -> dict[str, Any]:
+    return {"permit": PERMIT.dump_python(permit, mode="json")}
+
+
+class InvocationBreakers:
+    """The breakers as one invocation asks them: what its process knows, and its own way to the objects.
+
+    Fulfils Breakers.
+    """
+
+    def __init__(self, shared: ProcessBreakers, ask: Ask, send: Send) -> None:
+        self._shared = shared
+        self._ask = ask
+        self._send = send
+
+    async def acquire(self, name: str, policy: BreakerPolicy) -> Admission:
+        """See Breakers."""
+        return await self._shared.acquire(self._ask, name, policy)
+
+    async def succeed(self, permit: Permit) -> None:
+        """See Breakers."""
+        await self._shared.succeed(self._ask, permit)
+
+    async def fail(self, permit: Permit, reason: str) -> None:
+        """See Breakers."""
+        await self._shared.fail(self._ask, permit, reason)
+
+    def release(self, permit: Permit) -> None:
+        """See Breakers. If the invocation is over, nobody is told: the permit is given again after a break's time."""
+        self._shared.release(self._send, permit)
