@@ -36,8 +36,12 @@ check: style dot  ## format, lint, types, import layers, and the tests that need
 	$(call beside_types,$(PYTEST) -m "not slow and not processes" $(WITH))
 
 .PHONY: ci
-ci: style dot postgres engine xstate .docs-venv/.ready  ## all linters, and the tests of `make test`
+ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests of `make test`, and the recipes
 	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
+
+.PHONY: recipes
+recipes: .recipes-venv/.ready  ## run the programs of the documents that need other agent frameworks
+	@.recipes-venv/bin/python -m pytest -q tests/docs/test_documents.py -k other_frameworks
 
 .PHONY: coverage
 coverage: lint  ## lint, and all tests but the slow ones, with what they cover
@@ -88,7 +92,7 @@ journeys: $(READY)  ## count the calls, files and moves between files of an even
 
 .PHONY: clean
 clean:  ## remove the environments and all that can be made again
-	rm -rf $(VENV) .bench-venv .docs-venv .lowest-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	rm -rf $(VENV) .bench-venv .docs-venv .lowest-venv .recipes-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
 
 $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
@@ -99,6 +103,9 @@ $(READY): pyproject.toml constraints.txt
 .lowest-venv/.ready: pyproject.toml constraints.txt
 	@sh .ci/environment .lowest-venv -e '.[dev]'
 	@rm $@ && PIP_CONSTRAINT= .lowest-venv/bin/python -m pip install --quiet $(LOWEST) && touch $@
+
+.recipes-venv/.ready: pyproject.toml constraints.txt docs/recipes.txt
+	@sh .ci/environment .recipes-venv -e '.[dev]' -r docs/recipes.txt
 
 .docs-venv/.ready: docs/requirements.txt
 	@sh .ci/environment .docs-venv -r docs/requirements.txt

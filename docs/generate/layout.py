@@ -22,6 +22,7 @@ FIRST: Final = (
         "find",
         "llm",
         "mcp",
+        "other-frameworks",
         "hand-over",
         "web",
         "sync",
@@ -55,7 +56,7 @@ def lay_out(target: Path, generated: Mapping[str, str]) -> None:
     generated: the text of pages that nobody writes, by their path below the target.
     """
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("generate", "requirements.txt", "__pycache__"))
+    shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("generate", "*.txt", "__pycache__"))
     shutil.copytree(ROOT / "diagrams", target / "diagrams", ignore=shutil.ignore_patterns("*.dot"))
     for page in target.rglob("*.md"):
         page.write_text(inside(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,6 +1,7 @@
 """What the documents show is run, and must print what they say it prints."""
 
 import contextlib
+import importlib.util
 import io
 import subprocess
 import sys
@@ -10,9 +11,14 @@ import pytest
 from sybil import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
+from tests.skipped import LOUD
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
+
+ELSEWHERE = ROOT / "docs" / "how-to" / "other-frameworks.md"  # its programs need packages that are not installed here
+DOCUMENTS.remove(ELSEWHERE)
 
 REPEATABLE = [document for document in DOCUMENTS if document.name != "operations.md"]  # it shows a database's numbers
 
@@ -52,6 +58,13 @@ def test_what_a_document_shows_can_be_run_again_in_the_same_folder(document, tmp
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         Printed().run(document)
+
+
+def test_what_the_recipes_for_other_frameworks_show_runs_where_these_are_installed(tmp_path, monkeypatch):
+    if not all(importlib.util.find_spec(each) for each in ("agents", "langgraph", "langchain_openai")):
+        pytest.skip(f"{LOUD}OpenAI Agents and LangGraph: `make recipes` installs them")
+    monkeypatch.chdir(tmp_path)
+    Printed().run(ELSEWHERE)
 
 
 def test_what_the_readme_shows_is_resumed_by_the_second_run(tmp_path, monkeypatch):
