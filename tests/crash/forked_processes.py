@@ -12,7 +12,16 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("fault_points", "fleet", "dead_mail_agents", "recurring_agents", "relay", "waiting_agents", "calling_agents")
+MODULES = (
+    "calling_agents",
+    "dead_mail_agents",
+    "fault_points",
+    "fleet",
+    "recurring_agents",
+    "relay",
+    "talking_agents",
+    "waiting_agents",
+)
 
 
 class ForkedProcesses:

@@ -1,0 +1,91 @@
+"""An agent whose model takes ten turns with two calls each, in a process that kills itself at a point.
+
+`main(url, file, point, count)` has it live to its end, and dies at the COUNT-th time that it comes to POINT (see
+fault_points). With "nowhere" it lives, and leaves in FILE how often it came where. What the model was asked and which
+calls were made is in files beside that.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+from gatechart import Retry, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
+from gatechart.graph import Invoke
+from gatechart.handoff import ConversationContext
+from gatechart.models import ModelLoop, OpenAIModel, keep_messages
+from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from tests.crash.fault_points import FaultPoints
+
+TURNS = 10
+ONCE = ToolPolicies(retry="off", breaker="off")
+
+
+class Talk(ConversationContext):
+    answer: str = ""
+
+
+def keep(context, event):
+    context.answer = event.payload["result"]["answer"]
+    keep_messages(context, event)
+
+
+def services(folder, url):
+    """A model that asks for two calls in each of ten turns, and tools that note their calls."""
+
+    class Services:
+        model = OpenAIModel("m", url=url)
+        tools = ToolBox([_noting("look", folder, repeat="safe"), _noting("pay", folder, repeat="never")])
+
+    return Services()
+
+
+def _noting(name, folder, **options):
+    @tool(name=name, policies=ONCE, **options)
+    async def made(turn: int) -> str:
+        with (folder / "calls").open("a") as file:
+            file.write(f"{name} {turn}\n")
+        return f"{name} {turn} is done"
+
+    return made
+
+
+def script(folder):
+    def reply(body):
+        turn = sum(each["role"] == "assistant" for each in body["messages"]) + 1
+        with (folder / "asked").open("a") as file:
+            file.write(f"{turn}\n")
+        return Calls(("look", {"turn": turn}), ("pay", {"turn": turn})) if turn <= TURNS else Says("All is done.")
+
+    return reply
+
+
+def talking():
+    loop = ModelLoop(tools=["look", "pay"], prompt=lambda _: "Go on.", retry=Retry(attempts=2, first_s=0))
+    return StateTransitionGraph(
+        "talking",
+        context=Talk,
+        states=[State("THINKING", invoke=Invoke(loop, id="think")), "DONE", "FAILED"],
+        transitions=[
+            Transition("THINKING", "done.invoke.think", "DONE", actions=keep),
+            Transition("THINKING", "error.invoke.think", "FAILED"),
+        ],
+        entry_points=["THINKING"],
+    )
+
+
+def opened(url, folder, server):
+    return Runtime.open(url, graphs=[talking()], services=services(folder, server.url))
+
+
+async def live(url, folder):
+    """Have the agent come to its end."""
+    async with scripted_model(script(folder)) as server, opened(url, folder, server) as runtime:
+        agent = await runtime.start_or_resume("talking", at="THINKING", agent_id="t-1")
+        await agent.until("DONE", "FAILED", timeout=20)
+
+
+def main(url, file, point, count):
+    points = FaultPoints(point, int(count))
+    points.install()
+    asyncio.run(live(url, Path(file).parent))
+    Path(file).write_text(json.dumps(points.passed))
