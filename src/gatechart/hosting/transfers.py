@@ -11,13 +11,16 @@ from uuid import UUID, uuid5
 from gatechart.errors import CallReusedError, InvocationOverError
 from gatechart.graph import AnyGraph, Edge, EntryPoint, To, TransferRole
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.tools import ArgumentsMisfitError, model_name, without_nulls
+from gatechart.tools import ArgumentsMisfitError, ToolBox, model_name, without_nulls
 from gatechart.turn import TransferOffer, checked_key, left, offer_of, plain_payload
 from gatechart.values import EventName, Invocation, Outcome, Payload, Snapshot, StateName, count_of
 from gatechart.values.frozen import value
 
 CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of the ids of choices
 LONGEST_SHOWN: Final = 4_000  # characters of what the model was shown that the history keeps
+
+
+NO_TRANSFERS: Final = TransferOffer("", ToolBox(), "", 0, {})
 
 
 class TransferHost(Protocol):
@@ -79,6 +82,8 @@ class TransferDesk:
     async def offer(self) -> TransferOffer:
         """Return what can be chosen now."""
         call = self._invocation
+        if self._graph.nodes[call.state].transfers is None:
+            return NO_TRANSFERS
         snapshot = await self._host.snapshot(call)
         self._offered = offer_of(self._graph, snapshot, call.state, self._host.now(), self._host.entry_point)
         return self._offered

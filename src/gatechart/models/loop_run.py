@@ -15,7 +15,7 @@ from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.models.loop_terms import LoopTerms
-from gatechart.models.model import ModelReply, ModelRequest
+from gatechart.models.model import ModelReply, ModelRequest, is_by_model
 from gatechart.models.output import ANSWER
 from gatechart.models.transcript import (
     CallResult,
@@ -31,9 +31,9 @@ from gatechart.models.transcript import (
 from gatechart.tools import AnyTool, ToolBox, ToolResult, without_nulls
 
 ACCEPTED: Final = "accepted"
+_EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
+_GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
-_WENT: Final = "This was followed. The work went there, and is back now."
-_GOES_ON: Final = "Another choice of this turn is followed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +84,37 @@ class LoopRun:
     async def _ask(self) -> None:
         """Ask the model for its next turn, and record it."""
         number = self._transcript.turns + 1
-        tools, told = await self._offered()
-        instructions = "\n\n".join(filter(None, (self._terms.instructed_by(self._context), told)))
+        offer = await self._talk.transfer_tools()
         request = ModelRequest(
-            messages=self._transcript.messages,
-            instructions=instructions,
-            tools=tools,
+            messages=self._told(),
+            instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
+            tools=(*self._tools, *offer.tools, *self._answer_tool()),
             tell=self._tell(number),
         )
-        text = await self._recorded(f"turn.{number}", partial(self._turn, number, request))
-        calls = [call.name for call in text.message.tool_calls]
+        turn = await self._recorded(f"turn.{number}", partial(self._turn, number, request, offer.tools.names))
+        calls = [call.name for call in turn.message.tool_calls]
         if calls and self._terms.stream:
             self._work.publish({"turn": number, "calls": calls})
 
-    async def _turn(self, number: int, request: ModelRequest) -> ModelTurn:
+    def _told(self) -> tuple[Message, ...]:
+        """Return what the model is told. Models want the last word to be somebody else's."""
+        messages = self._transcript.messages
+        is_own = bool(messages) and is_by_model(messages[-1]) and not messages[-1].tool_calls
+        return (*messages, _GO_ON) if is_own else messages
+
+    async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...]) -> ModelTurn:
         reply = await self._reply(request)
         message = with_own_ids(reply.message, self._transcript.call_ids())
         message = message.model_copy(update={"time": self._work.now})
-        return ModelTurn(number=number, by=self._by, message=message, finish=reply.finish, usage=reply.usage)
+        return ModelTurn(
+            number=number,
+            by=self._by,
+            state=self._journal.invocation.state,
+            message=message,
+            finish=reply.finish,
+            usage=reply.usage,
+            transfers=transfers,
+        )
 
     async def _reply(self, request: ModelRequest) -> ModelReply:
         return await self._terms.model_of(self._work.services).reply(request)
@@ -109,10 +122,8 @@ class LoopRun:
     def _tell(self, number: int) -> Any:
         return (lambda text: self._work.publish({"turn": number, "text": text})) if self._terms.stream else None
 
-    async def _offered(self) -> tuple[tuple[AnyTool, ...], str]:
-        """Return the tools that the model may call now, and what it is told of the transfers among them."""
-        own = (*self._tools, *((self._terms.output.tool,) if self._terms.output.tool else ()))
-        return own, ""
+    def _answer_tool(self) -> tuple[AnyTool, ...]:
+        return () if self._terms.output.tool is None else (self._terms.output.tool,)
 
     async def _recorded(self, name: str, made: Any) -> Any:
         """Return what is made, recorded under the name, with the loop's retries."""
@@ -134,9 +145,12 @@ class LoopRun:
         waiting = tuple(call for place, call in found if allowed[place] is None)
         if waiting:
             return waiting
-        accepted = await self._answers(last, found)
-        others = [(place, call) for place, call in found if place not in accepted]
+        judged = await self._answers(last, found)
+        choices = [(place, call) for place, call in found if call.name in last.transfers and not call.error]
+        others = [each for each in found if each[0] not in judged and each not in choices]
         await _all(self._answer_call(last, place, call, allowed[place]) for place, call in others)
+        for place, call in choices:  # last, because the one that is followed ends this run
+            await self._choose(last, place, call)
         return ()
 
     def _approval(self, call: ToolCall) -> bool | str | None:
@@ -167,6 +181,14 @@ class LoopRun:
         else:
             await self._made(last, place, call)
 
+    async def _choose(self, last: ModelTurn, place: int, call: ToolCall) -> None:
+        """Choose a transfer, unless the choice is older than this entry of the state."""
+        if last.by == self._by:
+            outcome = await self._talk.transfer(call.name, call.arguments, call_id=call.id)
+            await self._result(last, place, outcome.answer, "")
+        else:
+            await self._result(last, place, _EARLIER, "")
+
     async def _made(self, last: ModelTurn, place: int, call: ToolCall) -> None:
         """Make a call, and record what the model is told of it."""
         tool = self._tools.get(call.name)
@@ -187,9 +209,12 @@ class LoopRun:
     # The end
 
     async def _final(self) -> _Final | None:
-        """Return the answer of the newest turn, if nobody said anything since; tell the model what is wrong with it."""
+        """Return the answer of the newest turn; tell the model what is wrong with it.
+
+        There is none if somebody said something since, or if the turn is that of another state's loop.
+        """
         last = self._transcript.last
-        if last is None or not self._transcript.is_answered:
+        if last is None or not self._transcript.is_answered or last.state != self._journal.invocation.state:
             return None
         for place, call in enumerate(last.message.tool_calls):
             result = self._transcript.result(last, place)

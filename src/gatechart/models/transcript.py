@@ -33,9 +33,11 @@ class ModelTurn:
 
     number: int  # from 1, over the whole transcript
     by: str  # the entry of a state and the invoke that asked
+    state: str
     message: Message
     finish: Finish
     usage: Usage
+    transfers: tuple[str, ...] = ()  # tools of the transfers that it was offered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
