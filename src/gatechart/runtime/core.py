@@ -41,6 +41,7 @@ from gatechart.values import (
     Unit,
     Verdict,
 )
+from gatechart.values.frozen import replaced
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ class Core:
         count = turn.mail_count if turn.effects else 0
         if not count and consumes is None:
             return turn
-        return turn.numbered(self.store.numbers(count) if count else 0, consumes)
+        return replaced(turn, consumes=consumes, first_number=self.store.numbers(count) if count else 0)
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
         """Wait for a future on behalf of a caller. Raises RuntimeClosedError if the runtime closes first."""

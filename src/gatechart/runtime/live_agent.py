@@ -67,6 +67,7 @@ from gatechart.values import (
     TurnRecord,
     Verdict,
 )
+from gatechart.values.frozen import replaced
 
 logger = logging.getLogger(__name__)
 
@@ -463,7 +464,7 @@ class LiveAgent:
     def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
         if turn.effects:
             return self._commit_traced(self.core.numbered(turn, consumes))
-        return self._write(turn if consumes is None else turn.numbered(0, consumes))
+        return self._write(turn if consumes is None else replaced(turn, consumes=consumes))
 
     async def _commit_traced(self, turn: TurnRecord) -> None:
         with self.core.telemetry.begin(turn) as traced:

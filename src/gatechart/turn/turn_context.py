@@ -290,8 +290,8 @@ class Turn(Generic[ServicesT]):
         """
         target, door = graph_name(to), raised_name(at)
         wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
-        peer, step = None if agent is None else checked_addressee(agent), self._step(achieved)
         check_targets([target], "handoff")
+        peer, step = None if agent is None else checked_addressee(agent), self._step(achieved)
         if fallbacks is not None:
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
         if packet is not None:  # `model_copy` checks nothing

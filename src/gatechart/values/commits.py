@@ -70,10 +70,6 @@ class TurnRecord:
                 refuse_unknown(each)
         return needed
 
-    def numbered(self, first_number: int, consumes: int | None) -> TurnRecord:
-        """Return the same turn with these numbers."""
-        return replaced(self, consumes=consumes, first_number=first_number)
-
     @property
     def mail(self) -> tuple[Mail, ...]:
         """Mail that the turn sends and timers that it sets, in order."""

@@ -74,16 +74,16 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
 def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Return the columns of `agents` that a turn sets.
 
-    The status is left out if it stays the same, because SQLite would write to its index, too.
+    What seldom changes is left out if it stays the same: it would be bound all the same, and with the status SQLite
+    would write to its index, too.
     """
-    row = {
-        "graph_version": after.graph_version,
-        "fingerprint": after.fingerprint,
+    row: dict[str, Any] = {
         "configuration": names_json(after.configuration),
         "context": after.context_text,
         "version": after.version,
-        "changed_us": us_or_null(after.changed),
     }
+    if before.fingerprint != after.fingerprint or before.graph_version != after.graph_version:
+        row |= {"graph_version": after.graph_version, "fingerprint": after.fingerprint}
     if before.status is not after.status:
         row["status"] = after.status.value
     if before.memory != after.memory:
@@ -94,6 +94,7 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         row["handoffs"] = from_open(after.handoffs)
     if before.transfers != after.transfers:
         row["transfers"] = from_counts(after.transfers)
+    row["changed_us"] = us_or_null(after.changed)
     return row
 
 
