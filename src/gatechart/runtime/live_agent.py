@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from gatechart.errors import (
@@ -125,7 +126,7 @@ class LiveAgent:
         if self._is_at_once:
             decided = run_at_once(self._process(event))
         else:
-            decided = await self.run(lambda: self._process(event))
+            decided = await self.run(partial(self._process, event))
         outcome = decided if isinstance(decided, Outcome) else decided.outcome
         return outcome if outcome.refusal is None else self._refused(outcome)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from gatechart.errors import AgentEndedError, DeadMailError, EventError, NotReachedError, OutsideError
@@ -64,16 +65,12 @@ class Watchers:
         reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
         watcher = (awaited, reached)
 
-        def expire(_: asyncio.Task[None]) -> None:
-            if not reached.done():
-                at = agent.snapshot
-                reached.set_exception(NotReachedError(at.agent_id, str(awaited), at.configuration, timeout_s or 0.0))
-
         self._waiting.append(watcher)
         self.look_for_dead_mail(agent)
-        alarm = None if timeout_s is None else agent.core.alarm(timeout_s)
-        if alarm is not None:
-            alarm.add_done_callback(expire)
+        alarm = None
+        if timeout_s is not None:
+            alarm = agent.core.alarm(timeout_s)
+            alarm.add_done_callback(partial(_expire, agent, awaited, reached, timeout_s))
         try:
             return await agent.core.called("until", reached)
         finally:
@@ -117,6 +114,19 @@ class Watchers:
         fatal = fatal_mail(agent.graph, agent.snapshot, dead, waiting)
         if fatal is not None:
             self.fail(lambda awaited: DeadMailError(agent_id, str(awaited), fatal.number, fatal.event, fatal.reason))
+
+
+def _expire(
+    agent: Watched,
+    awaited: Awaited,
+    reached: asyncio.Future[Snapshot],
+    timeout_s: float,
+    _alarm: asyncio.Task[None],
+) -> None:
+    """Fail a caller whose timeout is over."""
+    if not reached.done():
+        at = agent.snapshot
+        reached.set_exception(NotReachedError(at.agent_id, str(awaited), at.configuration, timeout_s))
 
 
 def ended(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from gatechart.errors import EventIdReusedError
@@ -91,7 +91,10 @@ def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Op
     batch.send_mail()
     for place, task in tasks:
         verdicts[place] = batch.take_task(task)
-    return verdicts, [*batch.operations(), *map(SetBreaker, breakers.values())]
+    operations = batch.operations()
+    if breakers:
+        operations += map(SetBreaker, breakers.values())
+    return verdicts, operations
 
 
 def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
@@ -191,15 +194,19 @@ class _Batch:
             done.append(DeleteMail(number) if mail is None else UpdateMail(mail))
         for mail in self._inserted.values():
             done.append(InsertMail(mail))
-        for (invocation, name), result in self._results.items():
-            # An invocation that ends later in the batch takes its steps with it.
-            if invocation not in self._over:
-                done.append(RecordStep(invocation, name, result))
-        done += map(RecordEntry, self._entries.values())
+        if self._results or self._entries:
+            done += self._records()
         done += self._ends
         if self._handoffs is not None:
             done += self._handoffs.operations()
         return done
+
+    def _records(self) -> Iterator[Operation]:
+        for (invocation, name), result in self._results.items():
+            # An invocation that ends later in the batch takes its steps with it.
+            if invocation not in self._over:
+                yield RecordStep(invocation, name, result)
+        yield from map(RecordEntry, self._entries.values())
 
     def _handoff_ledger(self) -> HandoffLedger:
         if self._handoffs is None:

@@ -67,7 +67,7 @@ class _Pending:
     mail: dict[int, Mail] = field(default_factory=dict)  # by number
     active: dict[Invocation, ActiveInvocation] = field(default_factory=dict)
     steps: dict[Invocation, dict[str, str]] = field(default_factory=dict)
-    journals: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    journals: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def end_state(self, state: StateName) -> None:
         if self.mail:
@@ -97,7 +97,7 @@ class _Pending:
             self.steps[active.invocation] = steps
 
     def write(self, record: JournalRecord) -> None:
-        journal = self.journals[record.journal]
+        journal = self.journals.setdefault(record.journal, {})
         for name in record.replaces:
             journal.pop(name, None)
         journal[record.name] = record.entry
@@ -203,7 +203,7 @@ class Tables:
 
     def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:
         """See Loaded."""
-        return name in self._pending[agent_id].journals[journal]
+        return name in self._pending[agent_id].journals.get(journal, {})
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:  # noqa: ARG002
         """See Loaded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -73,11 +73,12 @@ class TurnRecord:
     @property
     def mail(self) -> tuple[Mail, ...]:
         """Mail that the turn sends and timers that it sets, in order."""
-        return tuple(self._mail())
+        mailed = [each for each in self.effects if not isinstance(each, _NOT_MAILED)]
+        return tuple(self._mail(mailed)) if mailed else ()
 
-    def _mail(self) -> Iterator[Mail]:
+    def _mail(self, mailed: Iterable[Send | Timer | Offer]) -> Iterator[Mail]:
         numbers, agent_id, now = count(self.first_number), self.snapshot.agent_id, self.event.time
-        for effect in self.effects:
+        for effect in mailed:
             match effect:
                 case Send(to, event, content, mail_id, due):
                     yield Mail(next(numbers), to, event, content, now, mail_id, agent_id, due)
@@ -87,16 +88,6 @@ class TurnRecord:
                     yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
                 case Offer(offered, due):
                     yield from self._offered(offered, due, numbers)
-                case (
-                    CancelTimer()
-                    | StartInvoke()
-                    | Cancel()
-                    | CancelAll()
-                    | ReplaceMail()
-                    | ReplaceInvocation()
-                    | ChangeHandoff()
-                ):
-                    pass
                 case _:
                     refuse_unknown(effect)
 
