@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from enum import Enum
 from importlib import import_module
 from typing import Any, Generic
 
@@ -146,6 +147,9 @@ class Agent(Generic[ContextT]):
         """
         if not states and not ended:
             raise PayloadError("until", ("it names no state",), "the names of states, or ended=True")
+        wrong = tuple(f"{each!r} is not the name of a state" for each in states if not isinstance(each, str | Enum))
+        if wrong:
+            raise PayloadError("until", wrong, 'each name by itself, as in until("DONE", "LEFT")')
         timeout_s = None if timeout is None else seconds_of(timeout)
         if timeout is not None and timeout_s is None:
             raise PayloadError("until", (f"{timeout!r} is no timeout",), '"30s", "2m", a timedelta or seconds')

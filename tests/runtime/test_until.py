@@ -161,6 +161,11 @@ async def test_who_waits_for_nothing_is_told_what_there_is_to_wait_for(agent):
         await agent.until()
 
 
+async def test_states_in_a_list_are_told_apart_from_names(agent):
+    with pytest.raises(PayloadError, match=r"\['AT_SEA'\] is not the name of a state.*each name by itself"):
+        await agent.until(["AT_SEA"])
+
+
 @pytest.mark.parametrize("limit", [0.02, "20ms", timedelta(milliseconds=20), 0])
 async def test_a_wait_ends_at_its_timeout_and_the_agent_goes_on(agent, limit):
     with pytest.raises(NotReachedError, match=r"did not reach 'AT_SEA or its end' in .* s and is in PACKING"):
