@@ -16,6 +16,7 @@ from gatechart.charts.cel import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
 from gatechart.charts.model import Except, Fixed
 from gatechart.charts.source import scalar_of
+from gatechart.charts.tool_policies import written_policies
 from gatechart.context import AgentContext
 from gatechart.errors import FileFault, InvalidChartError
 from gatechart.graph import (
@@ -152,6 +153,7 @@ class _Dumping:
             events={each.name: self.event_type(each) for each in graph.event_types.values()},
             events_closed=graph.events_closed,
             searchable=list(graph.searchable),
+            tools=written_policies(graph.tools),
             allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),
@@ -191,6 +193,7 @@ class _Dumping:
             entry=self.functions(state.on_entry),
             exit=self.functions(state.on_exit),
             defer=_one_or_many(state.defer),
+            tools=written_policies(dict(state.tools)),
             invoke=[self.invoke(each) for each in state.invoke],
             data=self.data(state),
             transfers=None if state.transfers is None else self.transfers(state.transfers),

@@ -162,6 +162,7 @@ class _Building:
             "events": [self.event_type(each) for each in self.chart.events],
             "events_closed": self.chart.events_closed,
             "searchable": self.chart.searchable,
+            "tools": self.chart.tools,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
@@ -234,6 +235,7 @@ class _Building:
             history=form.history,
             defer=form.defer,
             transfers=self.transfers(form),
+            tools=form.tools,
             description=form.description,
         )
 

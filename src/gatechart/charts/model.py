@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from gatechart.charts.faults import Spot
 from gatechart.context import canonical_json
 from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Every, Refused, Retry
+from gatechart.values import Delay, Every, Refused, Retry, ToolPolicies
 
 
 class Dialect(StrEnum):
@@ -213,6 +213,7 @@ class StateForm:
     failed: bool = False
     history: str | None = None
     defer: tuple[str, ...] = ()
+    tools: Mapping[str, ToolPolicies] = field(default_factory=dict)
     initial: InitialForm | None = None
     entry: tuple[ActionForm, ...] = ()
     exit: tuple[ActionForm, ...] = ()
@@ -292,6 +293,7 @@ class ChartForm:
     events: tuple[EventTypeForm, ...]
     events_closed: bool
     searchable: tuple[str, ...]
+    tools: Mapping[str, ToolPolicies]
     description: str
 
 

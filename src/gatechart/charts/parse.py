@@ -23,6 +23,7 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.parts import OF_AN_AGENT, Entries, without
 from gatechart.charts.schema import KEYS
+from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.transfers import transfers_form
 from gatechart.graph import OnRefusal
 from gatechart.values import Every, Missed, Retry
@@ -74,6 +75,7 @@ class _Shape(Entries):
             events=tuple(self.event_types(spot.get("events"))),
             events_closed=fields.flag("events_closed"),
             searchable=fields.texts("searchable"),
+            tools=read_policies(spot.get("tools"), self.faults, self.known),
             description=fields.text("description"),
         )
 
@@ -117,6 +119,7 @@ class _Shape(Entries):
             entry=self.actions(fields, "entry"),
             exit=self.actions(fields, "exit"),
             defer=() if self.is_xstate else fields.texts("defer"),
+            tools={} if known == "chart" else read_policies(spot.get("tools"), self.faults, self.known),
             transitions=tuple(self.transitions(spot)),
             after=tuple(self.after(spot.get("after"))),
             every=() if self.is_xstate else tuple(self.recurring(spot.get("every"))),

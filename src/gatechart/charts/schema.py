@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
+from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
 from gatechart.values import LONGEST_S, PATTERN, Missed, Mode, Reason
@@ -31,6 +32,7 @@ _STATE: Final = {
     "data": "data",
     "failed": "flag",
     "defer": "texts",
+    "tools": "tools",
 }
 _CHART: Final = {
     "$schema": "text",
@@ -47,6 +49,7 @@ _CHART: Final = {
     "events": "event_types",
     "events_closed": "flag",
     "searchable": "texts",
+    "tools": "tools",
     "initial": "initial",
     "states": "states",
     "on": "on",
@@ -120,6 +123,7 @@ _SHARED: Final = {
     "initial": {"target": "targets", "actions": "actions"},
     "reference": {"type": "text", "params": "values"},
     "retry": {"attempts": "count", "first_s": "number", "factor": "factor", "most_s": "number", "jitter": "share"},
+    **TOOL_KEYS,
     "cel": {"cel": "text"},
     "except": {"except": "texts", "guard": "guard"},
     "allowance": {"code": "code", "place": "text", "reason": "text"},
@@ -143,7 +147,9 @@ _XSTATE_TRANSITION: Final = {
     "description": "text",
     **_IGNORED,
 }
-_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key not in ("failed", "defer", "every")} | {
+_XSTATE_STATE: Final = {
+    key: kind for key, kind in _STATE.items() if key not in ("failed", "defer", "every", "tools")
+} | {
     "output": "output",
     "meta": "meta",
     "tags": "anything",
@@ -248,7 +254,7 @@ MEANINGS: Final = {
     "defer": "Events that are kept, as mail, for a later state.",
     "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
     "src": "The name of a bound function of context and work.",
-    "timeout_s": "Seconds after which what was invoked has failed.",
+    "timeout_s": "Seconds after which what was invoked, or an attempt of a tool's call, has failed.",
     "params": "Values that the function is given by name.",
     "opens_on": "Business triggers.",
     "takes": "The payload's schema: the name of a bound type; of an event also a JSON Schema.",
@@ -263,6 +269,7 @@ MEANINGS: Final = {
     "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
     "status": "The name of a bound function of the context that tells the model how far the task is.",
     "waits": "The state that waits while another graph decides; one is added where left out.",
+    **TOOL_MEANINGS,
 }
 
 
@@ -318,7 +325,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]
     parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
-    parts |= _kinds(dialect)
+    parts |= _kinds(dialect) | {f"kind.{kind}": each for kind, each in tool_kinds(dialect).items()}
     return {f"{dialect}.{part}": each for part, each in parts.items()}
 
 
