@@ -16,7 +16,7 @@ from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_context import InvokeHost, Work
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.turn import plain_payload
-from gatechart.values import ActiveInvocation, Payload
+from gatechart.values import ActiveInvocation, Invocation, Payload
 from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
@@ -54,19 +54,23 @@ async def attempts(
     """
     call, failed = running.invocation, 0
     recorded: dict[str, str] = {}
-    between = Waits(host, InvokeJournal(host, call, recorded), Idleness(place))
     if not is_new:
         try:
             recorded.update(await host.recorded(call))
         except Exception as error:  # whatever cannot be read: the agent waits for an end
             return InvokeEnded("error", failure_payload(error, 1))
-        failed = await between.attempts()
+        failed = await _between(host, call, recorded, place).attempts()
     while True:
         result = await attempt(host, graph, running, InvokeJournal(host, call, recorded, failed), place)
         if isinstance(result, InvokeEnded):
             return result
         failed = result.attempts
-        await between.before_next_attempt(failed, result.wait_s)
+        await _between(host, call, recorded, place).before_next_attempt(failed, result.wait_s)
+
+
+def _between(host: InvokeHost, call: Invocation, recorded: dict[str, str], place: Place) -> Waits:
+    """Return the waits between attempts, in which no function is under way."""
+    return Waits(host, InvokeJournal(host, call, recorded), Idleness(place))
 
 
 async def attempt(
