@@ -1,33 +1,20 @@
-"""Calls of tools by the steps: through the tool box, in one place."""
+"""Calls of tools by the steps: through the tool box and its policies, in one place."""
 
 from __future__ import annotations
 
-from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from gatechart import Retry, Work
-from gatechart.hosting.invoke_context import Step
-from gatechart.tools import ToolContext
+from gatechart import Work
 from statecharts.telecom_support import answers
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.tools import Services
 
 TelecomWork: TypeAlias = Work[Services]
 
-RETRY: Final = Retry(attempts=4)
-
 
 async def call(work: TelecomWork, tool: str, **arguments: Any) -> Any:
-    """Call a tool and return its answer: text, or what JSON holds. Raises what the tool raises."""
-    found = work.services.tools.get(tool)
-    assert found is not None
-    known = ToolContext(
-        tool=tool, agent_id=work.agent_id, call_id="", idempotency_key="", attempt=1, services=work.services
-    )
-    return await work.step(Step(f"{tool} {next(_numbers)}", retry=RETRY), found.function, known, **arguments)
-
-
-_numbers = count(1)
+    """Call a tool and return its answer: text, or what JSON holds. Raises ToolFailedError and OutcomeUnknownError."""
+    return (await work.call(tool, **arguments)).unwrap()
 
 
 async def switch(work: TelecomWork, tool: str, *, on: bool) -> None:

@@ -79,6 +79,8 @@ async def check_suspension(context: TelecomContext, work: TelecomWork) -> Seen:
 async def pay_overdue_bill(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 1.4: send the user a payment request for the oldest overdue bill, and accept it for them."""
     overdue = await _overdue_bills(context, work)
+    if not overdue:  # paid by an earlier call, of which no answer came
+        return Seen(is_paid=True)
     bill = overdue[-1]["bill_id"]
     if overdue[-1]["status"] != "Awaiting Payment":
         await call(work, "send_payment_request", customer_id=context.line.customer_id, bill_id=bill)

@@ -41,6 +41,9 @@ class SmallWorld:
     bills: dict[str, str] = field(default_factory=lambda: {"B1": "Paid"})
     is_restarted: bool = True  # since the line was resumed
 
+    def __post_init__(self) -> None:
+        self.bills = dict(self.bills)  # which payments change
+
     def use(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         return getattr(self, tool)(**arguments)
 

@@ -39,7 +39,7 @@ class SmallTask:
     broken: SmallWorld = field(default_factory=SmallWorld)
 
     def begin(self) -> World:
-        return replace(self.broken, bills=dict(self.broken.bills))
+        return replace(self.broken)
 
     def holds(self, world: World) -> bool:
         assert isinstance(world, SmallWorld)

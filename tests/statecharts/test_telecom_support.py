@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
 
-from gatechart import Agent, Runtime
+from gatechart import Agent, Runtime, ToolBox, ToolContext, ToolPolicies
 from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
 from gatechart.testing import VirtualClock
+from gatechart.tools import Tool
 from gatechart.values import Reason
 from statecharts.telecom_support import telecom_support
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.graph import graphs
 from statecharts.telecom_support.play import ENDS, POLICY_TIME, hurried
 from statecharts.telecom_support.ticket import Ticket, Topic, read
-from statecharts.telecom_support.tools import Services
+from statecharts.telecom_support.tools import TOOLS, Services
 from statecharts.telecom_support.world import Failing, ToolDownError
 from tests.statecharts.small_world import NO_DATA, NO_MMS, NO_SERVICE, PEOPLE_SAY, SmallWorld
 
@@ -202,6 +206,42 @@ async def test_a_tool_that_stays_down_brings_the_case_to_a_person(support):
     case = await support.case_at_desk(agent)
     assert case.context.reason is Reason.TOOL_FAILURE
     assert "toggle_airplane_mode is down" in case.context.reasoning[-1].outcome
+
+
+@pytest.mark.parametrize(
+    ("ticket", "broken", "lost", "changed"),
+    [
+        (NO_SERVICE, {"airplane_mode": True}, "toggle_airplane_mode", 3),  # off, then on again, which it says, and off
+        (NO_DATA, {"used_gb": 15.1}, "refuel_data", 1),
+        (MAY_PAY, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "send_payment_request", 1),
+        (MAY_PAY, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "make_payment", 1),
+        (MAY_PAY, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "resume_line", 1),
+        (NO_MMS, {"permissions": frozenset()}, "grant_app_permission", 3),
+    ],
+)
+async def test_what_a_call_did_of_which_no_answer_came_is_not_done_twice(url, clock, ticket, broken, lost, changed):
+    services = Services(tools=ToolBox([each if each.name != lost else losing_first(each, clock) for each in TOOLS]))
+    policies = {lost: ToolPolicies(timeout_s=5)}
+    opened = Runtime.open(url, graphs=graphs, services=services, clock=clock, tool_policies=policies)
+    async with opened as runtime, hurried(clock, runtime):
+        used, agent = await Support(runtime, services).asked(ticket, SmallWorld(**broken))
+        assert agent.configuration == ("RESOLVED",)
+        assert changes(used).count(lost) == changed
+
+
+def losing_first(it: Tool, clock: VirtualClock) -> Tool:
+    """The tool, which acts and then goes on for ever in its first call."""
+    calls = count()
+
+    async def acts(context: ToolContext, **arguments: Any) -> Any:
+        answer = await it.function(context, **arguments)
+        is_lost = next(calls) == 0
+        while is_lost:
+            clock.advance("1s")
+            await asyncio.sleep(0)
+        return answer
+
+    return replace(it, function=acts)
 
 
 class Outage:
