@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MODULES = (
     "calling_agents",
+    "choosing_agents",
     "dead_mail_agents",
     "fault_points",
     "fleet",
