@@ -250,6 +250,8 @@ def _line(sheet: _Sheet, line: Line) -> Iterator[str]:
     arrow, label, tone = line.arrow, _label(line.arrow), _tone(sheet, line.arrow.parts)
     near: dict[str, Value] = {"color": tone.line, "penwidth": tone.width, "arrowhead": "none"}
     far: dict[str, Value] = {"color": tone.line, "penwidth": tone.width}
+    if arrow.is_transfer:
+        near["style"] = far["style"] = "dotted"
     near["weight"], far["weight"] = (_DIRECT, _DIRECT) if line.is_direct else (_NEAR_HALF, _FAR_HALF)
     tail, head = _tail(sheet, line), _head(sheet, arrow)
     if arrow.is_loop:

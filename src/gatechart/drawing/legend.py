@@ -26,6 +26,7 @@ class Sign(Enum):
     DEEP_HISTORY = "deep history: back to the leaves that were active last"
     ANYWHERE = "taken in any state"
     TRANSITION = "transition: event, guard, actions"
+    TRANSFER = "transfer: a model chooses it"
     ACTIVE = "active state"
     TRAIL = "taken by the agent, in this order"
     ELSEWHERE = "entry point of another graph"
@@ -56,6 +57,7 @@ def _of_outline(drawing: Outline) -> Iterator[Sign]:
         Sign.DEEP_HISTORY: any(box.recall is Recall.DEEP for box in boxes),
         Sign.ANYWHERE: bool(drawing.parts) or any(arrow.is_roaming for arrow in drawing.arrows),
         Sign.TRANSITION: bool(drawing.arrows),
+        Sign.TRANSFER: any(arrow.is_transfer for arrow in drawing.arrows),
         Sign.ACTIVE: any(box.is_active for box in boxes),
         Sign.TRAIL: drawing.has_trail,
         Sign.ELSEWHERE: bool(drawing.handings),
@@ -109,5 +111,6 @@ _WRITTEN: Final = {
     Sign.HISTORY: "H",
     Sign.DEEP_HISTORY: "H*",
     Sign.TRANSITION: "e [g] / a",
+    Sign.TRANSFER: "· · ➤",
     Sign.HANDOFF: "- - ➤",
 }

@@ -265,7 +265,8 @@ def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_
         tail = f"any_{_label_id(arrow)}" if arrow.is_roaming else id_of("s", arrow.source)
         is_within = arrow.home == arrow.target and boxes[arrow.target].initial
         head = id_of("initial" if is_within else "s", arrow.target)
-        near, far = ("===", "==>") if arrow.places else ("---", "-->")
+        quiet = ("-.-", "-.->") if arrow.is_transfer else ("---", "-->")
+        near, far = ("===", "==>") if arrow.places else quiet
         text = f"{tail} {near} {_label_id(arrow)} {far} {head}"
         yield _Link(text, halves=2, is_loud=bool(arrow.places))
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from gatechart.drawing.text import function_text
-from gatechart.graph import ROOT, Edge, EventType, Invoke, JsonSchema, Node, callable_name
-from gatechart.values import EventName, StateName
+from gatechart.graph import ROOT, Edge, EventType, Invoke, JsonSchema, Node, TransferRole, callable_name
+from gatechart.values import EventName, StateName, TransferCounts
 
 ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
@@ -43,7 +43,20 @@ def guard_text(node: Node, edge: Edge) -> str:
     if asked:
         return function_text(asked)
     earlier = node.edges[: node.edges.index(edge)]
-    return ELSE if any(_asked(other) and other.event == edge.event for other in earlier) else ""
+    written = (other for other in earlier if other.role is None)
+    return ELSE if any(_asked(other) and other.event == edge.event for other in written) else ""
+
+
+def transfers_text(node: Node, counts: TransferCounts | None) -> str:
+    """Return how many choices a model has in a state, in words; empty if the state offers none.
+
+    counts: those of an agent, whose choices left are told; None if no agent is shown.
+    """
+    transfers = node.transfers
+    if transfers is None:
+        return ""
+    left = "" if counts is None else f"{transfers.left(counts, node.name)} of "
+    return f"transfers / {left}{transfers.most}{' left' if left else ''}"
 
 
 def _asked(edge: Edge) -> str:
@@ -64,6 +77,8 @@ def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: 
     event = edge.event
     if event is None:
         return "always"
+    if edge.role is not None and edge.to:
+        return "transfer refused" if edge.role is TransferRole.REFUSED else "transfer"
     if event in dict(node.timers):
         return f"after {event.removeprefix('after.').removesuffix(f'.{node.name}')}"
     if event in dict(node.recurring):

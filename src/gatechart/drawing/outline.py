@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
-from gatechart.drawing.naming import event_text, guard_text, invoke_text, titles_of, with_payload
+from gatechart.drawing.naming import (
+    event_text,
+    guard_text,
+    invoke_text,
+    titles_of,
+    transfers_text,
+    with_payload,
+)
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Outline, Part
 from gatechart.drawing.text import function_text
 from gatechart.drawing.trail import Trail, active_states, read_trail
-from gatechart.graph import ROOT, AnyGraph, Edge, EntryPoint, Handoff, Kind, Node, State, Step, askings, callable_name
-from gatechart.values import HistoryEntry, Snapshot, StateName
+from gatechart.graph import (
+    ROOT,
+    AnyGraph,
+    Edge,
+    EntryPoint,
+    Handoff,
+    Kind,
+    Node,
+    State,
+    Step,
+    TransferRole,
+    askings,
+    callable_name,
+)
+from gatechart.values import HistoryEntry, Snapshot, StateName, TransferCounts
+
+_INSTEAD: Final = (TransferRole.REPLACED, TransferRole.ENDED)  # roles of transitions in place of a choice
 
 
 def outline(
@@ -25,17 +47,27 @@ def outline(
     payloads: whether declared events are written with the payloads that they take.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return _Sketch(graph, active_states(graph, highlight), read_trail(graph, trail), payloads=payloads).outline()
+    active, counts = active_states(graph, highlight), None if highlight is None else highlight.transfers
+    return _Sketch(graph, active, read_trail(graph, trail), counts, payloads=payloads).outline()
 
 
 class _Sketch:
     """One graph and what its agent did, while its outline is made."""
 
-    def __init__(self, graph: AnyGraph, active: frozenset[StateName], taken: Trail, *, payloads: bool) -> None:
+    def __init__(
+        self,
+        graph: AnyGraph,
+        active: frozenset[StateName],
+        taken: Trail,
+        counts: TransferCounts | None,
+        *,
+        payloads: bool,
+    ) -> None:
         self.graph = graph
         self.payloads = payloads
         self.active = active
         self.taken = taken
+        self.counts = counts  # of the transfers of the agent that is highlighted; None if none is
         self.titles = titles_of(graph.nodes)
 
     def outline(self) -> Outline:
@@ -72,16 +104,19 @@ class _Sketch:
             is_visited=node.name in self.taken.visited,
             is_failure=node.failed,
             defers=node.defers,
+            transfers=transfers_text(node, self.counts),
         )
 
     def arrows(self) -> tuple[Arrow, ...]:
         """Return one arrow for each two states that transitions connect, in document order."""
         parts: dict[tuple[StateName, StateName], list[Part]] = {}
         for node in self.graph.nodes.values():
-            for edge in node.edges:
+            for edge in (edge for edge in node.edges if edge.role not in _INSTEAD):
                 for target in _drawn_targets(self.graph, edge):
                     reenters = _reentered(self.graph, edge, target)
                     parts.setdefault((edge.source, target), []).append(self.part(node, edge, reenters))
+            if node.transfers is not None:
+                parts.setdefault((node.name, node.transfers.otherwise), []).append(self.otherwise(node))
             if node.kind is Kind.HISTORY and node.default:
                 for target in node.default.targets:
                     parts.setdefault((node.name, target), []).append(Part("at first"))
@@ -93,7 +128,13 @@ class _Sketch:
             self.part(node, edge)
             for edge in node.edges
             if not edge.targets or (edge.internal and node.name in edge.targets and node.default is None)
+            if edge.role is None or self.taken.along(edge.label)
         )
+
+    def otherwise(self, node: Node) -> Part:
+        """Return what follows in place of a choice: several transitions, in one word."""
+        places = {place for edge in node.edges if edge.role in _INSTEAD for place in self.taken.along(edge.label)}
+        return Part("otherwise", places=tuple(sorted(places)), is_transfer=True)
 
     def part(self, node: Node, edge: Edge, reenters: StateName | None = None) -> Part:
         """Return a transition in words. reenters: the compound state that it leaves and enters again."""
@@ -101,7 +142,8 @@ class _Sketch:
         if self.payloads and edge.event is not None:
             event = with_payload(event, self.graph.event_types)
         again = None if reenters is None else self.titles[reenters]
-        return Part(event, guard_text(node, edge), _names(edge.steps), again, self.taken.along(edge.label))
+        places, chosen = self.taken.along(edge.label), edge.role is not None
+        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen)
 
     def handings(self) -> tuple[Handing, ...]:
         """Return one for each state and each entry point to which it hands on, in document order."""

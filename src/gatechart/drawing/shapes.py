@@ -18,6 +18,7 @@ class Part:
     actions: tuple[str, ...] = ()
     reenters: StateName | None = None  # the compound state that is left and entered again on the way
     places: tuple[int, ...] = ()  # in the trail, at which it was taken
+    is_transfer: bool = False  # whether a model chooses it, or it follows in place of a choice
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -48,14 +49,16 @@ class Box:
     is_visited: bool
     is_failure: bool = False  # of a final state: whoever ends there has failed
     defers: tuple[str, ...] = ()  # events that are kept for a later state
+    transfers: str = ""  # how many choices a model has here, in words; empty for none
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether it is a failure; what is done on entry, while it is active, and on exit; and what is deferred."""
+        """Whether it is a failure; what is done on entry, meanwhile and on exit; what is chosen; what is deferred."""
         blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
         done = (f"{when} / {', '.join(names)}" for when, names in blocks if names)
         deferred = (f"{event} / defer" for event in self.defers)
-        return (*(["«failed»"] if self.is_failure else []), *done, *deferred)
+        chosen = [self.transfers] if self.transfers else []
+        return (*(["«failed»"] if self.is_failure else []), *done, *chosen, *deferred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class Arrow:
     def is_roaming(self) -> bool:
         """Whether it comes from wherever the agent is, in the graph or in the source."""
         return self.is_inner or self.source == ROOT
+
+    @property
+    def is_transfer(self) -> bool:
+        """Whether all its transitions are choices of a model, or follow in place of one."""
+        return all(part.is_transfer for part in self.parts)
 
     @property
     def places(self) -> tuple[int, ...]:

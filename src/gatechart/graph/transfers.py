@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gatechart.graph.handoff import Fallbacks, Told
 from gatechart.graph.names import names_of, one_or_more
-from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, name_of
+from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, TransferCounts, count_of, name_of
 
 
 @dataclass(frozen=True, init=False)
@@ -145,6 +145,10 @@ class Transfers:
     def is_on(self) -> bool:
         """Whether anything is offered at all."""
         return self.most is not None
+
+    def left(self, counts: TransferCounts, state: StateName) -> int:
+        """Return how many choices a state with these transfers has left."""
+        return 0 if self.most is None else max(self.most - count_of(counts, state).taken, 0)
 
     def target(self, key: str) -> To | None:
         """Return the target of this key; None if there is none."""

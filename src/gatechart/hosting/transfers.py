@@ -12,7 +12,7 @@ from gatechart.errors import CallReusedError, InvocationOverError
 from gatechart.graph import AnyGraph, Edge, EntryPoint, To, TransferRole
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.tools import ArgumentsMisfitError, ToolBox, model_name, without_nulls
-from gatechart.turn import TransferOffer, checked_key, left, offer_of, plain_payload
+from gatechart.turn import TransferOffer, checked_key, offer_of, plain_payload
 from gatechart.values import EventName, Invocation, Outcome, Payload, Snapshot, StateName, count_of
 from gatechart.values.frozen import value
 
@@ -144,9 +144,10 @@ class TransferDesk:
     async def _refused(self, tool: str, outcome: Outcome, edge: Edge | None) -> TransferOutcome:
         snapshot = await self._host.snapshot(self._invocation)
         state, counts = self._invocation.state, snapshot.transfers
+        transfers = self._graph.nodes[state].transfers
         why = str(outcome.refusal) if edge is None else count_of(counts, state).why or "its guard says no"
         told = f"That is not possible any more: {why}. Choose another step, or go on without one."
-        return TransferOutcome(tool, told, left=left(self._graph, counts, state))
+        return TransferOutcome(tool, told, left=0 if transfers is None else transfers.left(counts, state))
 
     def _edge(self, outcome: Outcome) -> Edge | None:
         """Return the transition that the choice took; None if it took none."""

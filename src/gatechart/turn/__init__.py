@@ -57,7 +57,7 @@ from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
 from gatechart.turn.transfer_offer import TransferOffer, offer_of
-from gatechart.turn.transfers import left, reentered, told_by
+from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
     MOST_DEFERRED,
@@ -119,7 +119,6 @@ __all__ = [
     "known_handoff",
     "known_id",
     "known_number",
-    "left",
     "log_of",
     "log_refusal",
     "no_later",

@@ -14,7 +14,6 @@ from gatechart.graph import AnyGraph, EntryPoint, JsonSchema, State, To, Transfe
 from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.tools import Described, Takes, Tool, ToolBox
 from gatechart.turn.possibilities import possible
-from gatechart.turn.transfers import left
 from gatechart.turn.turn_context import one_line
 from gatechart.values import Agrees, Snapshot, StateName, TransferCount, Visit, count_of
 from gatechart.values.frozen import value
@@ -73,7 +72,7 @@ class _Offering:
 
     def offer(self, now: datetime) -> TransferOffer:
         denied = {to.key: self.denial(to, now) for to in self.transfers.targets}
-        remaining = left(self.graph, self.snapshot.transfers, self.state)
+        remaining = self.transfers.left(self.snapshot.transfers, self.state)
         allowed = [to for to in self.transfers.targets if remaining and denied[to.key] is None]
         tools = ToolBox([self.tool(to) for to in allowed])
         lines = (*self.told(remaining), *(why for why in denied.values() if why and remaining))

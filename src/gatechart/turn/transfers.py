@@ -9,7 +9,7 @@ from typing import Any, Final
 from gatechart.graph import AnyGraph, Edge, TransferRole
 from gatechart.kernel import Plan, matches
 from gatechart.turn.turn_context import one_line
-from gatechart.values import TRANSFER, Event, StateName, TransferCount, TransferCounts, Visit, count_of
+from gatechart.values import TRANSFER, Event, StateName, TransferCount, TransferCounts, Visit
 from gatechart.values.frozen import replaced
 
 MOST_VISITS: Final = 8
@@ -71,13 +71,6 @@ def _entered(count: TransferCount, event: Event) -> TransferCount:
 def reentered(counts: TransferCounts) -> TransferCounts:
     """Return the counts of an agent whose states are entered anew without an event, as by a rollback."""
     return tuple(replaced(each, refused="", why="") for each in counts)
-
-
-def left(graph: AnyGraph, counts: TransferCounts, state: StateName) -> int:
-    """Return how many choices a state has left; 0 if it offers no transfers."""
-    transfers = graph.nodes[state].transfers
-    most = None if transfers is None else transfers.most
-    return 0 if most is None else max(most - count_of(counts, state).taken, 0)
 
 
 def told_by(event: Event) -> str:
