@@ -21,6 +21,7 @@ FIRST: Final = (
         "send",
         "find",
         "llm",
+        "model-loop",
         "mcp",
         "other-frameworks",
         "hand-over",

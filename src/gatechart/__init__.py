@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         PacketMigration,
         SameTarget,
     )
+    from gatechart.models import ModelLoop
     from gatechart.runtime import (
         Limits,
         Retention,
@@ -115,6 +116,7 @@ _NAMES: Final = {
         "PacketMigration",
         "SameTarget",
     ),
+    "models": ("ModelLoop",),
     "runtime": (
         "Limits",
         "Retention",
@@ -178,6 +180,7 @@ __all__ = [
     "MailStatus",
     "Migration",
     "Mode",
+    "ModelLoop",
     "OnRefusal",
     "OtherGraph",
     "Outcome",

@@ -24,7 +24,7 @@ TOP = {
         "Every",
     ),
     *("Fallbacks", "Handoff", "HandoffPacket", "HandoffStatus", "HttpClient", "Human", "Initial", "Invoke", "Limits"),
-    *("Mail", "MailStatus", "Migration", "Mode", "OnRefusal", "OtherGraph", "Outcome", "PacketMigration", "Reason"),
+    *("Mail", "MailStatus", "Migration", "Mode", "ModelLoop", "OnRefusal", "OtherGraph", "Outcome"),
     *(
         "Recall",
         "Refused",
