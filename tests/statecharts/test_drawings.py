@@ -4,6 +4,7 @@ import pytest
 
 from statecharts import examples
 from statecharts.drawings import FOLDER, texts
+from statecharts.telecom_support import telecom_support
 
 DRAWN = texts()
 
@@ -14,7 +15,7 @@ def test_no_drawing_is_stale(name):
     assert kept == DRAWN[name], "the chart has changed: run `make diagrams`, look at the drawing, commit it"
 
 
-@pytest.mark.parametrize("graph", examples, ids=lambda graph: graph.name)
+@pytest.mark.parametrize("graph", [*examples, telecom_support], ids=lambda graph: graph.name)
 def test_the_picture_beside_a_drawing_shows_every_state(graph):
     picture = (FOLDER / f"{graph.name}.svg").read_text(encoding="utf-8")
     assert [state for state in graph.states if f">{state}<" not in picture] == []
