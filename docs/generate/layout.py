@@ -21,6 +21,7 @@ FIRST: Final = (
         "send",
         "find",
         "llm",
+        "tools",
         "model-loop",
         "mcp",
         "other-frameworks",

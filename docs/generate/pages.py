@@ -238,6 +238,7 @@ def configuration() -> str:
         ("`app`", "the graphs: `module:attribute`, or `chart.yaml:module`; several, with commas between them"),
         ("`services`", "what actions and invokes get as `services`: `module:attribute`"),
         ("`packet_migrations`", "migrations of handoff packets: `module:attribute`"),
+        ("`tool_policies`", "a file with policies of tool calls; also the variable `GATECHART_TOOL_POLICIES`"),
     )
     return "\n".join(
         [

@@ -2,8 +2,8 @@
 
 from gatechart.charts.cel import Cel
 from gatechart.charts.dump import bindings_of, dump
-from gatechart.charts.load import load
+from gatechart.charts.load import load, load_tool_policies
 from gatechart.charts.model import Dialect
 from gatechart.charts.schema import schema
 
-__all__ = ["Cel", "Dialect", "bindings_of", "dump", "load", "schema"]
+__all__ = ["Cel", "Dialect", "bindings_of", "dump", "load", "load_tool_policies", "schema"]

@@ -32,7 +32,9 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.names import Events, Names
 from gatechart.charts.parse import read_chart
+from gatechart.charts.schema import KEYS
 from gatechart.charts.source import Source, read
+from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.words import in_keys
 from gatechart.checks import RULES
 from gatechart.context import AgentContext, ContextT
@@ -57,7 +59,7 @@ from gatechart.graph import (
     Transition,
 )
 from gatechart.graph.definition import after_event, beginning, recurring_event
-from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Every, Name, delay_text, name_of, seconds_of
+from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Every, Name, ToolPolicies, delay_text, name_of, seconds_of
 
 
 @overload
@@ -119,6 +121,20 @@ def load(
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
     return _Building(chart, Bindings(bind, faults, unbound), faults, context).graph(entry_points, migrations)
+
+
+def load_tool_policies(source: Source) -> dict[str, ToolPolicies]:
+    r"""Return policies of tool calls from YAML or JSON, in the shape of `tools:` in a chart.
+
+    source: as in `load`. Raises InvalidChartError with every fault, each with line, column and path of keys.
+
+    >>> load_tool_policies("lookup:\n  timeout_s: 5\n")
+    {'lookup': ToolPolicies(timeout_s=5.0)}
+    """
+    top, faults = read(source)
+    found = read_policies(Spot(top), faults, KEYS[Dialect.SCXML.value])
+    faults.check()
+    return found
 
 
 class _Building:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from gatechart.api import AgentHome, UnderRequest
 from gatechart.cli.errors import PacketMigrationsError, ServicesError
 from gatechart.cli.loading import App, imported, of_project
-from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, SHORTEST_S, TIMEOUT_S, Settings
+from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, SHORTEST_S, TIMEOUT_S, TOOL_POLICIES_VARIABLE, Settings
 from gatechart.cli.output import print_hint
 from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
@@ -28,7 +28,7 @@ from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.opening import open_asking
-from gatechart.values import MailStatus, Role, Side, Snapshot
+from gatechart.values import MailStatus, Role, Side, Snapshot, ToolPolicies
 
 
 @asynccontextmanager
@@ -86,6 +86,20 @@ def load_packet_migrations() -> tuple[PacketMigration, ...]:
     return migrations
 
 
+def load_tool_policies() -> Mapping[str, ToolPolicies]:
+    """Load the policies of tool calls from the file that the environment or the project names, if any.
+
+    Raises AppConfigError, and InvalidChartError for what the file has wrong.
+    """
+    name = os.environ.get(TOOL_POLICIES_VARIABLE)
+    file = App(name, Path.cwd()) if name else of_project(Path.cwd(), "tool_policies")
+    if file is None:
+        return {}
+    from gatechart.charts import load_tool_policies as load  # noqa: PLC0415  only this needs it, and it is slow to import
+
+    return load(file.folder / file.name)
+
+
 @asynccontextmanager
 async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIterator[Runtime]:
     """Open a runtime that does only what the command asks; all other mail, timers and invokes wait for a host."""
@@ -131,6 +145,7 @@ async def open_host(
             clock=clock,
             limits=limits,
             packet_migrations=load_packet_migrations(),
+            tool_policies=load_tool_policies(),
             retention=retention,
         ) as runtime,
     ):

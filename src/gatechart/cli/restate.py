@@ -129,6 +129,7 @@ async def serve_engine(
             ingress=ingress,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
             packet_migrations=connection.load_packet_migrations(),
+            tool_policies=connection.load_tool_policies(),
             stops_on_sigterm=True,
         ) as stop,
     ):
