@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -44,6 +45,8 @@ _PERHAPS: Final = "a turn under way may have been committed; see `gatechart show
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. arguments: those of the process by default."""
+    if arguments is None:
+        _put_off_the_collector()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _replace_closed_streams()
     try:
@@ -55,6 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         return _tell(_of_output(error), given)
     return code
+
+
+def _put_off_the_collector() -> None:
+    """Let the garbage collector of the process run seldom. Nearly all commands end before there is any garbage.
+
+    Scanning the libraries that a command imports, again and again, would take a sixth of its time.
+    """
+    gc.set_threshold(200_000, 20, 100)
 
 
 def _replace_closed_streams() -> None:
