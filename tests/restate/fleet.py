@@ -94,7 +94,7 @@ counting = StateTransitionGraph(
 )
 
 
-WAIT_S = 6.0  # of each wait of an agent that cools
+WAIT_S = 4.0  # of each wait of an agent that cools
 
 
 async def cool(context, work):
