@@ -337,7 +337,8 @@ async def test_an_open_breaker_costs_no_attempt_and_goes_on_to_the_next(place, c
         again = (await noted(agent, 2))[1][1]["result"]
     assert [each["attempts"] for each in found] == [2, 2, 1]
     assert [each["by"] for each in found] == ["cache"] * 3
-    assert [each["by"] for each in again] == ["lookup"] * 3
+    assert [each["breaker"] for each in found] == [""] * 3  # the cache has none
+    assert [[each["by"], each["breaker"]] for each in again] == [["lookup", "CLOSED"]] * 3
     assert shop.calls["lookup"] == 5
 
 
@@ -364,6 +365,16 @@ async def test_a_failure_of_the_caller_opens_no_breaker(place, clock, tools):
     async with opened(place, calling("lookup", "lookup"), shop, clock) as runtime:
         found = await results(await runtime.start("busy", at="BUSY"))
     assert [each["failure"][1] for each in found] == ["no such order"] * 2
+    assert [each["breaker"] for each in found] == ["CLOSED"] * 2
+
+
+async def test_a_result_tells_the_state_of_the_breaker_that_its_failure_opened(place, clock, tools):
+    breaker = BreakerPolicy(failures_in_a_row=1)
+    shop = tools.add("lookup", policies=ToolPolicies(breaker=breaker, retry="off")).open()
+    shop.fails["lookup"] = 1
+    async with opened(place, calling("lookup"), shop, clock) as runtime:
+        [result] = await results(await runtime.start("busy", at="BUSY"))
+    assert (result["failure"][0], result["breaker"]) == ("raised", "OPEN")
 
 
 # Bulkhead

@@ -37,6 +37,10 @@ class Breakers(Protocol):
         """Report that the call failed, and why. A change of state is durable when this returns."""
         ...
 
+    def state(self, name: str) -> BreakerState:
+        """Return the state of a breaker, as far as it is known here."""
+        ...
+
     def release(self, permit: Permit) -> None:
         """Report that the call was given up, which says nothing of what it called."""
         ...
@@ -84,6 +88,10 @@ class OwnBreakers:
         """See Breakers."""
         text = one_line(reason)[:LONGEST_REASON]
         await self._noted(permit.name, lambda breaker: breaker.fail(permit, self._now(), text))
+
+    def state(self, name: str) -> BreakerState:
+        """See Breakers."""
+        return self._get(name).breaker.state
 
     def release(self, permit: Permit) -> None:
         """See Breakers."""

@@ -35,7 +35,7 @@ from gatechart.tools import (
     retry_after_s,
 )
 from gatechart.values import LONGEST_S, AgentId, BreakerPolicy, Permit, Rate, Rejection, Retry, ToolPolicies
-from gatechart.values.frozen import value
+from gatechart.values.frozen import replaced, value
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class ToolCall:
             async with self._breaker_of(candidate) as outcome, self._bulkhead_of(candidate) as place:
                 await self._rate_of(candidate)
                 outcome.tried = await self._attempt(candidate, place)
-                return outcome.tried
+            return replaced(outcome.tried, breaker=outcome.breaker)
         except _RefusedError as refused:
             return _Tried(failure=refused.failure, breaker=refused.breaker)
 
@@ -204,6 +204,7 @@ class ToolCall:
                 self._host.breakers.release(permit)
         if outcome.tried is not None:
             await self._report(permit, outcome.tried)
+            outcome.breaker = self._host.breakers.state(permit.name).value
 
     async def _report(self, permit: Permit, tried: _Tried) -> None:
         """Tell the breaker. A failure that is not worth another attempt says that what the tool calls is there."""
@@ -349,6 +350,7 @@ class _Outcome:
 
     def __init__(self) -> None:
         self.tried: _Tried | None = None
+        self.breaker = ""  # the state of the breaker after it was told
 
 
 class _Place:

@@ -68,6 +68,10 @@ class ProcessBreakers:
             trip = {"entry": seen.entry, "policy": policy, "reason": text}
             self._learn(seen, await ask(permit.name, "trip", trip))
 
+    def state(self, name: str) -> BreakerState:
+        """Return the state that the object described last."""
+        return self._of(name).state
+
     def release(self, send: Send, permit: Permit) -> None:
         """Give back the permit of a trial."""
         if permit.number:
@@ -95,6 +99,11 @@ class _Seen:
         self.entry = 0  # how often the object's state has changed
         self._record: BreakerRecord | None = None
         self._at = -KNOWN_S  # when it was described, by the machine's clock
+
+    @property
+    def state(self) -> BreakerState:
+        """The state that was described last; closed if none was."""
+        return BreakerState.CLOSED if self._record is None else self._record.state
 
     @property
     def is_known(self) -> bool:
@@ -162,6 +171,10 @@ class InvocationBreakers:
     async def fail(self, permit: Permit, reason: str) -> None:
         """See Breakers."""
         await self._shared.fail(self._ask, permit, reason)
+
+    def state(self, name: str) -> BreakerState:
+        """See Breakers."""
+        return self._shared.state(name)
 
     def release(self, permit: Permit) -> None:
         """See Breakers. If the invocation is over, nobody is told: the permit is given again after a break's time."""
