@@ -8,7 +8,7 @@ from gatechart.restate import RestateRuntime
 from tests.restate.campaigns import again, amid, judged, under_load
 from tests.restate.conftest import there_or_skipped
 from tests.restate.engines import eventually
-from tests.restate.fleet import HANGS_S, WAIT_S, calling, cooling, counting
+from tests.restate.fleet import HANGS_S, TURNS, WAIT_S, buying, calling, cooling, counting
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load
 
@@ -99,3 +99,29 @@ async def test_a_tool_that_must_not_be_repeated_is_not_when_its_process_was_kill
         finally:
             service.kill()
     assert [len(told(service, what)) for what in ("looked", "paid")] == [2, 1]
+
+
+async def test_a_model_loop_whose_process_is_killed_again_and_again_does_nothing_twice_that_was_recorded(tmp_path):
+    deaths = (2, 5, 9)  # orders made before each
+    with there_or_skipped(tmp_path) as engine:
+        service = Service(tmp_path)
+        service.begin()
+        try:
+            await registered(engine, service)
+            async with RestateRuntime.open(
+                engine.ingress, graphs=[buying], projection=service.projection, patience_s=60
+            ) as runtime:
+                agent = await runtime.start("buying", at="BUYING")
+                for turn in deaths:
+                    await killed_after(service, f"order-{turn}", 1, 0.02)
+                await agent.until("BOUGHT", timeout=60)
+                receipts = agent.context.receipts
+        finally:
+            service.kill()
+    for turn in range(1, TURNS + 1):
+        searched, ordered = receipts[2 * (turn - 1) : 2 * turn]
+        assert searched == f"found {turn}"
+        assert ordered == f"ordered {turn}" or (turn in deaths and ordered.startswith("outcome unknown"))
+        assert len(told(service, f"order-{turn}")) == 1
+    asked = [len(told(service, f"asked-{turn}")) for turn in range(1, TURNS + 2)]
+    assert sum(asked) <= TURNS + 1 + len(deaths)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Final, cast
 
 from pydantic import JsonValue, TypeAdapter
@@ -63,8 +64,13 @@ class LoopRun:
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
         new = run._transcript.unheard(terms.told_by(context))
         if new:
-            await run._write(f"heard.{run._transcript.turns + 1}.{len(run._journal.entries)}", Heard(messages=new))
+            await run._write(run._free_name(), Heard(messages=new))
         return run
+
+    def _free_name(self) -> str:
+        """Return a name for what is heard now; it may be heard more than once before the next turn."""
+        names = (f"heard.{self._transcript.turns + 1}.{number}" for number in count())
+        return next(name for name in names if name not in self._journal.entries)
 
     async def result(self) -> dict[str, Any]:
         """Return what the invoke brings: the answer, or the calls that wait for a person."""
