@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
+    "breaker_agents",
     "calling_agents",
     "choosing_agents",
     "dead_mail_agents",

@@ -1,13 +1,20 @@
 """Circuit breakers on the engine: an object takes the changes and gives out trials, processes count the calls."""
 
 import asyncio
+import subprocess
+import sys
+from datetime import UTC, datetime
 
 import pytest
 
 from gatechart import BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import BreakerOpenError
+from gatechart.errors import BreakerOpenError, OutsideError
 from gatechart.graph import ANY, Invoke
+from gatechart.restate import RestateRuntime, register
 from gatechart.values import BreakerState
+from tests.restate.engines import ROOT, environment, free_ports
+from tests.restate.guarded_service import PERMITS as TRIALS
+from tests.restate.guarded_service import guarded
 from tests.runtime.busy_agents import Services, Task, note
 from tests.runtime.support import eventually
 
@@ -143,3 +150,94 @@ async def test_an_operator_isolates_a_breaker_for_every_process(restate_place, s
         for name in ("b", "a"):
             await runtime.isolate_breaker(name, reason="a test")
         assert [each.name for each in await runtime.breakers(after="a", limit=1)] == ["b"]
+
+
+class Processes:
+    """Two processes of one service, at one address, to which the engine has been told."""
+
+    def __init__(self, engine, folder):
+        self.ledger, (self._port,) = folder / "ledger.txt", free_ports(1)
+        self.namespace = f"g{self._port}"
+        self._engine = engine
+        self._running = []
+
+    async def begin(self, break_s):
+        arguments = [str(self._port), self.namespace, str(self.ledger), str(break_s)]
+        command = [sys.executable, "-m", "tests.restate.guarded_service", *arguments]
+        self._running += [subprocess.Popen(command, cwd=ROOT, env=environment()) for _ in range(2)]  # noqa: ASYNC220
+        async with asyncio.timeout(30):
+            while not await self._is_known():  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+
+    async def _is_known(self):
+        try:
+            return bool(await register(self._engine.admin, f"http://127.0.0.1:{self._port}"))
+        except OutsideError:
+            return False
+
+    def kill(self):
+        """As by the machine, with SIGKILL."""
+        while self._running:
+            process = self._running.pop()
+            process.kill()
+            process.wait()
+
+    def callers(self):
+        """The process of each call that was made."""
+        return self.ledger.read_text().split() if self.ledger.exists() else []
+
+
+@pytest.fixture
+def processes_of_one(engine, tmp_path):
+    processes = Processes(engine, tmp_path)
+    yield processes
+    processes.kill()
+    engine.drop(processes.namespace)
+
+
+async def rested(runtime, count):
+    """Has so many new agents call at once, and returns what came of each call."""
+    agents = await asyncio.gather(*(runtime.start("guarded", at="CALLING") for _ in range(count)))
+    ended = await asyncio.gather(*(agent.until("RESTING", timeout="40s") for agent in agents))
+    return [outcome for snapshot in ended for outcome in snapshot.context["outcomes"]]
+
+
+async def opened_by_failures(runtime, processes):
+    """Has agents call what is down until the breaker opens, and forgets those calls."""
+    while not await runtime.breakers():
+        await rested(runtime, 4)
+    processes.ledger.unlink()
+    [crm] = await runtime.breakers()
+    return crm
+
+
+def calling(engine, processes):
+    return RestateRuntime.open(engine.ingress, graphs=guarded, namespace=processes.namespace, patience_s=20)
+
+
+async def test_one_that_is_open_stays_so_when_all_processes_are_killed(engine, processes_of_one):
+    await processes_of_one.begin(3600)
+    async with calling(engine, processes_of_one) as runtime:
+        before = await opened_by_failures(runtime, processes_of_one)
+        processes_of_one.kill()
+        await processes_of_one.begin(3600)
+        assert list(await runtime.breakers()) == [before]
+        assert set(await rested(runtime, 20)) == {"BreakerOpenError"}
+        assert processes_of_one.callers() == []
+
+
+async def test_all_processes_together_get_the_permits_of_one_breaker(engine, processes_of_one):
+    await processes_of_one.begin(12)
+    async with calling(engine, processes_of_one) as runtime:
+        crm = await opened_by_failures(runtime, processes_of_one)
+        processes_of_one.ledger.with_suffix(".up").touch()
+        await asyncio.sleep(max(0, (crm.retry_at - datetime.now(UTC)).total_seconds() + 0.1))
+        crowd = asyncio.create_task(rested(runtime, 40))
+        await asyncio.sleep(6)  # no permit is given again so soon
+        assert len(processes_of_one.callers()) == TRIALS
+        processes_of_one.ledger.with_suffix(".answers").touch()
+        outcomes = await crowd
+        assert (outcomes.count("ok"), outcomes.count("BreakerOpenError")) == (TRIALS, 40 - TRIALS)
+        assert not await runtime.breakers()
+        await asyncio.sleep(1.1)
+        assert await rested(runtime, 10) == ["ok"] * 10

@@ -24,7 +24,7 @@ from gatechart.restate.migration.move import move_to_engine
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.values import HandoffStatus, Request, Retry, Role
+from gatechart.values import BreakerChange, BreakerRecord, BreakerState, HandoffStatus, Request, Retry, Role
 from tests.restate.engines import eventually, free_ports
 from tests.restate.moving import home, quiet
 from tests.restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
@@ -61,6 +61,21 @@ async def test_agents_go_on_on_the_engine_as_they_would_have_where_they_were(eng
     async with Runtime.open(stayed, graphs=graphs, services=old_tools, limits=LIMITS) as runtime:
         assert there == await finish(runtime, old_tools)
     assert tools.calls == old_tools.calls == {"second": 1}  # the first step was recorded
+
+
+async def test_circuit_breakers_are_as_they_were_unless_they_are_used_there(engine, tmp_path, here):
+    noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    crm = BreakerRecord("crm", BreakerState.OPEN, noon, noon + timedelta(hours=1), 2, "503")
+    erp = BreakerRecord("erp", BreakerState.ISOLATED, noon, reason="the ERP moves")
+    async with open_store(here) as store:
+        await store.commit([BreakerChange(crm), BreakerChange(erp)])
+    async with home(engine, tmp_path) as (namespace, _, opened):
+        async with opened() as runtime:
+            used = await runtime.isolate_breaker("erp", reason="it is used here")
+        for _ in range(2):  # a move that is repeated awakens once more
+            await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+            async with opened() as runtime:
+                assert list(await runtime.breakers()) == [crm, used]
 
 
 async def everything(store_url):

@@ -34,7 +34,9 @@ def breaker_object(config: ServiceConfig) -> VirtualObject:
 
     @breakers.handler("adopt")
     async def adopt(ctx: ObjectContext, told: Told) -> None:
-        """Take over what a database knew of a breaker that was moved here."""
+        """Take over what a database knew of a breaker that was moved here, unless it has been used here already."""
+        if await ctx.get("breaker", TEXT) is not None:
+            return
         ctx.set("breaker", Breaker(ctx.key(), RECORD.validate_python(told)).write(), TEXT)
         await ctx.generic_call(config.names.breaker_list, "note", to_json(told), ALL)
 

@@ -12,9 +12,10 @@ from gatechart.errors import EngineUnreachableError
 from gatechart.restate.ingress import NOTHING, Ingress
 from gatechart.restate.migration.arrival import Taken
 from gatechart.restate.migration.departure import Luggage
+from gatechart.restate.process_breakers import RECORD
 from gatechart.restate.state import TURNS, Turn, plain
 from gatechart.restate.terms import Names
-from gatechart.values import AgentId
+from gatechart.values import AgentId, BreakerRecord
 
 FIRST_S: Final = 3.0  # how long to wait for an engine at first contact
 ANSWERS_S: Final = 30.0  # how long to wait for an engine that answered before
@@ -72,6 +73,10 @@ class Engine:
     async def hold(self, handoff: str, graph: str) -> None:
         """Reserve a slot for a handoff."""
         await self._ask(self._names.capacity, "reserve", graph, {"handoff": handoff, "most": ANY_NUMBER})
+
+    async def adopt_breaker(self, breaker: BreakerRecord) -> None:
+        """Have the engine store a circuit breaker, unless it has been used there."""
+        await self._ask(self._names.breakers, "adopt", breaker.name, RECORD.dump_python(breaker, mode="json"))
 
     async def bring(self, agent_id: AgentId, turns: Sequence[Turn]) -> int:
         """Write turns into the projection; return the newest version that it then has."""

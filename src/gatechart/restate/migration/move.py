@@ -180,7 +180,11 @@ class _Move:
         return dict(await self._engine.brought(each.agent_id, after)) == here
 
     async def awaken(self) -> Moved:
-        """Awaken all agents that are asleep there. Their slots are reserved before any of them begins."""
+        """Awaken all agents that are asleep there.
+
+        Their slots are reserved, and circuit breakers are as they were here, before any of them begins.
+        """
+        await asyncio.gather(*map(self._engine.adopt_breaker, await self._store.breakers()))
         async for page in self._pages("places taken"):
             held = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
             await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
