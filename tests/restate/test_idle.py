@@ -97,3 +97,35 @@ async def test_the_time_limit_of_an_idle_invoke_stands_still(place, services):
         begun, failed = await runtime.history(agent.id)
         assert failed.event.payload["type"] == "TimeoutError"
         assert failed.event.time - begun.event.time > timedelta(seconds=2.2)
+
+
+async def test_leaving_the_state_ends_an_invoke_that_the_engine_waits_for(place, services):
+    async def cool_for_long(context, work):
+        try:
+            await work.sleep("cooling", 600)
+        finally:
+            work.services.call("ended")
+
+    graph = StateTransitionGraph(
+        "waiting",
+        states=[State("BUSY", invoke=cool_for_long), "LEFT"],
+        transitions=[Transition("BUSY", "LEFT", "LEFT")],
+        entry_points=["BUSY"],
+    )
+    async with Runtime.open(place, graphs=[graph], services=services, idle_s=0.1) as runtime:
+        agent = await runtime.start("waiting", at="BUSY")
+
+        async def engine_waits():
+            asked = "SELECT j.entry_type AS kind FROM sys_journal j JOIN sys_invocation i ON i.id = j.id"
+            rows = place.engine.rows(f"{asked} WHERE i.target_service_name = '{place.namespace}.Invokes'")
+            return any("Sleep" in row["kind"] for row in rows)
+
+        await eventually(engine_waits)
+        assert services.calls == {}
+        await agent.send("LEFT")
+
+        async def has_ended():
+            return services.calls["ended"] == 1
+
+        await eventually(has_ended)
+        await runtime.at_rest()

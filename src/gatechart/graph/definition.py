@@ -108,8 +108,8 @@ class Invoke:
 
     function: Work[Any] | None = None  # async (context, work); a plain one blocks everything else while it runs
     id: str = ""  # by default the function's or the graph's name
-    timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError
-    retry: Retry | None = None  # None: no retries
+    timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError; idle time is free
+    retry: Retry | None = None  # None: no retries; its waits outlive the process
     agent: str = ""  # name of a graph
     at: str = ""  # entry point at which an agent of that graph begins
     packet: Callable[[Any, Any], Any] | None = None  # function of (context, event) that builds the packet for the agent
