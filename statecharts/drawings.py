@@ -16,6 +16,7 @@ from statecharts.online_shop.graphs import automatic, online_shop
 from statecharts.scenario import play
 from statecharts.services import Services
 from statecharts.telecom_support import telecom_support
+from statecharts.transfers import research, review
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
 TRAIL: Final = "customer_service.trail"
@@ -23,6 +24,7 @@ MAP: Final = "online_shop.map"
 CHARTS: Final = {
     **{graph.name: graph for graph in (*examples, telecom_support)},
     **{f"online_shop.{graph.name}": graph for graph in automatic},
+    **{f"transfers.{graph.name}": graph for graph in (research, review)},
 }
 
 

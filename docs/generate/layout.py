@@ -40,6 +40,7 @@ FIRST: Final = (
         "events",
         "charts",
         "handoff",
+        "transfers",
         "api",
         "chart-keys",
         "commands",

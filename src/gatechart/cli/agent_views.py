@@ -32,6 +32,7 @@ from gatechart.graph import AnyGraph, Edge
 from gatechart.hosting.rollback import FORKED
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import (
+    TRANSFER,
     AcceptedEvent,
     ActiveInvocation,
     Event,
@@ -51,7 +52,7 @@ from gatechart.values import (
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Describe an agent as last committed."""
-    return _without(SNAPSHOT.plain(snapshot), "memory", "entered", "handoffs")
+    return _without(SNAPSHOT.plain(snapshot), "memory", "entered", "handoffs", "transfers")
 
 
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
@@ -183,6 +184,9 @@ def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
     yield "state", ", ".join(snapshot.configuration)
     yield "status", status_text(snapshot.status)
     yield "version", str(snapshot.version)
+    chosen = [f"{each.state}: {each.taken}" for each in snapshot.transfers if each.taken]
+    if chosen:
+        yield "transfers", ", ".join(chosen)
 
 
 def _times_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
@@ -227,9 +231,19 @@ def turn_text(entry: HistoryEntry) -> Text:
     begins = not entry.source  # then every field has changed; show those with a value
     told = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
     told.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
+    told.append("".join(f"\n  {line}" for line in _choice(entry.event)), "dim")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     return told.append("".join(f"\n  {change}" for change in changes), "dim")
+
+
+def _choice(event: Event) -> Iterator[str]:
+    """Yield what a model chose among its state's transfers, with which arguments, and what remains."""
+    if event.name.startswith(TRANSFER) and "tool" in event.payload:
+        chosen = event.payload
+        given = ", ".join(f"{name}={_short(value)}" for name, value in chosen.get("arguments", {}).items())
+        offered = ", ".join(chosen.get("offered", ()))
+        yield f"chose {chosen['tool']}({given}) of {offered}; left: {chosen.get('left', 0)}"
 
 
 def _origin(event: Event) -> str:
