@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from statecharts.telecom_support import answers
-from statecharts.telecom_support.calls import TelecomWork, call, look_up_line, switch
+from statecharts.telecom_support.calls import TelecomWork, call, look_up_line
 from statecharts.telecom_support.context import Seen, TelecomContext
 
 MODE_WITH_5G: Final = "4g_5g_preferred"
@@ -24,7 +24,8 @@ async def check_data_roaming(_context: TelecomContext, work: TelecomWork) -> See
 
 async def turn_data_roaming_on(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 2.1.2: let the phone use other networks for data."""
-    await switch(work, "toggle_roaming", on=True)
+    if (await check_data_roaming(context, work)).data_roaming is False:
+        await call(work, "toggle_roaming")
     return await run_speed_test(context, work)
 
 
@@ -47,7 +48,8 @@ async def check_mobile_data(_context: TelecomContext, work: TelecomWork) -> Seen
 
 async def turn_mobile_data_on(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 2.1.3: turn mobile data on."""
-    await switch(work, "toggle_data", on=True)
+    if (await check_mobile_data(context, work)).mobile_data is False:
+        await call(work, "toggle_data")
     return await run_speed_test(context, work)
 
 
@@ -77,7 +79,8 @@ async def check_data_saver(_context: TelecomContext, work: TelecomWork) -> Seen:
 
 async def turn_data_saver_off(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 2.2.1: let the phone use all data that it wants."""
-    await switch(work, "toggle_data_saver_mode", on=False)
+    if (await check_data_saver(context, work)).data_saver:
+        await call(work, "toggle_data_saver_mode")
     return await run_speed_test(context, work)
 
 

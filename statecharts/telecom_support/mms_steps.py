@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from statecharts.telecom_support import answers
-from statecharts.telecom_support.calls import TelecomWork, call, switch
+from statecharts.telecom_support.calls import TelecomWork, call
 from statecharts.telecom_support.context import Seen, TelecomContext
 from statecharts.telecom_support.data_steps import MODE_WITH_5G
 
@@ -36,7 +36,8 @@ async def check_wifi_calling(_context: TelecomContext, work: TelecomWork) -> See
 
 async def turn_wifi_calling_off(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 3.4: let calls go over the mobile network."""
-    await switch(work, "toggle_wifi_calling", on=False)
+    if (await check_wifi_calling(context, work)).wifi_calling:
+        await call(work, "toggle_wifi_calling")
     return await try_mms(context, work)
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from statecharts.telecom_support import answers
-from statecharts.telecom_support.calls import TelecomWork, call, look_up_line, switch
+from statecharts.telecom_support.calls import TelecomWork, call, look_up_line
 from statecharts.telecom_support.context import Customer, Seen, TelecomContext
 from statecharts.telecom_support.ticket import Request
 
@@ -46,7 +46,8 @@ async def check_airplane_mode(_context: TelecomContext, work: TelecomWork) -> Se
 
 async def turn_airplane_mode_off(context: TelecomContext, work: TelecomWork) -> Seen:
     """Step 1.1: turn airplane mode off."""
-    await switch(work, "toggle_airplane_mode", on=False)
+    if (await check_airplane_mode(context, work)).airplane_mode:
+        await call(work, "toggle_airplane_mode")
     return await check_status_bar(context, work)
 
 

@@ -199,6 +199,12 @@ async def test_a_tool_that_is_down_for_a_while_is_waited_for(support, clock):
     assert (clock.now() - POLICY_TIME).total_seconds() >= 120
 
 
+async def test_a_setting_is_not_toggled_again_where_its_step_failed_later_on(support):
+    world = Outage(SmallWorld(airplane_mode=True), "check_status_bar", times=6, after="toggle_airplane_mode")
+    used, agent = await support.asked(NO_SERVICE, world)
+    assert (agent.configuration, changes(used)) == (("RESOLVED",), ["toggle_airplane_mode"])
+
+
 async def test_a_tool_that_stays_down_brings_the_case_to_a_person(support):
     world = Outage(SmallWorld(airplane_mode=True), "toggle_airplane_mode", times=1000)
     _, agent = await support.asked(NO_SERVICE, world)
@@ -211,7 +217,7 @@ async def test_a_tool_that_stays_down_brings_the_case_to_a_person(support):
 @pytest.mark.parametrize(
     ("ticket", "broken", "lost", "changed"),
     [
-        (NO_SERVICE, {"airplane_mode": True}, "toggle_airplane_mode", 3),  # off, then on again, which it says, and off
+        (NO_SERVICE, {"airplane_mode": True}, "toggle_airplane_mode", 1),
         (NO_DATA, {"used_gb": 15.1}, "refuel_data", 1),
         (MAY_PAY, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "send_payment_request", 1),
         (MAY_PAY, {"line_status": "Suspended", "bills": {"B1": "Overdue"}}, "make_payment", 1),
@@ -245,14 +251,15 @@ def losing_first(it: Tool, clock: VirtualClock) -> Tool:
 
 
 class Outage:
-    """A world in which one tool is down for so many uses."""
+    """A world in which one tool is down for so many uses, from the beginning, or once another one was used."""
 
-    def __init__(self, world: SmallWorld, tool: str, times: int) -> None:
-        self._world, self._tool, self._times = world, tool, times
+    def __init__(self, world: SmallWorld, tool: str, times: int, after: str = "") -> None:
+        self._world, self._tool, self._times, self._after = world, tool, times, after
         self.is_change = world.is_change
 
     def use(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        if tool == self._tool and self._times:
+        self._after = "" if tool == self._after else self._after
+        if tool == self._tool and self._times and not self._after:
             self._times -= 1
             raise ToolDownError(f"{tool} is down")
         return self._world.use(tool, arguments)
