@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,11 +52,20 @@ def python(tmp_path_factory, processes) -> Path:
     run([sys.executable, "-m", "venv", folder / "venv"])
     try:
         run([*pip, "install", "setuptools>=80"])
-        run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT])
+        run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, copied(folder / "source")])
         run([*pip, "install", "-c", ROOT / "constraints.txt", *folder.glob("*.whl")])
     except subprocess.CalledProcessError as error:
         pytest.skip(f"{LOUD}a fresh environment: {error.stderr.strip().splitlines()[-1:]}")
     return python
+
+
+def copied(source: Path) -> Path:
+    """What a wheel is built from, in a folder of its own: builds in one folder at the same time break each other."""
+    for name in ("src", "persistence", "statecharts"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    return source
 
 
 def run(command: list[object]) -> None:
