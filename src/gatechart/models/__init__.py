@@ -5,6 +5,7 @@ from gatechart.models.limits import Budget, Summarize
 from gatechart.models.loop import ModelLoop, keep_messages
 from gatechart.models.model import AGENT, Finish, Model, ModelReply, ModelRequest, Prices, Usage
 from gatechart.models.openai import OpenAIModel
+from gatechart.models.pydantic_ai import PydanticAIModel
 
 __all__ = [
     "AGENT",
@@ -17,6 +18,7 @@ __all__ = [
     "ModelRequest",
     "OpenAIModel",
     "Prices",
+    "PydanticAIModel",
     "Summarize",
     "Usage",
     "keep_messages",
