@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +18,7 @@ from gatechart.values import Admission, BreakerState
 
 TEXT: Final[Serde[Any]] = JsonSerde()
 
-Told: TypeAlias = dict[str, Any]
+Told: TypeAlias = Mapping[str, Any]
 Change: TypeAlias = Callable[[Breaker, Told, datetime], Admission | None]
 
 
@@ -29,8 +29,8 @@ def breaker_object(config: ServiceConfig) -> VirtualObject:
     half-open it gives out the permits. Each handler answers with the breaker's record and the count of its changes.
     """
     breakers = VirtualObject(config.names.breakers, **patience(config.terms.turn_s))
-    for name, change in _CHANGES.items():
-        breakers.handler(name)(_handler(config, change))
+    for name in _CHANGES:
+        breakers.handler(name)(_handler(config, name))
 
     @breakers.handler("adopt")
     async def adopt(ctx: ObjectContext, told: Told) -> None:
@@ -43,20 +43,29 @@ def breaker_object(config: ServiceConfig) -> VirtualObject:
     return breakers
 
 
-def _handler(config: ServiceConfig, change: Change) -> Callable[[ObjectContext, Told], Awaitable[Any]]:
+def _handler(config: ServiceConfig, call: str) -> Callable[[ObjectContext, Told], Awaitable[Any]]:
     async def handle(ctx: ObjectContext, told: Told) -> Any:
         text = await ctx.get("breaker", TEXT)
         breaker = Breaker(ctx.key()) if text is None else Breaker.read(ctx.key(), text)
         before = breaker.entry
-        admission = change(breaker, told, datetime.fromtimestamp(await ctx.time(), UTC))
-        record = RECORD.dump_python(breaker.record, mode="json")
+        answer = changed(breaker, call, told, datetime.fromtimestamp(await ctx.time(), UTC))
         ctx.set("breaker", breaker.write(), TEXT)
         if breaker.entry != before:  # awaited, so that whoever has seen the change finds it in the list
-            await ctx.generic_call(config.names.breaker_list, "note", to_json(record), ALL)
-        shown = None if admission is None else ADMISSION.dump_python(admission, mode="json")
-        return {"record": record, "entry": breaker.entry, "admission": shown}
+            await ctx.generic_call(config.names.breaker_list, "note", to_json(answer["record"]), ALL)
+        return answer
 
     return handle
+
+
+def changed(breaker: Breaker, call: str, told: Told, now: datetime) -> Told:
+    """Carry out a call of a breaker's object, and return its answer."""
+    admission = _CHANGES[call](breaker, told, now)
+    shown = None if admission is None else ADMISSION.dump_python(admission, mode="json")
+    return {
+        "record": RECORD.dump_python(breaker.record, mode="json"),
+        "entry": breaker.entry,
+        "admission": shown,
+    }
 
 
 def _ask(breaker: Breaker, told: Told, now: datetime) -> Admission:
