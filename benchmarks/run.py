@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from benchmarks import (
     bytes_written,
+    calls,
     compiling,
     durable,
     events,
@@ -49,6 +50,7 @@ MEASURES = {
         mail.posts,
         mail.recovery,
         transfers.measure,
+        calls.measure,
         multitude.stored,
         multitude.resuming,
         past.measure,

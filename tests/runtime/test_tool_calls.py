@@ -289,3 +289,50 @@ async def test_an_answer_that_was_lost_is_asked_for_again_only_where_a_repeat_do
     shop.tools = ToolBox([refund, other])
     assert await ended(place, clock, shop, call) == kind
     assert shop.calls == {"refund": calls}
+
+
+# Secrets
+
+
+@tool(repeat="safe")
+async def log_in(user: str, pin: SecretStr) -> SecretStr:
+    if user == "mallory":
+        raise PermissionError(f"{user} may not, {pin}")
+    return SecretStr(f"token of {pin.get_secret_value()}")
+
+
+async def test_a_secret_survives_a_repeat_and_is_in_no_log_and_no_answer(place, clock, caplog):
+    async def call(context, work):
+        token = await work.call(log_in, "ada", pin=SecretStr("pin-0815"))
+        refused = await work.call(log_in, "mallory", pin=SecretStr("pin-0815"))
+        if work.services.call("run") == "run 1":
+            raise OSError
+        assert token.unwrap().get_secret_value() == "token of pin-0815"
+        return [repr(token), str(refused.failure), token.value]
+
+    policies = {"log_in": ToolPolicies(retry="off")}
+    graph = busy(Invoke(call, id="f", retry=Retry(attempts=2, first_s=0)), tools=policies)
+    shop = Shop(log_in)
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        [[name, payload]] = await noted(agent, 1)
+        told = [str(payload), caplog.text, str(await agent.history())]
+    assert name == "done.invoke.f", payload
+    assert payload["result"][2] == "**********"
+    assert not any("0815" in each for each in told)
+
+
+async def test_a_step_gives_a_repeat_its_secret(place, clock, services):
+    async def step(context, work):
+        token = await work.step("token", _token)
+        if work.services.call("run") == "run 1":
+            raise OSError
+        return token.get_secret_value() == "abc"
+
+    graph = busy(Invoke(step, id="f", retry=Retry(attempts=2, first_s=0)))
+    async with opened(place, graph, services, clock) as runtime:
+        assert await noted(await runtime.start("busy", at="BUSY"), 1) == [["done.invoke.f", {"result": True}]]
+
+
+def _token() -> SecretStr:
+    return SecretStr("abc")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -48,6 +49,16 @@ class KeptResult:
 
 
 def _adapter(kind: Any) -> TypeAdapter[Any]:
+    # Only of classes: other types can be equal and yet differ, such as unions in another order.
+    return _of_class(kind) if isinstance(kind, type) else _built(kind)
+
+
+@lru_cache(256)
+def _of_class(kind: type[Any]) -> TypeAdapter[Any]:
+    return _built(kind)
+
+
+def _built(kind: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(kind)
     except PydanticSchemaGenerationError:

@@ -85,7 +85,7 @@ class Candidate:
     tool: AnyTool
     policies: ToolPolicies
     arguments: Mapping[str, Any]  # as the tool takes them
-    key: str  # the idempotency key
+    key: Callable[[], str]  # returns the idempotency key
 
     def said(self, policy: str) -> Any:
         """Return a policy; None where it is not said, or switched off."""
@@ -266,7 +266,7 @@ class ToolCall:
             tool=tool.name,
             agent_id=self._agent_id,
             call_id=it.call_id,
-            idempotency_key=candidate.key,
+            idempotency_key=candidate.key(),
             attempt=self._progress.tries,
             services=self._host.services,
         )

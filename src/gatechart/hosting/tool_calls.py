@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import uuid5
 
@@ -18,7 +19,7 @@ from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
 from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolBox, ToolFailure, ToolResult
-from gatechart.values import Payload, PoliciesByTool, StateName, unkept
+from gatechart.values import Payload, PoliciesByTool, StateName, ToolPolicies, unkept
 
 
 class ToolCalls:
@@ -34,6 +35,7 @@ class ToolCalls:
         self._waits = Waits(host, journal, idleness)
         self._layers = (*layers, host.gates.policies)
         self._box = tool_box(host.services)
+        self._policies: dict[str, ToolPolicies] = {}  # effective ones, by tool
         self._equal: Counter[str] = Counter()  # calls without an id so far, by tool and digest
         self._alone: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -70,15 +72,21 @@ class ToolCalls:
         self, tool: AnyTool, read: Mapping[str, Any], written: Payload, identity: Identity
     ) -> Iterator[Candidate]:
         """Yield the tool, then the alternatives that the arguments fit."""
-        policies = self._box.policies(tool, self._layers)
-        yield Candidate(tool, policies, read, self._key(tool, written, identity))
+        policies = self._policies_of(tool)
+        yield Candidate(tool, policies, read, partial(self._key, tool, written, identity))
         for other in self._box.alternatives(tool, policies):
             try:
                 arguments = other.takes.read(written)
             except ArgumentsMisfitError:
                 continue
-            key = self._key(other, other.takes.written(arguments), identity)
-            yield Candidate(other, self._box.policies(other, self._layers), arguments, key)
+            key = partial(self._key, other, other.takes.written(arguments), identity)
+            yield Candidate(other, self._policies_of(other), arguments, key)
+
+    def _policies_of(self, tool: AnyTool) -> ToolPolicies:
+        found = self._policies.get(tool.name)
+        if found is None:
+            found = self._policies[tool.name] = self._box.policies(tool, self._layers)
+        return found
 
     def _key(self, tool: AnyTool, written: Payload, identity: Identity) -> str:
         """Return the idempotency key: of the business object if the tool names one, else of the call."""
