@@ -3,10 +3,11 @@
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import Retry, Runtime, ToolContext, ToolPolicies, tool
+from gatechart import Retry, Runtime, State, StateTransitionGraph, ToolContext, ToolPolicies, Transition, tool
+from gatechart.graph import Invoke
 from gatechart.models import AnthropicModel, Budget, ModelLoop, OpenAIModel, Prices, Summarize
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
-from tests.models.support import Services, chat, said
+from tests.models.support import Chat, Services, chat, fail, said
 
 LOOKS = Calls(("lookup", {"order": "4711"}, "a"))
 QUICK = Retry(attempts=3, first_s=0)
@@ -204,10 +205,38 @@ async def test_a_turn_is_tried_again_and_then_fails():
     assert "as the script says" in message
 
 
-async def test_a_loop_without_what_it_needs_says_what_it_lacks():
-    async with scripted_model([]) as server, opened(server, ModelLoop("gpt")) as runtime:
+@pytest.mark.parametrize(
+    ("loop", "problem"),
+    [
+        (ModelLoop("gpt"), "the services have no 'gpt'"),
+        (ModelLoop(tools=["look_up"]), "the tool box has no 'look_up'"),
+    ],
+)
+async def test_a_loop_without_what_it_needs_says_what_it_lacks(loop, problem):
+    async with scripted_model([]) as server, opened(server, loop) as runtime:
         [[kind, message]] = (await asked(runtime, state="FAILED")).context.failures
-    assert (kind, "the services have no 'gpt'" in message) == ("ModelFailedError", True)
+    assert (kind, problem in message) == ("ModelFailedError", True), message
+
+
+async def test_loops_that_write_one_journal_at_the_same_time_are_told_so():
+    loop = ModelLoop()
+    both = StateTransitionGraph(
+        "both",
+        context=Chat,
+        states=[State("THINKING", invoke=[Invoke(loop, id="one"), Invoke(loop, id="two")]), "FAILED"],
+        transitions=[
+            Transition("THINKING", "error.invoke.one", "FAILED", actions=fail),
+            Transition("THINKING", "error.invoke.two", "FAILED", actions=fail),
+        ],
+        entry_points=["THINKING"],
+    )
+    async with scripted_model([Says("a"), Says("b")], delay_s=0.05) as server:
+        services = Services(server)
+        async with Runtime.open("memory:", graphs=both, services=services) as runtime:
+            agent = await runtime.start("both", at="THINKING")
+            await agent.until("FAILED")
+            [[kind, message]] = agent.context.failures
+    assert (kind, "give each one of its own" in message) == ("ModelFailedError", True)
 
 
 # Leaving the state

@@ -97,6 +97,19 @@ async def test_an_agent_that_is_erased_leaves_no_records_to_the_next_of_its_id(p
             await runtime.erase("a")
 
 
+async def test_a_rollback_leaves_an_agents_records_and_a_fork_has_none(place, services):
+    services.open.set()
+    async with opened(place, talking(), services, None) as runtime:
+        agent = await runtime.start("talking", at="BUSY", agent_id="a")
+        await agent.until("DONE")
+        await (await runtime.resume("a")).rollback(1, reason="again")
+        assert await results(runtime) == [["first 1", "second 1", ["first", "second"]]]
+        fork = await runtime.fork("a", 1, new_id="b")
+        await fork.until("DONE")
+        [[_, payload]] = (await runtime.resume("b")).context.notes
+    assert payload["result"] == ["first 2", "second 2", ["first", "second"]]
+
+
 @pytest.mark.needs("takes_a_clock")
 async def test_tries_of_an_agents_step_begin_anew_with_each_invocation(place, clock, services):
     async def tries(context, work):

@@ -98,6 +98,8 @@ class LoopRun:
             tell=self._tell(number),
         )
         turn = await self._recorded(f"turn.{number}", partial(self._turn, number, request, offer.tools.names))
+        if turn.by != self._by:
+            raise ModelFailedError(f"another loop writes the journal {self._terms.journal!r}; give each one of its own")
         calls = [call.name for call in turn.message.tool_calls]
         if calls and self._terms.stream:
             self._work.publish({"turn": number, "calls": calls})

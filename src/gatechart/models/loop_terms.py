@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gatechart.errors import ModelFailedError
+from gatechart.errors import ModelFailedError, suggestion
 from gatechart.handoff import ConversationContext, Message, ToolCall
 from gatechart.models.limits import Budget, Summarize
 from gatechart.models.model import Model
@@ -48,12 +48,15 @@ class LoopTerms:
         return found
 
     def tools_of(self, services: Any) -> ToolBox:
-        """Return the tools that the model may call. Raises ModelFailedError if the services have no tool box."""
+        """Return the tools that the model may call. Raises ModelFailedError if the services lack one of them."""
         if not self.tools:
             return ToolBox()
         found: ToolBox | None = _service(services, "tools")
         if found is None:
             raise ModelFailedError("the services have no `tools`; give them a ToolBox")
+        missing = [each for each in self.tools if each not in found]
+        if missing:
+            raise ModelFailedError(f"the tool box has no {missing[0]!r}; {suggestion(missing[0], found.names)}")
         return found.only(self.tools)
 
     def told_by(self, context: Any) -> tuple[Message, ...]:
