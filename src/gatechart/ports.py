@@ -248,7 +248,7 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         payload. It is REUSED if they differ. The same holds for a MailChange that makes mail wait again. A MailChange
         or MailEnd is STALE if that mail does not exist. A MailChange that raises other mail is STALE also if its own
         mail does not wait. A StepRecord or Report is STALE if its invocation is over. A StepRecord is REPEATED if its
-        step already has a result.
+        step already has a result. Otherwise the steps that it replaces are forgotten, and their names are free again.
 
         A JournalRecord is STALE if its invocation is over, and REPEATED if the agent's journal has an entry of that
         name. Otherwise the entry is the journal's last, and the entries that it replaces are forgotten.

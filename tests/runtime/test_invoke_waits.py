@@ -8,8 +8,9 @@ import pytest
 from gatechart import Step
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
+from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry
+from gatechart.values import Retry, StepRecord
 from tests.runtime.busy_agents import Services, busy, noted, opened
 from tests.runtime.support import at_rest, eventually
 
@@ -404,3 +405,32 @@ async def test_waits_with_jitter_are_spread_over_agents_and_the_same_in_a_repeat
     assert NOON + timedelta(seconds=90) <= first[0] < first[-1] <= NOON + timedelta(seconds=110)
     async with opened(place, graph, services, clock) as runtime:
         assert await waits(runtime) == first
+
+
+# What is kept
+
+
+class Kept(MemoryStore):
+    """A store in memory that notes how many steps of an invocation it holds at most."""
+
+    most = 0
+
+    async def commit(self, units):
+        verdicts = await super().commit(units)
+        for unit in units:
+            if isinstance(unit, StepRecord):
+                self.most = max(self.most, len(await self.steps(unit.invocation)))
+        return verdicts
+
+
+async def test_an_invoke_that_is_tried_again_and_again_leaves_no_more_and_more_marks(clock, services):
+    services.fails["flaky"] = 60
+
+    async def stubborn(context, work):
+        await work.step(Step("flaky", retry=Retry(attempts=6, first_s=0)), work.services.call, "flaky")
+
+    store, graph = Kept(), busy(Invoke(stubborn, retry=Retry(attempts=20, first_s=0)))
+    async with opened(store, graph, services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        assert (await noted(agent, 1))[0][0] == "done.invoke.stubborn"
+    assert (services.calls["flaky"], store.most) == (61, 2)

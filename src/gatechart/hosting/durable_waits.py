@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from gatechart.hosting.idleness import Idleness
@@ -36,25 +37,28 @@ class Waits:
         self._journal = journal
         self._idleness = idleness
 
-    async def until_over(self, name: str, wait_s: float, facts: Payload | None = None) -> None:
+    async def until_over(
+        self, name: str, wait_s: float, facts: Payload | None = None, replaces: Sequence[str] = ()
+    ) -> None:
         """Wait so many seconds from the first time that the invocation came to this wait.
 
-        name: a mark. facts: what is recorded with the moment. Raises InvocationOverError if the state has been left.
+        name: a mark. facts: what is recorded with the moment. replaces: marks that are forgotten then. Raises
+        InvocationOverError if the state has been left.
         """
         text = self._journal.recorded(name)
         if text is None:
             moment = self._host.now() + timedelta(seconds=min(wait_s, LONGEST_S))
             wait = {"until": moment.isoformat(), "wait_s": wait_s, **(facts or {})}
-            text = await self._journal.record(name, json.dumps(wait))
+            text = await self._journal.record(name, json.dumps(wait), replaces)
         await self._rest(text)
 
     async def tried(self, step: str) -> int:
         """Return how many tries of a step failed in this attempt, after the wait that follows the last of them."""
-        return await self._counted(lambda failed: mark("retry", self._journal.attempt, failed, step))
+        return await self._counted(partial(self._try, step))
 
     async def before_next(self, step: str, failed: int, wait_s: float) -> None:
         """Record that so many tries of a step have failed, and wait before the next. Raises InvocationOverError."""
-        await self.until_over(mark("retry", self._journal.attempt, failed, step), wait_s)
+        await self._before(partial(self._try, step), failed, wait_s)
 
     async def attempts(self) -> int:
         """Return how many attempts at the function failed, after the wait that follows the last of them."""
@@ -63,14 +67,24 @@ class Waits:
 
     async def before_next_attempt(self, failed: int, wait_s: float) -> None:
         """Record that so many attempts have failed, and wait before the next. Raises InvocationOverError."""
+        tries = self._journal.names(mark("retry", ""))  # of attempts that have ended
         async with self._idleness.busy():
-            await self.until_over(_attempt(failed), wait_s)
+            await self._before(_attempt, failed, wait_s, tries)
+
+    def _try(self, step: str, failed: int) -> str:
+        return mark("retry", self._journal.attempt, failed % 2, step)
+
+    async def _before(
+        self, name: Callable[[int], str], failed: int, wait_s: float, replaces: Sequence[str] = ()
+    ) -> None:
+        # Each mark replaces the one before it, so that those who try again for ever do not leave more and more.
+        await self.until_over(name(failed), wait_s, {"failed": failed}, (name(failed - 1), *replaces))
 
     async def _counted(self, name: Callable[[int], str]) -> int:
-        texts = _run_of(self._journal.recorded, name)
-        if texts:
-            await self._rest(texts[-1])
-        return len(texts)
+        failed, text = _last(self._journal.recorded, name)
+        if text:
+            await self._rest(text)
+        return failed
 
     async def _rest(self, text: str) -> None:
         rest_s = _rest_s(text, self._host.now())
@@ -84,20 +98,18 @@ def attempts_before(recorded: Mapping[str, str], now: datetime) -> tuple[int, fl
 
     now: aware, in UTC.
     """
-    texts = _run_of(recorded.get, _attempt)
-    return len(texts), _rest_s(texts[-1], now) if texts else 0.0
+    failed, text = _last(recorded.get, _attempt)
+    return failed, _rest_s(text, now) if text else 0.0
 
 
 def _attempt(failed: int) -> str:
-    return mark("attempt", failed)
+    return mark("attempt", failed % 2)
 
 
-def _run_of(recorded: Callable[[str], str | None], name: Callable[[int], str]) -> list[str]:
-    """Return the texts recorded under the names for 1, 2, 3, … up to the first that is missing."""
-    texts: list[str] = []
-    while (text := recorded(name(len(texts) + 1))) is not None:
-        texts.append(text)
-    return texts
+def _last(recorded: Callable[[str], str | None], name: Callable[[int], str]) -> tuple[int, str]:
+    """Return the highest count of failures of which there is a mark, with its text; 0 and no text if there is none."""
+    texts = (recorded(name(failed)) for failed in (0, 1))
+    return max(((json.loads(text)["failed"], text) for text in texts if text is not None), default=(0, ""))
 
 
 def _rest_s(text: str, now: datetime) -> float:

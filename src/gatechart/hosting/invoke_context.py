@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -49,7 +49,7 @@ class InvokeHost(TransferHost, Protocol):
         """Return the recorded steps: JSON texts by name."""
         ...
 
-    async def record(self, invocation: Invocation, name: str, text: str) -> str:
+    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """Record the result of a step and return the recorded one, which may come from an earlier attempt.
 
         Raises InvocationOverError if the state has been left.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from random import Random
 from typing import Final, Protocol
 from uuid import UUID, uuid5
@@ -41,10 +41,11 @@ def checked_step(name: str, what: str = "step") -> str:
 class Recorder(Protocol):
     """Where an invocation's records are written."""
 
-    async def record(self, invocation: Invocation, name: str, text: str) -> str:
+    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """Record a text under a name and return the recorded one, which may come from an earlier attempt.
 
-        Raises InvocationOverError if the state has been left.
+        replaces: names whose records are forgotten with the write. Raises InvocationOverError if the state has been
+        left.
         """
         ...
 
@@ -71,12 +72,19 @@ class InvokeJournal:
         """Return the text recorded under this name; None if there is none."""
         return self._recorded.get(name)
 
-    async def record(self, name: str, text: str) -> str:
+    def names(self, beginning: str) -> tuple[str, ...]:
+        """Return the names that begin so under which something is recorded."""
+        return tuple(name for name in self._recorded if name.startswith(beginning))
+
+    async def record(self, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """Record a text durably and return what is recorded: the first text that was given for the name.
 
-        Raises InvocationOverError if the state has been left.
+        replaces: names whose records are forgotten with the write. Raises InvocationOverError if the state has been
+        left.
         """
-        kept = await self._recorder.record(self.invocation, name, text)
+        kept = await self._recorder.record(self.invocation, name, text, replaces)
+        for each in replaces:
+            self._recorded.pop(each, None)
         self._recorded[name] = kept
         return kept
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -84,7 +84,7 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
         written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed, answer), AS_BYTES)
         report, answer = json.loads(bytes(written)), None
         if "step" in report:
-            recorded[report["step"]] = report["result"]
+            _note(recorded, report)
         elif "ask" in report:
             answer = await _asked(ctx, session, report)
         elif "idle" in report:
@@ -98,6 +98,13 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
             _post(ctx, session, kind, report)
             if kind != "progress":
                 return
+
+
+def _note(recorded: dict[str, str], report: Mapping[str, Any]) -> None:
+    """Add a reported step to those recorded, in place of those that it replaces."""
+    for each in report.get("replaces", ()):
+        recorded.pop(each, None)
+    recorded[report["step"]] = report["result"]
 
 
 async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
@@ -218,9 +225,9 @@ class Session:
         """See InvokeHost."""
         return self._recorded
 
-    async def record(self, _invocation: Invocation, name: str, text: str) -> str:
+    async def record(self, _invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """See InvokeHost."""
-        await self._tell({"step": name, "result": text})
+        await self._tell({"step": name, "result": text} | ({"replaces": list(replaces)} if replaces else {}))
         return text
 
     async def journal(self, _invocation: Invocation, name: str) -> Mapping[str, str]:

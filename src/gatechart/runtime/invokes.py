@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -144,9 +144,9 @@ class Invokes:
         """See InvokeHost."""
         return await self._core.ask(partial(self._core.store.steps, invocation))
 
-    async def record(self, invocation: Invocation, name: str, text: str) -> str:
+    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
         """See InvokeHost."""
-        verdict = await self._core.persist(StepRecord(invocation, name, text))
+        verdict = await self._core.persist(StepRecord(invocation, name, text, tuple(replaces)))
         if verdict is Verdict.REPEATED:  # its answer was lost, or an earlier attempt is still running
             return (await self.recorded(invocation)).get(name, text)
         if verdict is not Verdict.COMMITTED:

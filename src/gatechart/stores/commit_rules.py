@@ -145,7 +145,7 @@ class _Batch:
         self._ended: set[EndOperation] = set()
         self._over: set[Invocation] = set()
         self._ends: list[Operation] = []  # of invocations, by their reports
-        self._results: dict[tuple[Invocation, str], str] = {}
+        self._results: dict[tuple[Invocation, str], StepRecord] = {}
         self._entries: dict[tuple[AgentId, str, str], JournalRecord] = {}
 
     def take_turn(self, turn: TurnRecord) -> Verdict:
@@ -202,10 +202,10 @@ class _Batch:
         return done
 
     def _records(self) -> Iterator[Operation]:
-        for (invocation, name), result in self._results.items():
+        for record in self._results.values():
             # An invocation that ends later in the batch takes its steps with it.
-            if invocation not in self._over:
-                yield RecordStep(invocation, name, result)
+            if record.invocation not in self._over:
+                yield RecordStep(record)
         yield from map(RecordEntry, self._entries.values())
 
     def _handoff_ledger(self) -> HandoffLedger:
@@ -310,8 +310,8 @@ class _Batch:
         if not self._is_active(task.invocation):
             return Verdict.STALE
         match task:
-            case StepRecord(invocation, name, result):
-                return self._record(invocation, name, result)
+            case StepRecord():
+                return self._record(task)
             case JournalRecord():
                 return self._record_entry(task)
             case Report(invocation, mail, ends):
@@ -319,10 +319,13 @@ class _Batch:
             case _:
                 assert_never(task)
 
-    def _record(self, invocation: Invocation, name: str, result: str) -> Verdict:
-        if (invocation, name) in self._results or self._loaded.has_result(invocation, name):
+    def _record(self, record: StepRecord) -> Verdict:
+        name = record.invocation, record.name
+        if name in self._results or self._loaded.has_result(*name):
             return Verdict.REPEATED
-        self._results[invocation, name] = result
+        for replaced_name in record.replaces:
+            self._results.pop((record.invocation, replaced_name), None)
+        self._results[name] = record
         return Verdict.COMMITTED
 
     def _record_entry(self, record: JournalRecord) -> Verdict:

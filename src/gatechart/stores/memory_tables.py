@@ -54,6 +54,7 @@ from gatechart.values import (
     MailStatus,
     Payload,
     StateName,
+    StepRecord,
     TurnRecord,
     Verdict,
 )
@@ -95,6 +96,12 @@ class _Pending:
         self.active[active.invocation] = active
         if steps is not None:
             self.steps[active.invocation] = steps
+
+    def record(self, record: StepRecord) -> None:
+        steps = self.steps.setdefault(record.invocation, {})
+        for name in record.replaces:
+            steps.pop(name, None)
+        steps[record.name] = record.result
 
     def write(self, record: JournalRecord) -> None:
         journal = self.journals.setdefault(record.journal, {})
@@ -354,8 +361,8 @@ class Tables:
                 self._pending[invocation.agent_id].move(invocation, active)
             case EndInvocation(invocation):
                 self._pending[invocation.agent_id].end(invocation)
-            case RecordStep(invocation, name, result):
-                self._pending[invocation.agent_id].steps.setdefault(invocation, {})[name] = result
+            case RecordStep(record):
+                self._pending[record.invocation.agent_id].record(record)
             case RecordEntry(record):
                 self._pending[record.invocation.agent_id].write(record)
             case _:

@@ -23,6 +23,7 @@ from gatechart.values import (
     Mail,
     Payload,
     StateName,
+    StepRecord,
     TurnRecord,
 )
 from gatechart.values.frozen import value
@@ -114,11 +115,9 @@ class InsertMail:
 
 @value
 class RecordStep:
-    """Keep the result of a step."""
+    """Keep the result of a step, and forget those that it replaces."""
 
-    invocation: Invocation
-    name: str
-    result: str  # JSON text
+    record: StepRecord
 
 
 @value

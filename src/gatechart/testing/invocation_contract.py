@@ -140,6 +140,23 @@ class InvocationContract:
         assert await store.steps(call_of(turn, "g")) == {}
         assert await store.steps(replace(call, agent_id="nobody")) == {}
 
+    async def test_a_step_forgets_those_that_it_replaces(self, store: Store) -> None:
+        """The names that a StepRecord replaces are forgotten with its write, in its invocation only, and free again."""
+        turn = await calling(store, "a", "f", "g")
+        call, other = call_of(turn, "f"), call_of(turn, "g")
+        assert (
+            await verdicts(store, *(StepRecord(each, name, "1") for each in (call, other) for name in "ab"))
+            == [COMMITTED] * 4
+        )
+        last = StepRecord(call, "c", "2", replaces=("a", "unknown"))
+        assert await verdicts(store, last, last) == [COMMITTED, REPEATED]
+        assert (await store.steps(call), await store.steps(other)) == ({"b": "1", "c": "2"}, {"a": "1", "b": "1"})
+        assert await verdicts(store, StepRecord(call, "a", "3", replaces=("c",))) == [COMMITTED]
+        assert await store.steps(call) == {"a": "3", "b": "1"}
+        early = StepRecord(call, "d", "4"), StepRecord(call, "e", "5", replaces=("d",))
+        assert await verdicts(store, *early) == [COMMITTED, COMMITTED]
+        assert await store.steps(call) == {"a": "3", "b": "1", "e": "5"}
+
     async def test_only_the_same_entry_records_a_step(self, store: Store) -> None:
         """A StepRecord or Report of another agent, state, entry or id is STALE."""
         call = call_of(await calling(store, "a", "f"), "f")

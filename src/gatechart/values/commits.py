@@ -131,6 +131,7 @@ class StepRecord:
     invocation: Invocation
     name: str
     result: str  # JSON text
+    replaces: tuple[str, ...] = ()  # names of steps that are forgotten with the write
 
 
 @value

@@ -63,6 +63,7 @@ from gatechart.values import (
     BreakerState,
     JournalRecord,
     Payload,
+    StepRecord,
     TurnRecord,
     Unit,
     Verdict,
@@ -76,6 +77,7 @@ _STATE: Final[BindParameter[str]] = bindparam("of_state")
 _TIMER: Final[BindParameter[str]] = bindparam("of_timer")
 _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _KEY: Final[BindParameter[int]] = bindparam("of_key")
+_INVOCATION: Final[BindParameter[int]] = bindparam("of_invocation")
 _JOURNAL: Final[BindParameter[str]] = bindparam("of_journal")
 _NAME: Final[BindParameter[str]] = bindparam("of_name")
 
@@ -100,6 +102,7 @@ UPDATE_MAIL: Final = Many(
     [column.name for column in mail.c if column is not mail.c.number],
 )
 INSERT_MAIL: Final = Sparse(insert(mail))
+FORGET_STEP: Final = Many(delete(steps).where(steps.c.invocation == _INVOCATION, steps.c.name == _NAME))
 RECORD_STEP: Final = Many(insert(steps))
 FORGET_ENTRY: Final = Many(
     delete(journals).where(journals.c.agent == _AGENT, journals.c.journal == _JOURNAL, journals.c.name == _NAME)
@@ -123,6 +126,7 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     START_INVOCATION,
     UPDATE_MAIL,
     INSERT_MAIL,
+    FORGET_STEP,
     RECORD_STEP,
     FORGET_ENTRY,
     WRITE_ENTRY,
@@ -252,13 +256,18 @@ class _Changes:
                 self._rows[MOVE_INVOCATION].append(_invocation_row(active) | {_KEY.key: key})
             case EndInvocation(invocation):
                 self._lists[END_INVOCATIONS].append(self._stored.key_of_invocation(invocation))
-            case RecordStep(invocation, name, result):
-                key = self._stored.key_of_invocation(invocation)
-                self._rows[RECORD_STEP].append({"invocation": key, "name": name, "result": result})
+            case RecordStep(record):
+                self._add_step(record)
             case RecordEntry(record):
                 self._add_entry(record)
             case _:
                 assert_never(operation)
+
+    def _add_step(self, record: StepRecord) -> None:
+        key = self._stored.key_of_invocation(record.invocation)
+        if record.replaces:
+            self._rows[FORGET_STEP] += [{_INVOCATION.key: key, _NAME.key: name} for name in record.replaces]
+        self._rows[RECORD_STEP].append({"invocation": key, "name": record.name, "result": record.result})
 
     def _add_entry(self, record: JournalRecord) -> None:
         key = self._stored.key_of_writer(record.invocation.agent_id)
