@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 
 from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import CallReusedError, ReservedEventError
-from gatechart.graph import Invoke, To, Transfers
+from gatechart.graph import Handoff, Invoke, Migration, To, Transfers
 from gatechart.values import Refused, Retry, count_of
-from tests.runtime.support import eventually, soon
+from tests.runtime.support import eventually
 
 pytestmark = pytest.mark.sample_on_restate
 
@@ -108,7 +108,7 @@ def taken(agent):
 
 
 async def until(agent, *states):
-    return await soon(agent.until(*states))
+    return await agent.until(*states, timeout=60)
 
 
 async def test_a_choice_leads_on_and_is_kept_with_what_was_shown(place):
@@ -319,7 +319,7 @@ async def test_a_choice_may_be_a_handoff_with_the_arguments_in_its_packet(place)
     graph = research(To("refunds", at="REVIEWING"))
     async with Runtime.open(place, graphs=[graph, refunds], services=model) as runtime:
         agent = await runtime.start("research", at="CHECKING")
-        await soon(agent.until(ended=True))
+        await agent.until(ended=True, timeout=60)
         (row,) = await runtime.handoffs()
         other = await runtime.resume(row.target)
         assert other.context.order == "4711"
@@ -367,3 +367,57 @@ async def test_nobody_else_can_send_a_choice(place):
         with pytest.raises(ReservedEventError):
             await agent.send("transfer.SEARCHING")
         model.go_on.set()
+
+
+@pytest.mark.needs("migrates_ahead")
+async def test_the_count_goes_along_with_a_migration_that_renames_the_state(place):
+    model = Model(AGAIN, [])
+    async with Runtime.open(place, graphs=research(most=9), services=model) as runtime:
+        agent = await runtime.start("research", at="CHECKING", agent_id="r-1")
+        await eventually(lambda: len(model.offers) == 1)
+        await until(agent, "DONE")
+
+    def renamed(stored):
+        return stored.renamed({"CHECKING": "JUDGING"})
+
+    transfers = Transfers(["SEARCHING", "DONE"], most=9, otherwise="DONE")
+    newer = StateTransitionGraph(
+        "research",
+        version="2",
+        context=Paper,
+        states=[State("JUDGING", invoke=check, transfers=transfers), "SEARCHING", State("DONE", final=True)],
+        migrations=Migration("1", "2", renamed),
+        entry_points=["JUDGING"],
+    )
+    async with Runtime.open(place, graphs=newer, services=Model([])) as runtime:
+        counts = (await runtime.resume("r-1")).snapshot.transfers
+        assert [(each.state, each.taken, each.visits[0].target) for each in counts] == [("JUDGING", 1, "SEARCHING")]
+
+
+async def test_an_agent_that_accepts_other_work_begins_to_count_anew(place):
+    states = [
+        State("CHECKING", invoke=check, transfers=Transfers(["SEARCHING", "IDLE"], most=2, otherwise="IDLE")),
+        State("SEARCHING", invoke=search),
+        "IDLE",
+    ]
+    desk = StateTransitionGraph(
+        "desk",
+        context=Paper,
+        states=states,
+        transitions=[
+            Transition("SEARCHING", "done.invoke.search", "CHECKING"),
+            Transition("IDLE", "handoff.offered.CHECKING", "CHECKING"),
+        ],
+        entry_points=["CHECKING"],
+    )
+    asking = StateTransitionGraph("asking", transitions=[Transition("A", "GO", "B")], entry_points=["A"])
+    model = Model(AGAIN)
+    async with Runtime.open(place, graphs=[desk, asking], services=model) as runtime:
+        worker = await runtime.start("desk", at="CHECKING", agent_id="d-1")
+        await until(worker, "IDLE")
+        assert taken(worker) == 2
+        await runtime.start("asking", at="A", agent_id="a-1")
+        await runtime.handoff("a-1", Handoff("desk", at="CHECKING", agent="d-1"))
+        await eventually(lambda: len(model.offers) == 4)
+        await until(worker, "IDLE")
+        assert taken(worker) == 2

@@ -11,7 +11,7 @@ from typing import Final
 
 from gatechart.checks.analysis import EVERY, words_of
 from gatechart.errors import DefinitionError
-from gatechart.graph import AnyGraph, Edge
+from gatechart.graph import AnyGraph, Edge, TransferRole
 from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep
 from gatechart.kernel.select import Candidates, Configuration
 from gatechart.values import EventName, Memory, Name, StateName
@@ -97,8 +97,9 @@ def paths(graph: AnyGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, .
 
     from_: the entry point's name. Guards are taken to answer as needed, alike for all who ask at once; whether a
     payload can make them do so is the tester's to find out. Each transition is reached with as few sent events as can
-    be, and a path whose transitions others take on their way is left out. Events that actions raise are not known and
-    are sent. A path ends with the transition that it is for, even where the turn goes on.
+    be, and a path whose transitions others take on their way is left out. So are transitions that follow once no
+    transfer is left, or in place of a second one that is refused. Events that actions raise are not known and are
+    sent. A path ends with the transition that it is for, even where the turn goes on.
     most: how many microsteps are tried at most; they can be exponentially many in the parallel regions.
 
     Raises EntryRefusedError, TooManyConfigurationsError.
@@ -232,9 +233,18 @@ def choices(groups: Candidates) -> Iterator[tuple[Edge, ...]]:
 
 
 def _options(edges: Sequence[Edge]) -> tuple[Edge | None, ...]:
-    """Return those that are asked: up to the first without a guard; None stands for all guards saying no."""
+    """Return those that are asked: up to the first without a guard; None stands for all guards saying no.
+
+    Without those that only choices made before can enable: that no transfer is left, that a target was refused already.
+    """
+    edges = [edge for edge in edges if not _needs_choices(edge)]
     certain = next((place for place, edge in enumerate(edges) if edge.ask is None), None)
     return (*edges, None) if certain is None else tuple(edges[: certain + 1])
+
+
+def _needs_choices(edge: Edge) -> bool:
+    is_at_zero = edge.role is TransferRole.ENDED and edge.ask is not None
+    return is_at_zero or edge.role is TransferRole.REPLACED
 
 
 def _before(edges: Sequence[Edge], choice: Edge | None) -> Sequence[Edge]:
