@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
+from gatechart.clients.database import open_database_client
 from gatechart.errors import PayloadError, ReadOnlyError
 from gatechart.graph import ANY, Invoke
 from gatechart.stores import MemoryStore
@@ -241,6 +242,18 @@ async def test_whoever_only_reads_sees_what_the_owner_stored_and_changes_nothing
             for change in (reader.isolate_breaker("crm", reason="no"), reader.close_breaker("crm")):
                 with pytest.raises(ReadOnlyError):
                     await change
+
+
+async def test_another_process_asks_the_owner_to_isolate_and_close_it(sqlite_url, clock, services):
+    async with opened(sqlite_url, caller(), services, clock) as runtime:
+        agent = await runtime.start("caller", at="CALLING")
+        assert await called(agent) == "crm 2"
+        async with open_database_client(sqlite_url) as client:
+            isolated = await client.isolate_breaker("crm", reason="the CRM moves")
+            assert list(await client.breakers()) == [isolated]
+            assert await called(agent) == "BreakerOpenError"
+            assert (await client.close_breaker("crm")).state is BreakerState.CLOSED
+            assert await called(agent) == "crm 3"
 
 
 async def test_breakers_are_listed_by_name_a_page_at_a_time(database, clock, services):
