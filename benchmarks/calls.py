@@ -57,6 +57,11 @@ async def in_step(work: Work[Any], number: int) -> object:
     return await work.step(f"look {number}", look, number)
 
 
+async def in_breaker(work: Work[Any], number: int) -> object:
+    async with work.breaker("look"):
+        return await look(number)
+
+
 def through(name: str) -> Call:
     async def call(work: Work[Any], number: int) -> object:
         return (await work.call(name, order=number)).unwrap()
@@ -116,12 +121,13 @@ def keep(context: Took, event: Event) -> None:
 
 measure = Measure(
     "calls",
-    "Calls of an invoke, each recorded, one after the other",
+    "Calls of an invoke, each recorded unless it says otherwise, one after the other",
     "calls/s",
     Better.HIGHER,
     (
         Contestant("the function, awaited", per_second(by_hand), Role.RAW),
         Contestant("a bare step, in memory", per_second(in_memory(in_step))),
+        Contestant("a circuit breaker around the function, not recorded", per_second(in_memory(in_breaker))),
         Contestant("a tool without policies, in memory", per_second(in_memory(through("bare")))),
         Contestant("a tool with all policies, in memory", per_second(in_memory(through("guarded")))),
         Contestant("the same, not to be repeated, in memory", per_second(in_memory(through("unrepeatable")))),
