@@ -493,6 +493,13 @@ async def test_a_deployment_that_names_an_unknown_tool_is_refused(place, clock, 
             pass
 
 
+async def test_a_graph_with_policies_for_an_unknown_tool_is_told_of_in_the_log(place, clock, tools, caplog):
+    shop = tools.add("lookup").open()
+    async with opened(place, busy(tools={"lokup": ONCE, "lookup": ONCE, "*": ONCE}), shop, clock):
+        assert "policies for tools: graph 'busy': there is no tool 'lokup'; did you mean 'lookup'?" in caplog.text
+        assert caplog.text.count("policies for tools") == 1
+
+
 async def test_a_call_that_is_cancelled_gives_back_permit_and_place(place, clock, tools):
     breaker = BreakerPolicy(failures_in_a_row=1)
     shop = tools.add("lookup", hang, policies=ToolPolicies(bulkhead=1, breaker=breaker)).open()

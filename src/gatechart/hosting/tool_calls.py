@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid5
 
 from gatechart.context import canonical_json
-from gatechart.errors import InvalidToolError, NoToolBoxError, PayloadError, suggestion
+from gatechart.errors import Fault, InvalidToolError, NoToolBoxError, PayloadError, suggestion
 from gatechart.graph import AnyGraph
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
@@ -20,6 +21,8 @@ from gatechart.hosting.tool_gates import ToolGates
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
 from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolBox, ToolFailure, ToolResult
 from gatechart.values import Payload, PoliciesByTool, StateName, ToolPolicies, unkept
+
+logger = logging.getLogger(__name__)
 
 
 class ToolCalls:
@@ -98,22 +101,37 @@ class ToolCalls:
 
 def tool_box(services: Any) -> ToolBox:
     """Return the tool box of a runtime's services. Raises NoToolBoxError."""
-    found = services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+    found = _tools_of(services)
     if not isinstance(found, ToolBox):
         raise NoToolBoxError(type(services).__name__)
     return found
 
 
-def gates_of(services: Any, policies: PoliciesByTool | None) -> ToolGates:
+def _tools_of(services: Any) -> Any:
+    return services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+
+
+def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
     """Return what the calls of a process share. policies: those of the deployment.
 
-    Raises InvalidToolError if they are for a tool that the services do not have, NoToolBoxError if these have none.
+    graphs: whose policies for tools that the services do not have are logged. Raises InvalidToolError if the deployment
+    has some, NoToolBoxError if there is no tool box for its policies.
     """
+    box = _tools_of(services)
+    for graph in graphs if isinstance(box, ToolBox) else ():
+        for fault in _graph_faults(box, graph):
+            logger.warning("policies for tools: %s", fault, extra={"graph": graph.name})
     if policies:
         faults = tuple(tool_box(services).policy_faults("tool_policies", policies))
         if faults:
             raise InvalidToolError(faults)
     return ToolGates(policies)
+
+
+def _graph_faults(box: ToolBox, graph: AnyGraph) -> Iterator[Fault]:
+    yield from box.policy_faults(f"graph {graph.name!r}", graph.tools)
+    for node in graph.nodes.values():
+        yield from box.policy_faults(f"graph {graph.name!r}, state {node.name!r}", node.tools)
 
 
 def tool_layers(graph: AnyGraph, state: StateName) -> tuple[PoliciesByTool, ...]:

@@ -86,7 +86,7 @@ async def serving(
             home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
         projects = is_projected_elsewhere or store is not None
-        gates = gates_of(services, tool_policies)
+        gates = gates_of(services, tool_policies, registry.versions)
         config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace), gates)
         offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:

@@ -135,7 +135,7 @@ class Runtime(AgentHome):
         async with open_store(store, role=role) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
             time = clock or SystemClock()
-            committer, gates = Committer(opened), gates_of(services, tool_policies)
+            committer, gates = Committer(opened), gates_of(services, tool_policies, registry.versions)
             core = Core(
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
