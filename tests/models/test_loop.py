@@ -116,6 +116,20 @@ async def test_secrets_in_a_result_are_masked_for_the_model_and_the_conversation
     assert "0815" not in str(server.requests)
 
 
+async def test_the_value_of_an_alternative_is_told_as_what_it_is():
+    @tool(repeat="safe", policies=ToolPolicies(retry="off", alternatives=["look_up_pin"]))
+    async def find(order: str) -> int:
+        """Find an order."""
+        raise LookupError(order)
+
+    script = [Calls(("find", {"order": "1"})), Says("No.")]
+    async with scripted_model(script) as server:
+        services = Services(server, find, look_up_pin)
+        async with Runtime.open("memory:", graphs=chat(ModelLoop(tools=[find])), services=services) as runtime:
+            agent = await asked(runtime)
+    assert said(agent)[1] == ("agent", "", {"pin": "**********"})
+
+
 # The answer
 
 

@@ -9,7 +9,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, cast
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
+from pydantic_core import to_jsonable_python
 
 from gatechart.errors import BudgetUsedUpError, ModelFailedError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
@@ -203,7 +204,7 @@ class LoopRun:
         assert tool is not None
         arguments = without_nulls(tool.takes.schema, call.arguments)
         result: ToolResult[Any] = await self._talk.call(tool.name, call_id=call.id, **arguments)
-        output, error = told_of(tool, result)
+        output, error = told_of(result)
         await self._result(last, place, output, error)
 
     async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
@@ -288,11 +289,11 @@ class LoopRun:
         return reply
 
 
-def told_of(tool: AnyTool, result: ToolResult[Any]) -> tuple[JsonValue, str]:
+def told_of(result: ToolResult[Any]) -> tuple[JsonValue, str]:
     """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
     if result.failure is not None:
         return None, f"{result.failure.kind}: {result.failure.message}"
-    return TypeAdapter[Any](tool.returns).dump_python(result.value, mode="json", warnings=False), ""
+    return to_jsonable_python(result.value), ""
 
 
 async def _all(made: Iterable[Awaitable[None]]) -> None:
