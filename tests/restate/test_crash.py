@@ -1,6 +1,7 @@
 """`kill -9` of the service, of the engine, of both in turn, while events come in."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -61,21 +62,29 @@ async def killed_after(service, what, count, wait_s):
     service.begin()
 
 
-async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(tmp_path):
-    with there_or_skipped(tmp_path) as engine:
-        service = Service(tmp_path)
+@asynccontextmanager
+async def served(folder, graph):
+    """A service of the fleet on an engine of its own, and a runtime that calls its agents of a graph."""
+    with there_or_skipped(folder) as engine:
+        service = Service(folder)
         service.begin()
         try:
             await registered(engine, service)
+            projection = service.projection
             async with RestateRuntime.open(
-                engine.ingress, graphs=[cooling], projection=service.projection, patience_s=60
-            ) as runtime:
-                agent = await runtime.start("cooling", at="COOLING")
-                await killed_after(service, "begun", 1, WAIT_S / 2)
-                await killed_after(service, "tried", 1, WAIT_S / 2)
-                await agent.until("FAILED", timeout=60)
+                engine.ingress, graphs=[graph], projection=projection, patience_s=60
+            ) as home:
+                yield service, home
         finally:
             service.kill()
+
+
+async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(tmp_path):
+    async with served(tmp_path, cooling) as (service, runtime):
+        agent = await runtime.start("cooling", at="COOLING")
+        await killed_after(service, "begun", 1, WAIT_S / 2)
+        await killed_after(service, "tried", 1, WAIT_S / 2)
+        await agent.until("FAILED", timeout=60)
     begun, tried = told(service, "begun"), told(service, "tried")
     waited_s = [later - earlier for earlier, later in zip([begun[0], *tried], tried, strict=False)]
     again_s = [each - max(moment for moment in begun if moment < each) for each in tried]
@@ -84,40 +93,22 @@ async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(
 
 
 async def test_a_tool_that_must_not_be_repeated_is_not_when_its_process_was_killed_amid_the_call(tmp_path):
-    with there_or_skipped(tmp_path) as engine:
-        service = Service(tmp_path)
-        service.begin()
-        try:
-            await registered(engine, service)
-            async with RestateRuntime.open(
-                engine.ingress, graphs=[calling], projection=service.projection, patience_s=60
-            ) as runtime:
-                agent = await runtime.start("calling", at="CALLING")
-                await killed_after(service, "paid", 1, HANGS_S / 2)
-                await agent.until("CALLED", timeout=60)
-                assert agent.context.receipts == ["found", "outcome unknown", "found"]
-        finally:
-            service.kill()
+    async with served(tmp_path, calling) as (service, runtime):
+        agent = await runtime.start("calling", at="CALLING")
+        await killed_after(service, "paid", 1, HANGS_S / 2)
+        await agent.until("CALLED", timeout=60)
+        assert agent.context.receipts == ["found", "outcome unknown", "found"]
     assert [len(told(service, what)) for what in ("looked", "paid")] == [2, 1]
 
 
 async def test_a_model_loop_whose_process_is_killed_again_and_again_does_nothing_twice_that_was_recorded(tmp_path):
     deaths = (2, 5, 9)  # orders made before each
-    with there_or_skipped(tmp_path) as engine:
-        service = Service(tmp_path)
-        service.begin()
-        try:
-            await registered(engine, service)
-            async with RestateRuntime.open(
-                engine.ingress, graphs=[buying], projection=service.projection, patience_s=60
-            ) as runtime:
-                agent = await runtime.start("buying", at="BUYING")
-                for turn in deaths:
-                    await killed_after(service, f"order-{turn}", 1, 0.02)
-                await agent.until("BOUGHT", timeout=60)
-                receipts = agent.context.receipts
-        finally:
-            service.kill()
+    async with served(tmp_path, buying) as (service, runtime):
+        agent = await runtime.start("buying", at="BUYING")
+        for turn in deaths:
+            await killed_after(service, f"order-{turn}", 1, 0.02)
+        await agent.until("BOUGHT", timeout=60)
+        receipts = agent.context.receipts
     for turn in range(1, TURNS + 1):
         searched, ordered = receipts[2 * (turn - 1) : 2 * turn]
         assert searched == f"found {turn}"
