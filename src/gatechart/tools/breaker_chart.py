@@ -158,6 +158,30 @@ def _bucket(context: BreakerContext, now: datetime) -> Bucket:
     return newest
 
 
+def _states() -> list[State[BreakerContext]]:
+    return [
+        State(
+            "CLOSED",
+            description="calls go through",
+            on_entry=[_note_change, _forget_breaks],
+            on_exit=_forget_counts,
+        ),
+        State(
+            "OPEN",
+            description="calls are rejected until the break is over",
+            on_entry=[_note_change, _begin_break],
+            on_exit=_end_break,
+        ),
+        State(
+            "HALF_OPEN",
+            description="a few trial calls go through",
+            on_entry=[_note_change, _give_trial],
+            on_exit=_forget_trials,
+        ),
+        State("ISOLATED", description="calls are rejected until an operator closes it", on_entry=_note_change),
+    ]
+
+
 @cache
 def breaker_graph() -> StateTransitionGraph[BreakerContext]:
     """Return the chart of a circuit breaker. A call that finds no transition is rejected.
@@ -169,27 +193,7 @@ def breaker_graph() -> StateTransitionGraph[BreakerContext]:
         "circuit_breaker",
         context=BreakerContext,
         description="lets calls through until too many fail, and then tries from time to time",
-        states=[
-            State(
-                "CLOSED",
-                description="calls go through",
-                on_entry=[_note_change, _forget_breaks],
-                on_exit=_forget_counts,
-            ),
-            State(
-                "OPEN",
-                description="calls are rejected until the break is over",
-                on_entry=[_note_change, _begin_break],
-                on_exit=_end_break,
-            ),
-            State(
-                "HALF_OPEN",
-                description="a few trial calls go through",
-                on_entry=[_note_change, _give_trial],
-                on_exit=_forget_trials,
-            ),
-            State("ISOLATED", description="calls are rejected until an operator closes it", on_entry=_note_change),
-        ],
+        states=_states(),
         transitions=[
             Transition("CLOSED", "CALL_ASKED"),
             Transition("CLOSED", "CALL_SUCCEEDED", guard=_is_current, actions=_note_success),
