@@ -46,18 +46,20 @@ class BreakerContext(AgentContext):
     reason: str = ""
 
 
-def _is_current(context: BreakerContext, event: Event) -> bool:
+def is_current(context: BreakerContext, event: Event) -> bool:
     """Tell whether the call began in this entry of the state. Results of earlier calls say nothing of the present."""
     return bool(event.payload["entry"] == context.entry)
 
 
-def _is_trial(context: BreakerContext, event: Event) -> bool:
-    return _is_current(context, event) and event.payload["number"] in context.trials
+def is_trial(context: BreakerContext, event: Event) -> bool:
+    """Tell whether the call is a trial under way."""
+    return is_current(context, event) and event.payload["number"] in context.trials
 
 
-def _is_too_much(context: BreakerContext, event: Event) -> bool:
+def is_too_much(context: BreakerContext, event: Event) -> bool:
+    """Tell whether this failure is the one that opens the breaker."""
     policy = context.policy
-    if not _is_current(context, event):
+    if not is_current(context, event):
         return False
     if policy.failures_in_a_row is not None and context.failed_in_a_row + 1 >= policy.failures_in_a_row:
         return True
@@ -69,58 +71,68 @@ def _is_too_much(context: BreakerContext, event: Event) -> bool:
     return calls >= policy.minimum_throughput and failed / calls >= policy.failure_ratio
 
 
-def _is_break_over(context: BreakerContext, event: Event) -> bool:
+def is_break_over(context: BreakerContext, event: Event) -> bool:
+    """Tell whether it is time for a trial."""
     return context.retry_at is None or event.time >= context.retry_at
 
 
-def _has_permit(context: BreakerContext, event: Event) -> bool:
+def has_permit(context: BreakerContext, event: Event) -> bool:
+    """Tell whether another trial may begin."""
     under_way = sum(event.time < until for until in context.trials.values())
     return under_way + context.trials_succeeded < context.policy.permits
 
 
-def _is_last_trial(context: BreakerContext, event: Event) -> bool:
-    return _is_trial(context, event) and context.trials_succeeded + 1 >= context.policy.permits
+def is_last_trial(context: BreakerContext, event: Event) -> bool:
+    """Tell whether this is the last success that it takes."""
+    return is_trial(context, event) and context.trials_succeeded + 1 >= context.policy.permits
 
 
-def _note_change(context: BreakerContext, event: Event) -> None:
+def note_change(context: BreakerContext, event: Event) -> None:
+    """Note when and why the state was entered."""
     context.entry += 1
     context.since = event.time
     context.reason = event.payload.get("reason", context.reason)
 
 
-def _note_success(context: BreakerContext, event: Event) -> None:
+def note_success(context: BreakerContext, event: Event) -> None:
+    """Count a success."""
     if context.failed_in_a_row:
         context.failed_in_a_row = 0
     if context.policy.failure_ratio is not None:
         _bucket(context, event.time).succeeded += 1
 
 
-def _note_failure(context: BreakerContext, event: Event) -> None:
+def note_failure(context: BreakerContext, event: Event) -> None:
+    """Count a failure."""
     context.failed_in_a_row += 1
     if context.policy.failure_ratio is not None:
         _bucket(context, event.time).failed += 1
 
 
-def _begin_break(context: BreakerContext, event: Event) -> None:
+def begin_break(context: BreakerContext, event: Event) -> None:
+    """Set the moment of the next trial."""
     context.breaks += 1
     context.retry_at = event.time + timedelta(seconds=context.policy.break_after(context.breaks))
 
 
-def _end_break(context: BreakerContext, _event: Event) -> None:
+def end_break(context: BreakerContext, _event: Event) -> None:
+    """Forget the moment of the next trial."""
     context.retry_at = None
 
 
-def _forget_counts(context: BreakerContext, _event: Event) -> None:
+def forget_counts(context: BreakerContext, _event: Event) -> None:
+    """Forget what was counted while it was closed."""
     context.failed_in_a_row = 0
     context.window = []
 
 
-def _forget_breaks(context: BreakerContext, _event: Event) -> None:
+def forget_breaks(context: BreakerContext, _event: Event) -> None:
+    """Forget how often it has opened."""
     context.breaks = 0
     context.reason = ""
 
 
-def _give_trial(context: BreakerContext, event: Event) -> None:
+def give_trial(context: BreakerContext, event: Event) -> None:
     """Note a permit. One without a result, whose process may be gone, is given again after the time of a break."""
     expired = [number for number, until in context.trials.items() if until <= event.time]
     for number in expired[:1]:
@@ -130,16 +142,19 @@ def _give_trial(context: BreakerContext, event: Event) -> None:
     context.trials[context.trials_given] = until
 
 
-def _take_back(context: BreakerContext, event: Event) -> None:
+def take_back(context: BreakerContext, event: Event) -> None:
+    """Let the permit be given again."""
     del context.trials[event.payload["number"]]
 
 
-def _note_trial(context: BreakerContext, event: Event) -> None:
-    _take_back(context, event)
+def note_trial(context: BreakerContext, event: Event) -> None:
+    """Count the success of a trial."""
+    take_back(context, event)
     context.trials_succeeded += 1
 
 
-def _forget_trials(context: BreakerContext, _event: Event) -> None:
+def forget_trials(context: BreakerContext, _event: Event) -> None:
+    """Forget the trials."""
     context.trials = {}
     context.trials_given = context.trials_succeeded = 0
 
@@ -163,22 +178,22 @@ def _states() -> list[State[BreakerContext]]:
         State(
             "CLOSED",
             description="calls go through",
-            on_entry=[_note_change, _forget_breaks],
-            on_exit=_forget_counts,
+            on_entry=[note_change, forget_breaks],
+            on_exit=forget_counts,
         ),
         State(
             "OPEN",
             description="calls are rejected until the break is over",
-            on_entry=[_note_change, _begin_break],
-            on_exit=_end_break,
+            on_entry=[note_change, begin_break],
+            on_exit=end_break,
         ),
         State(
             "HALF_OPEN",
             description="a few trial calls go through",
-            on_entry=[_note_change, _give_trial],
-            on_exit=_forget_trials,
+            on_entry=[note_change, give_trial],
+            on_exit=forget_trials,
         ),
-        State("ISOLATED", description="calls are rejected until an operator closes it", on_entry=_note_change),
+        State("ISOLATED", description="calls are rejected until an operator closes it", on_entry=note_change),
     ]
 
 
@@ -196,16 +211,16 @@ def breaker_graph() -> StateTransitionGraph[BreakerContext]:
         states=_states(),
         transitions=[
             Transition("CLOSED", "CALL_ASKED"),
-            Transition("CLOSED", "CALL_SUCCEEDED", guard=_is_current, actions=_note_success),
-            Transition("CLOSED", "CALL_FAILED", "OPEN", guard=_is_too_much),
-            Transition("CLOSED", "CALL_FAILED", guard=_is_current, actions=_note_failure),
-            Transition("CLOSED", "THRESHOLD_REACHED", "OPEN", guard=_is_current),
-            Transition("OPEN", "CALL_ASKED", "HALF_OPEN", guard=_is_break_over),
-            Transition("HALF_OPEN", "CALL_ASKED", guard=_has_permit, actions=_give_trial),
-            Transition("HALF_OPEN", "CALL_SUCCEEDED", "CLOSED", guard=_is_last_trial),
-            Transition("HALF_OPEN", "CALL_SUCCEEDED", guard=_is_trial, actions=_note_trial),
-            Transition("HALF_OPEN", "CALL_FAILED", "OPEN", guard=_is_trial),
-            Transition("HALF_OPEN", "CALL_RELEASED", guard=_is_trial, actions=_take_back),
+            Transition("CLOSED", "CALL_SUCCEEDED", guard=is_current, actions=note_success),
+            Transition("CLOSED", "CALL_FAILED", "OPEN", guard=is_too_much),
+            Transition("CLOSED", "CALL_FAILED", guard=is_current, actions=note_failure),
+            Transition("CLOSED", "THRESHOLD_REACHED", "OPEN", guard=is_current),
+            Transition("OPEN", "CALL_ASKED", "HALF_OPEN", guard=is_break_over),
+            Transition("HALF_OPEN", "CALL_ASKED", guard=has_permit, actions=give_trial),
+            Transition("HALF_OPEN", "CALL_SUCCEEDED", "CLOSED", guard=is_last_trial),
+            Transition("HALF_OPEN", "CALL_SUCCEEDED", guard=is_trial, actions=note_trial),
+            Transition("HALF_OPEN", "CALL_FAILED", "OPEN", guard=is_trial),
+            Transition("HALF_OPEN", "CALL_RELEASED", guard=is_trial, actions=take_back),
             Transition(ANY, "OPERATOR_ISOLATED", "ISOLATED"),
             Transition(ANY, "OPERATOR_CLOSED", "CLOSED"),
         ],
