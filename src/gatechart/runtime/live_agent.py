@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gatechart.errors import (
     EventError,
@@ -73,6 +73,7 @@ from gatechart.values.frozen import replaced
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Decided: TypeAlias = TurnRecord | Outcome  # an outcome where there is no turn
 
 
 class LiveAgent:
@@ -132,12 +133,7 @@ class LiveAgent:
 
     async def choose(self, event: Event, call: Invocation) -> Outcome:
         """Process an event of an invocation. Raises InvocationOverError if its state has been left."""
-        return await self.run(lambda: self._choose(event, call))
-
-    async def _choose(self, event: Event, call: Invocation) -> Outcome:
-        await self.refresh()
-        check_not_over(self.snapshot, call)
-        decided = await self._process(event)
+        decided = await self.run(lambda: self._process(event, call=call))
         return decided if isinstance(decided, Outcome) else decided.outcome
 
     @property
@@ -311,13 +307,15 @@ class LiveAgent:
         core.dead_letters += 1
         return decided if isinstance(decided, TurnRecord) else None
 
-    async def _process(self, event: Event, consumes: int | None = None) -> TurnRecord | Outcome:
+    async def _process(self, event: Event, consumes: int | None = None, call: Invocation | None = None) -> Decided:
         """Process the event now, and return its committed turn, or its outcome if there is none.
 
-        consumes: the number of the mail that brought it.
+        consumes: number of the mail that brought it. call: the invocation that it comes from.
         """
         if self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail):
             await self.refresh()
+        if call is not None:
+            check_not_over(self.snapshot, call)
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is None and event.id is not None and consumes is None and self._jobs().deferred:
             repeat = self._deferral.before(event)
