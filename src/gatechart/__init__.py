@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         PacketMigration,
         SameTarget,
     )
+    from gatechart.hosting.transfers import TransferOutcome
     from gatechart.models import ModelLoop
     from gatechart.runtime import (
         Limits,
@@ -50,13 +51,12 @@ if TYPE_CHECKING:
         Runtime,
         Step,
         Subscription,
-        TransferOffer,
-        TransferOutcome,
         WhenFull,
         Work,
     )
     from gatechart.tools import ToolBox, ToolContext, ToolError, ToolResult, tool
     from gatechart.turn import Turn
+    from gatechart.turn.transfer_offer import TransferOffer
     from gatechart.values import (
         BreakerPolicy,
         Capability,
@@ -116,6 +116,7 @@ _NAMES: Final = {
         "PacketMigration",
         "SameTarget",
     ),
+    "hosting.transfers": ("TransferOutcome",),
     "models": ("ModelLoop",),
     "runtime": (
         "Limits",
@@ -123,14 +124,13 @@ _NAMES: Final = {
         "Runtime",
         "Step",
         "Subscription",
-        "TransferOffer",
-        "TransferOutcome",
         "WhenFull",
         "Work",
     ),
     "sync": ("sync",),
     "tools": ("ToolBox", "ToolContext", "ToolError", "ToolResult", "tool"),
     "turn": ("Turn",),
+    "turn.transfer_offer": ("TransferOffer",),
     "values": (
         "BreakerPolicy",
         "Capability",

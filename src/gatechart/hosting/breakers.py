@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 from gatechart.api import BreakersCommand
 from gatechart.errors import BreakerOpenError, is_failure
-from gatechart.tools import Breaker
 from gatechart.turn import one_line, told
 from gatechart.values import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+
+if TYPE_CHECKING:
+    from gatechart.tools import Breaker
 
 MOST_IDLE: Final = 1000  # breakers in memory before those that are as good as unused are forgotten
 LONGEST_REASON: Final = 500  # characters of what opened a breaker
@@ -63,7 +65,7 @@ class OwnBreakers:
 
     def load(self, records: Iterable[BreakerRecord]) -> None:
         """Go on with breakers that an earlier runtime left open."""
-        self._kept |= {record.name: _Kept(Breaker(record.name, record), record) for record in records}
+        self._kept |= {record.name: _Kept(_breaker(record.name, record), record) for record in records}
 
     @property
     def records(self) -> Sequence[BreakerRecord]:
@@ -118,7 +120,7 @@ class OwnBreakers:
         if kept is None:
             if len(self._kept) >= MOST_IDLE:
                 self._kept = {name: each for name, each in self._kept.items() if not each.is_idle}
-            kept = self._kept[name] = _Kept(Breaker(name))
+            kept = self._kept[name] = _Kept(_breaker(name))
         return kept
 
     def _begin_save(self, kept: _Kept) -> asyncio.Task[None]:
@@ -136,6 +138,12 @@ class OwnBreakers:
 def breaker_page(known: Sequence[BreakerRecord], command: BreakersCommand) -> Sequence[BreakerRecord]:
     """Return the part of the breakers that a command asks for. known: all, by name."""
     return [each for each in known if command.after is None or each.name > command.after][: command.limit]
+
+
+def _breaker(name: str, stored: BreakerRecord | None = None) -> Breaker:
+    from gatechart.tools import Breaker  # noqa: PLC0415  a runtime without breakers does without their chart
+
+    return Breaker(name, stored)
 
 
 class _Kept:

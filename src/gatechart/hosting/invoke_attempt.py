@@ -13,7 +13,8 @@ from gatechart.errors import InvocationOverError, UnknownInvokeError, contained,
 from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness, Place
-from gatechart.hosting.invoke_context import InvokeHost, Work
+from gatechart.hosting.invoke_context import Work
+from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Invocation, Payload

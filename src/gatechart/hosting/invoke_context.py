@@ -4,95 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, Generic, ParamSpec, Protocol, cast, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, get_type_hints, overload
 
 from typing_extensions import TypeVar
 
 from gatechart.errors import StepRepeatedError, is_failure
 from gatechart.graph import AnyGraph
 from gatechart.hosting.agent_journal import AgentJournal
-from gatechart.hosting.breakers import BY_DEFAULT, Breakers, GuardedCall
+from gatechart.hosting.breakers import BY_DEFAULT, GuardedCall
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.hosting.kept_results import KeptResult
-from gatechart.hosting.tool_calls import ToolCalls, tool_layers
-from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.transfers import TransferDesk, TransferHost, TransferOutcome
-from gatechart.tools import RESERVED_ARGUMENT, AnyTool, Tool, ToolResult
-from gatechart.turn import TransferOffer, checked_key, checked_words, plain_payload
-from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, JournalRecord, Mail, Payload, Retry, seconds_in
+from gatechart.hosting.tool_policies import tool_layers
+from gatechart.turn import checked_key, checked_words, plain_payload
+from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, Mail, Retry, seconds_in
 from gatechart.values.frozen import value
+
+if TYPE_CHECKING:  # functions that call no tool and choose no transfer do without these modules
+    from gatechart.hosting.tool_calls import ToolCalls
+    from gatechart.hosting.transfers import TransferDesk, TransferOutcome
+    from gatechart.tools import AnyTool, Tool, ToolResult
+    from gatechart.turn.transfer_offer import TransferOffer
 
 ServicesT = TypeVar("ServicesT", default=Any)
 T = TypeVar("T")
 P = ParamSpec("P")
-
-
-class InvokeHost(TransferHost, Protocol):
-    """What a runtime does for the invocations that it runs."""
-
-    @property
-    def services(self) -> Any:
-        """The services that the runtime was opened with."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait by the runtime's clock."""
-        ...
-
-    async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
-        """Return the recorded steps: JSON texts by name."""
-        ...
-
-    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
-        """Record the result of a step and return the recorded one, which may come from an earlier attempt.
-
-        Raises InvocationOverError if the state has been left.
-        """
-        ...
-
-    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
-        """Return the entries of one of the agent's journals as JSON texts by name, in the order written."""
-        ...
-
-    async def enter(self, record: JournalRecord) -> str:
-        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
-
-        That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
-        """
-        ...
-
-    async def progress(self, invocation: Invocation, payload: Payload) -> None:
-        """Send the agent a progress report, durably. Raises InvocationOverError if the state has been left."""
-        ...
-
-    def publish(self, invocation: Invocation, item: Any) -> None:
-        """Give the item to the invoke's current subscribers. Called from any thread."""
-        ...
-
-    @property
-    def breakers(self) -> Breakers:
-        """The circuit breakers of the runtime."""
-        ...
-
-    @property
-    def gates(self) -> ToolGates:
-        """What the tool calls of the process share."""
-        ...
-
-    async def within(
-        self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
-    ) -> T:
-        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`.
-
-        idleness: while it is idle, no time passes.
-        """
-        ...
 
 
 @value
@@ -124,10 +66,10 @@ class Work(Generic[ServicesT]):
         self._host = host
         self._graph = graph
         self._calls: ToolCalls | None = None  # made with the first call
+        self._transfers: TransferDesk | None = None  # made with the first question about transfers
         self._journal = journal
         self._idleness = idleness
         self._waits = Waits(host, journal, idleness)
-        self._transfers = TransferDesk(host, journal, graph)
         self._invocation = journal.invocation
         self._names: set[str] = set()
 
@@ -218,9 +160,11 @@ class Work(Generic[ServicesT]):
         cannot be stored, and InvocationOverError if the state has been left meanwhile.
         """
         if self._calls is None:
+            from gatechart.hosting.tool_calls import ToolCalls  # noqa: PLC0415  see above
+
             layers = tool_layers(self._graph, self._invocation.state)
             self._calls = ToolCalls(self._host, self._journal, self._idleness, layers)
-        call_id = arguments.pop(RESERVED_ARGUMENT, None)
+        call_id = arguments.pop("call_id", None)  # which no tool can have as an argument
         return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments, call_id)
 
     def idempotency_key(self, name: str) -> str:
@@ -282,7 +226,7 @@ class Work(Generic[ServicesT]):
         The tools are those of the targets whose guards agree; there are none if no transfer is left.
         """
         async with self._idleness.busy():
-            return await self._transfers.offer()
+            return await self._desk().offer()
 
     async def transfer(
         self, tool: str, arguments: Mapping[str, Any] | None = None, *, call_id: str = ""
@@ -299,7 +243,7 @@ class Work(Generic[ServicesT]):
         been left meanwhile, and what the turn raises.
         """
         async with self._idleness.busy():
-            return await self._transfers.choose(tool, arguments or {}, call_id)
+            return await self._desk().choose(tool, arguments or {}, call_id)
 
     async def progress(self, payload: Any = None) -> None:
         """Send the agent the event `progress.invoke.<id>`. payload: as in `Agent.send`.
@@ -316,6 +260,13 @@ class Work(Generic[ServicesT]):
         It waits for nobody, so it is not awaited, and the plain function of a step may call it in its thread.
         """
         self._host.publish(self._invocation, item)
+
+    def _desk(self) -> TransferDesk:
+        if self._transfers is None:
+            from gatechart.hosting.transfers import TransferDesk  # noqa: PLC0415  see above
+
+            self._transfers = TransferDesk(self._host, self._journal, self._graph)
+        return self._transfers
 
     def _note(self, record: str, name: str) -> None:
         """Note that this run of the function uses the name of a record. Raises StepRepeatedError if it did before."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import problems_of
 from gatechart.errors import StepResultError
-from gatechart.tools import MASK, revealed
 from gatechart.turn import check_finite, check_numbers_kept
 from gatechart.values import AgentId
+
+_MASK: Final = "**********"  # what pydantic writes in place of a secret
 
 
 class KeptResult:
@@ -29,7 +30,9 @@ class KeptResult:
         try:
             adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
             text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
-            if MASK in text:
+            if _MASK in text:
+                from gatechart.tools import revealed  # noqa: PLC0415  few results hold secrets
+
                 text = to_json(revealed(result, from_json(text)), inf_nan_mode="constants").decode()
             check_numbers_kept(result, self._read_back(text, result))
         except (PydanticSerializationError, ValueError, TypeError) as error:

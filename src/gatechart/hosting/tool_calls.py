@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid5
 
 from gatechart.context import canonical_json
-from gatechart.errors import Fault, InvalidToolError, NoToolBoxError, PayloadError, suggestion
-from gatechart.graph import AnyGraph
+from gatechart.errors import PayloadError, suggestion
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import KEYS, InvokeJournal, mark
 from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
-from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
-from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolBox, ToolFailure, ToolResult
-from gatechart.values import Payload, PoliciesByTool, StateName, ToolPolicies, unkept
-
-logger = logging.getLogger(__name__)
+from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
+from gatechart.values import Payload, PoliciesByTool, ToolPolicies, unkept
 
 
 class ToolCalls:
@@ -97,48 +93,6 @@ class ToolCalls:
             return self._journal.key(mark("call", identity.key, tool.name))
         object_ = canonical_json({name: written.get(name) for name in tool.key})
         return str(uuid5(KEYS, "\0".join((tool.name, object_))))
-
-
-def tool_box(services: Any) -> ToolBox:
-    """Return the tool box of a runtime's services. Raises NoToolBoxError."""
-    found = _tools_of(services)
-    if not isinstance(found, ToolBox):
-        raise NoToolBoxError(type(services).__name__)
-    return found
-
-
-def _tools_of(services: Any) -> Any:
-    return services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
-
-
-def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
-    """Return what the calls of a process share. policies: those of the deployment.
-
-    graphs: whose policies for tools that the services do not have are logged. Raises InvalidToolError if the deployment
-    has some, NoToolBoxError if there is no tool box for its policies.
-    """
-    box = _tools_of(services)
-    for graph in graphs if isinstance(box, ToolBox) else ():
-        for fault in _graph_faults(box, graph):
-            logger.warning("policies for tools: %s", fault, extra={"graph": graph.name})
-    if policies:
-        faults = tuple(tool_box(services).policy_faults("tool_policies", policies))
-        if faults:
-            raise InvalidToolError(faults)
-    return ToolGates(policies)
-
-
-def _graph_faults(box: ToolBox, graph: AnyGraph) -> Iterator[Fault]:
-    yield from box.policy_faults(f"graph {graph.name!r}", graph.tools)
-    for node in graph.nodes.values():
-        yield from box.policy_faults(f"graph {graph.name!r}, state {node.name!r}", node.tools)
-
-
-def tool_layers(graph: AnyGraph, state: StateName) -> tuple[PoliciesByTool, ...]:
-    """Return what a graph says of tools called in one of its states: its own policies, then from outer states to it."""
-    node = graph.nodes.get(state)
-    states = () if node is None else (*reversed(node.ancestors[:-1]), state)
-    return (graph.tools, *(graph.nodes[each].tools for each in states))
 
 
 def _named(tool: AnyTool, args: Sequence[Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,52 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID, uuid5
 
-from gatechart.errors import CallReusedError, InvocationOverError
-from gatechart.graph import AnyGraph, Edge, EntryPoint, To, TransferRole
+from gatechart.errors import CallReusedError
+from gatechart.graph import AnyGraph, Edge, To, TransferRole
+from gatechart.hosting.invoke_host import TransferHost
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.tools import ArgumentsMisfitError, ToolBox, model_name, without_nulls
-from gatechart.turn import TransferOffer, checked_key, offer_of, plain_payload
-from gatechart.values import EventName, Invocation, Outcome, Payload, Snapshot, StateName, count_of
+from gatechart.turn import checked_key, plain_payload
+from gatechart.turn.transfer_offer import TransferOffer, offer_of
+from gatechart.values import Outcome, StateName, count_of
 from gatechart.values.frozen import value
 
 CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of the ids of choices
 LONGEST_SHOWN: Final = 4_000  # characters of what the model was shown that the history keeps
-
-
 NO_TRANSFERS: Final = TransferOffer("", ToolBox(), "", 0, {})
-
-
-class TransferHost(Protocol):
-    """What a runtime does for the choices of its invocations."""
-
-    def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
-        ...
-
-    async def snapshot(self, invocation: Invocation) -> Snapshot:
-        """Return the agent's newest snapshot. Raises InvocationOverError if the state has been left."""
-        ...
-
-    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
-        """Return an entry point of a graph; None if it is not registered here."""
-        ...
-
-    async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
-        """Process the event of a choice in a turn and return its outcome; a repeat gets the first one.
-
-        Raises InvocationOverError if the state has been left, and what the turn raises.
-        """
-        ...
-
-
-def check_not_over(snapshot: Snapshot, call: Invocation) -> None:
-    """Raise InvocationOverError if the state of the invocation has been left."""
-    if (call.state, call.epoch) not in snapshot.entered:
-        raise InvocationOverError(call.agent_id, call.state, call.invoke)
 
 
 @value

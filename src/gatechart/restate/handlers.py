@@ -27,9 +27,9 @@ from gatechart.errors import (
     contained,
 )
 from gatechart.graph import AnyGraph, OnRefusal
+from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.rollback import fork_event, forked, rollback_event, rolled_back, stopped
-from gatechart.hosting.transfers import check_not_over
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain

@@ -14,9 +14,9 @@ from gatechart.errors import InvocationOverError
 from gatechart.graph import EntryPoint
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
+from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.transfers import check_not_over
 from gatechart.restate.journals import told_of
 from gatechart.restate.process_breakers import InvocationBreakers
 from gatechart.restate.state import OUTCOME, SNAPSHOT

@@ -23,7 +23,7 @@ from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
-from gatechart.hosting.tool_calls import gates_of
+from gatechart.hosting.tool_policies import gates_of
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room

@@ -4,9 +4,7 @@ from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.hosting.retention import Retention
 from gatechart.hosting.subscriptions import Subscription
-from gatechart.hosting.transfers import TransferOutcome
 from gatechart.runtime.runtime import Runtime
-from gatechart.turn import TransferOffer
 
 __all__ = [
     "Limits",
@@ -14,8 +12,6 @@ __all__ = [
     "Runtime",
     "Step",
     "Subscription",
-    "TransferOffer",
-    "TransferOutcome",
     "WhenFull",
     "Work",
 ]

@@ -17,10 +17,10 @@ from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.idleness import Idleness, SharedPlace
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
 from gatechart.hosting.invoke_context import report_mail
+from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.transfers import check_not_over
 from gatechart.runtime.core import Core, log_failure
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.values import (

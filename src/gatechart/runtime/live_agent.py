@@ -19,8 +19,8 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
+from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
-from gatechart.hosting.transfers import check_not_over
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings

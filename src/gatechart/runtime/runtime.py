@@ -41,7 +41,7 @@ from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
-from gatechart.hosting.tool_calls import gates_of
+from gatechart.hosting.tool_policies import gates_of
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once

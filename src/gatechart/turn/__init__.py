@@ -56,7 +56,6 @@ from gatechart.turn.mail import (
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
-from gatechart.turn.transfer_offer import TransferOffer, offer_of
 from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
@@ -77,7 +76,6 @@ __all__ = [
     "Macrostep",
     "Rejection",
     "Standing",
-    "TransferOffer",
     "Turn",
     "Void",
     "accepted",
@@ -122,7 +120,6 @@ __all__ = [
     "log_of",
     "log_refusal",
     "no_later",
-    "offer_of",
     "one_line",
     "own_copy",
     "payload_data",

@@ -1,0 +1,107 @@
+"""What a runtime does for the invocations that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from gatechart.errors import InvocationOverError
+from gatechart.graph import EntryPoint
+from gatechart.hosting.breakers import Breakers
+from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.tool_gates import ToolGates
+from gatechart.values import EventName, Invocation, JournalRecord, Outcome, Payload, Snapshot
+
+T = TypeVar("T")
+
+
+class TransferHost(Protocol):
+    """What a runtime does for the choices of its invocations."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    async def snapshot(self, invocation: Invocation) -> Snapshot:
+        """Return the agent's newest snapshot. Raises InvocationOverError if the state has been left."""
+        ...
+
+    def entry_point(self, graph: str, name: str) -> EntryPoint | None:
+        """Return an entry point of a graph; None if it is not registered here."""
+        ...
+
+    async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
+        """Process the event of a choice in a turn and return its outcome; a repeat gets the first one.
+
+        Raises InvocationOverError if the state has been left, and what the turn raises.
+        """
+        ...
+
+
+class InvokeHost(TransferHost, Protocol):
+    """What a runtime does for the invocations that it runs."""
+
+    @property
+    def services(self) -> Any:
+        """The services that the runtime was opened with."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait by the runtime's clock."""
+        ...
+
+    async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
+        """Return the recorded steps: JSON texts by name."""
+        ...
+
+    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+        """Record the result of a step and return the recorded one, which may come from an earlier attempt.
+
+        Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
+        """Return the entries of one of the agent's journals as JSON texts by name, in the order written."""
+        ...
+
+    async def enter(self, record: JournalRecord) -> str:
+        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
+
+        That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+    async def progress(self, invocation: Invocation, payload: Payload) -> None:
+        """Send the agent a progress report, durably. Raises InvocationOverError if the state has been left."""
+        ...
+
+    def publish(self, invocation: Invocation, item: Any) -> None:
+        """Give the item to the invoke's current subscribers. Called from any thread."""
+        ...
+
+    @property
+    def breakers(self) -> Breakers:
+        """The circuit breakers of the runtime."""
+        ...
+
+    @property
+    def gates(self) -> ToolGates:
+        """What the tool calls of the process share."""
+        ...
+
+    async def within(
+        self, seconds: float | None, function: Coroutine[Any, Any, T], idleness: Idleness | None = None
+    ) -> T:
+        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`.
+
+        idleness: while it is idle, no time passes.
+        """
+        ...
+
+
+def check_not_over(snapshot: Snapshot, call: Invocation) -> None:
+    """Raise InvocationOverError if the state of the invocation has been left."""
+    if (call.state, call.epoch) not in snapshot.entered:
+        raise InvocationOverError(call.agent_id, call.state, call.invoke)

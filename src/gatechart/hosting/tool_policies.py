@@ -1,0 +1,69 @@
+"""The tool box of a runtime's services, and the policies that graphs and the deployment say over those of its tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gatechart.errors import Fault, InvalidToolError, NoToolBoxError
+from gatechart.graph import AnyGraph
+from gatechart.hosting.tool_gates import ToolGates
+from gatechart.values import PoliciesByTool, StateName
+
+if TYPE_CHECKING:  # a runtime without tools does without them
+    from gatechart.tools import ToolBox
+
+logger = logging.getLogger(__name__)
+
+
+def tool_box(services: Any) -> ToolBox:
+    """Return the tool box of a runtime's services. Raises NoToolBoxError."""
+    from gatechart.tools import ToolBox  # noqa: PLC0415  see above
+
+    found = _tools_of(services)
+    if not isinstance(found, ToolBox):
+        raise NoToolBoxError(type(services).__name__)
+    return found
+
+
+def _tools_of(services: Any) -> Any:
+    return services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+
+
+def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
+    """Return what the calls of a process share. policies: those of the deployment.
+
+    graphs: whose policies for tools that the services do not have are logged. Raises InvalidToolError if the deployment
+    has some, NoToolBoxError if there is no tool box for its policies.
+    """
+    if policies:
+        faults = tuple(tool_box(services).policy_faults("tool_policies", policies))
+        if faults:
+            raise InvalidToolError(faults)
+    if _tools_of(services) is not None:
+        _log_faults(services, graphs)
+    return ToolGates(policies)
+
+
+def _log_faults(services: Any, graphs: Iterable[AnyGraph]) -> None:
+    try:
+        box = tool_box(services)
+    except NoToolBoxError:  # the services mean something else by `tools`
+        return
+    for graph in graphs:
+        for fault in _graph_faults(box, graph):
+            logger.warning("policies for tools: %s", fault, extra={"graph": graph.name})
+
+
+def _graph_faults(box: ToolBox, graph: AnyGraph) -> Iterator[Fault]:
+    yield from box.policy_faults(f"graph {graph.name!r}", graph.tools)
+    for node in graph.nodes.values():
+        yield from box.policy_faults(f"graph {graph.name!r}, state {node.name!r}", node.tools)
+
+
+def tool_layers(graph: AnyGraph, state: StateName) -> tuple[PoliciesByTool, ...]:
+    """Return what a graph says of tools called in one of its states: its own policies, then from outer states to it."""
+    node = graph.nodes.get(state)
+    states = () if node is None else (*reversed(node.ancestors[:-1]), state)
+    return (graph.tools, *(graph.nodes[each].tools for each in states))
