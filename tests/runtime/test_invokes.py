@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TypedDict
 
 import pytest
 from pydantic import BaseModel, model_validator
@@ -579,6 +580,7 @@ STEPS = {
     "text": (lambda: "x" * 100_000, str),
     "moment": (lambda: NOON, datetime),
     "tuple": (lambda: (1, "a"), tuple[int, str]),
+    "typed dict of the standard library": (lambda: {"n": 1}, TypedDict("Counted", {"n": int})),
 }
 
 

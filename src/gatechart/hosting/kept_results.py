@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import problems_of
@@ -64,7 +64,7 @@ def _of_class(kind: type[Any]) -> TypeAdapter[Any]:
 def _built(kind: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(kind)
-    except PydanticSchemaGenerationError:
+    except PydanticUserError:  # it has no schema, or none in this version of Python, as typing.TypedDict before 3.12
         return TypeAdapter(Any)
 
 
