@@ -60,7 +60,7 @@ class Ledger:
         assert [mail for mail in waiting if mail.due is None or mail.due < soon] == []
         assert self.running == []
         for snapshot in self.snapshots.values():
-            assert snapshot.status is Status.DONE or snapshot.configuration == ("IDLE",)
+            assert snapshot.status is Status.DONE or snapshot.configuration == ("IDLE",), snapshot
         for sender, recipient, count in self._sent():
             if recipient in self.contexts:
                 heard = self.contexts[recipient].told.get(sender, ())

@@ -163,7 +163,8 @@ async def test_journals_sleep_with_the_agent_and_are_kept_elsewhere_once_it_awak
     _, kept, _ = await asked("adopt", **as_told(moving))
     assert standing(STATE.validate_json(kept), None)["digest"] != luggage.digest
     decided, kept, _ = await asked("awaken", kept)
-    assert [each for each in decided.orders if each["do"] == "journals"] == [{"do": "journals", "entries": entries}]
+    [order] = [each for each in decided.orders if each["do"] == "journals"]
+    assert [tuple(each) for each in order["entries"]] == entries
     assert STATE.validate_json(kept).journals == []
 
 

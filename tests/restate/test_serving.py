@@ -80,7 +80,10 @@ async def test_processes_share_an_address_and_one_that_projects_has_its_own(engi
         except Exception:
             return False
         assert [sorted(each) for each in offered] == [
-            ["shared.Agent", "shared.Capacity", "shared.Inbox", "shared.Invokes", "shared.Payloads"],
+            [
+                *("shared.Agent", "shared.BreakerList", "shared.Breakers", "shared.Capacity"),
+                *("shared.Inbox", "shared.Invokes", "shared.Journals", "shared.Payloads"),
+            ],
             ["shared.Projection"],
         ]
         return True
@@ -109,9 +112,12 @@ def test_registering_tells_what_a_service_offers(engine, service, capsys):
     offered = json.loads(told.out)["offers"]
     assert sorted(offered) == [
         "cli.Agent",
+        "cli.BreakerList",
+        "cli.Breakers",
         "cli.Capacity",
         "cli.Inbox",
         "cli.Invokes",
+        "cli.Journals",
         "cli.Payloads",
         "cli.Projection",
     ]

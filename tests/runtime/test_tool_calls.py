@@ -319,7 +319,7 @@ async def test_a_secret_survives_a_repeat_and_is_in_no_log_and_no_answer(place, 
         told = [str(payload), caplog.text, str(await agent.history())]
     assert name == "done.invoke.f", payload
     assert payload["result"][2] == "**********"
-    assert not any("0815" in each for each in told)
+    assert not any("pin-0815" in each for each in told)
 
 
 async def test_a_step_gives_a_repeat_its_secret(place, clock, services):

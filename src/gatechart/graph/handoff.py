@@ -71,7 +71,7 @@ class Fallbacks:
     They are tried in this order, except as `gatechart.handoff.next_offer` describes.
 
     >>> Fallbacks(SameTarget(attempts=2), OtherGraph("experts", at="REVIEWING"), Human("human_desk", at="NORMAL")).steps
-    (SameTarget(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), OtherGraph('experts', at='REVIEWING'), \
+    (SameTarget(attempts=2, first_s=1.0, factor=2.0, most_s=60.0, jitter=0.0), OtherGraph('experts', at='REVIEWING'), \
 Human('human_desk', at='NORMAL'))
     """
 

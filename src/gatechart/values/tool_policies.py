@@ -83,7 +83,7 @@ class ToolPolicies:
 
     >>> own = ToolPolicies(timeout_s=5, rate="60/min")
     >>> ToolPolicies(timeout_s=2, rate="off").over(own)
-    ToolPolicies(timeout_s=2, rate='off')
+    ToolPolicies(rate='off', timeout_s=2)
     """
 
     total_s: float | Off | None  # limit of the whole call, attempts, waits and alternatives together
