@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatechart.values import Capability, Rate, Retry, ToolPolicies, effective_policies
+from gatechart.values import BreakerPolicy, Capability, Rate, Retry, ToolPolicies, effective_policies
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,9 @@ def test_what_is_no_alternative_is_refused():
         ToolPolicies(alternatives=[""])
     with pytest.raises(ValueError, match="names nothing"):
         Capability("")
+
+
+def test_a_breaker_under_a_tool_breaks_for_a_minute_where_it_says_nothing_else():
+    assert ToolPolicies(breaker=BreakerPolicy(failure_ratio=0.5)).breaker.break_after(1) == 60
+    assert ToolPolicies(breaker=BreakerPolicy(break_s=5)).breaker.break_after(1) == 5
+    assert BreakerPolicy(failure_ratio=0.5).break_after(1) == 300

@@ -8,7 +8,16 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.words import in_keys
-from gatechart.values import RATE_REMEDY, BreakerPolicy, Capability, PoliciesByTool, Rate, Retry, ToolPolicies
+from gatechart.values import (
+    RATE_REMEDY,
+    BreakerPolicy,
+    Capability,
+    PoliciesByTool,
+    Rate,
+    Retry,
+    ToolPolicies,
+    under_tool,
+)
 
 TOOL_KEYS: Final[dict[str, dict[str, str]]] = {
     "tool": {
@@ -53,7 +62,7 @@ TOOL_MEANINGS: Final = {
 }
 
 _OFF: Final = "off"
-_USUAL: Final = BreakerPolicy(break_s=60)
+_USUAL: Final = under_tool(BreakerPolicy())
 _REMEDIES: Final = {
     "rate": f"{RATE_REMEDY}, or off",
     "bulkhead": "write a whole number above 0, or off",
@@ -133,7 +142,7 @@ class _Reader:
                 self.faults.add(value.get(key) or value, f"{given[key]} is not a whole number", _REMEDIES["breaker"])
                 return None
         try:
-            return BreakerPolicy(**{"break_s": _USUAL.break_s, **given})  # type: ignore[arg-type]
+            return BreakerPolicy(**given)  # type: ignore[arg-type]
         except ValueError as error:
             self.faults.add(value, in_keys(str(error)), _REMEDIES["breaker"])
             return None

@@ -41,7 +41,7 @@ Repeat: TypeAlias = Literal["never", "safe", "keyed"]
 never: no; safe: yes, it changes nothing, or the same again; keyed: yes, with the same idempotency key.
 """
 
-USUAL: Final = ToolPolicies(retry=Retry(attempts=4, jitter=0.1), breaker=BreakerPolicy(failures_in_a_row=5, break_s=60))
+USUAL: Final = ToolPolicies(retry=Retry(attempts=4, jitter=0.1), breaker=BreakerPolicy(failures_in_a_row=5))
 """The policies of a tool where nothing else is said."""
 
 _NO_POLICIES: Final = ToolPolicies()

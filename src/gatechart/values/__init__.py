@@ -137,6 +137,7 @@ from gatechart.values.tool_policies import (
     Rate,
     ToolPolicies,
     effective_policies,
+    under_tool,
 )
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
@@ -286,5 +287,6 @@ __all__ = [
     "seconds_in",
     "seconds_of",
     "sort_key",
+    "under_tool",
     "unkept",
 ]

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from gatechart.values.frozen import value
 
 _DEFAULT_FAILURES: Final = 5
+_BARE_BREAK_S: Final = 300.0
 
 
 class BreakerState(StrEnum):
@@ -39,7 +40,7 @@ class BreakerPolicy:
     failure_ratio: float | None = None  # opens it: the part of the calls in the window that failed, above 0, at most 1
     window_s: float = 30.0  # over which the ratio is taken
     minimum_throughput: int = 10  # calls in the window, below which no ratio opens it
-    break_s: float = 300.0  # from opening to the first trial
+    break_s: float | None = None  # from opening to the first trial; 300, and 60 under a tool
     break_growth: float = 1.0  # 1: all breaks are equally long
     most_break_s: float = 3600.0  # where breaks stop growing
     permits: int = 1  # trial calls at half-open: the first that fails opens it again, the success of all closes it
@@ -56,15 +57,19 @@ class BreakerPolicy:
             return "failures_in_a_row, minimum_throughput and permits are 1 or more"
         if self.failure_ratio is not None and not 0 < self.failure_ratio <= 1:
             return "failure_ratio is above 0 and at most 1"
-        if not (self.window_s > 0 and self.break_s > 0 and self.most_break_s > 0 and self.break_growth >= 1):
+        if not (self.window_s > 0 and self._break_s > 0 and self.most_break_s > 0 and self.break_growth >= 1):
             return "window_s, break_s and most_break_s are above 0, break_growth is 1 or more"
         return ""
 
+    @property
+    def _break_s(self) -> float:
+        return _BARE_BREAK_S if self.break_s is None else self.break_s
+
     def break_after(self, breaks: int) -> float:
         """Return the seconds of a break. breaks: how many there were since it was closed last, with this one."""
-        most = max(self.break_s, self.most_break_s)
+        most = max(self._break_s, self.most_break_s)
         try:
-            return min(self.break_s * self.break_growth ** (breaks - 1), most)
+            return min(self._break_s * self.break_growth ** (breaks - 1), most)
         except OverflowError:
             return most
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from gatechart.values.breakers import BreakerPolicy
@@ -16,6 +16,7 @@ Off: TypeAlias = Literal["off"]
 EVERY_TOOL: Final = "*"
 """In place of a tool's name: the policies are those of every tool."""
 
+_BREAK_S: Final = 60.0  # of a breaker under a tool that says nothing else
 RATE_REMEDY: Final = "write '60/min', '5/s', '1000/h' or '10/30s', at most 10,000 calls"
 
 _MOST_CALLS: Final = 10_000  # a rate remembers when each of its calls began
@@ -109,7 +110,7 @@ class ToolPolicies:
             "total_s": _above_zero("total_s", total_s),
             "alternatives": _alternatives(alternatives),
             "retry": retry,
-            "breaker": breaker,
+            "breaker": under_tool(breaker) if isinstance(breaker, BreakerPolicy) else breaker,
             "bulkhead": _above_zero("bulkhead", bulkhead),
             "rate": Rate.of(rate) if isinstance(rate, str) and rate != "off" else rate,
             "timeout_s": _above_zero("timeout_s", timeout_s),
@@ -153,6 +154,15 @@ def _above_zero(name: str, number: Any) -> Any:
     if number is not None and number != "off" and (isinstance(number, str | bool) or not number > 0):
         raise ValueError(f"ToolPolicies({name}={number!r}) lets no call through; give a number above 0, or 'off'")
     return number
+
+
+def under_tool(breaker: BreakerPolicy) -> BreakerPolicy:
+    """Return the policy of a breaker under a tool: where it does not say how long a break is, 60 s.
+
+    >>> under_tool(BreakerPolicy()).break_s, under_tool(BreakerPolicy(break_s=5)).break_s
+    (60.0, 5)
+    """
+    return breaker if breaker.break_s is not None else replace(breaker, break_s=_BREAK_S)
 
 
 def _alternatives(given: Iterable[Alternative] | Alternative | None) -> tuple[Alternative, ...] | Off | None:
