@@ -164,8 +164,7 @@ class Work(Generic[ServicesT]):
 
             layers = tool_layers(self._graph, self._invocation.state)
             self._calls = ToolCalls(self._host, self._journal, self._idleness, layers)
-        call_id = arguments.pop("call_id", None)  # which no tool can have as an argument
-        return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments, call_id)
+        return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments)
 
     def idempotency_key(self, name: str) -> str:
         """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.
