@@ -13,6 +13,7 @@ from statecharts.service_desk.catalogue import Catalogue
 from statecharts.service_desk.conversations import Conversation
 from statecharts.service_desk.replay import load
 from statecharts.services import Services
+from tests.skipped import LOUD
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "sgd" / "dialogues.jsonl.gz"
 
@@ -44,7 +45,7 @@ async def in_memory(clock: VirtualClock) -> AsyncIterator[Runtime]:
 def dialogues() -> Path:
     file = Path(os.environ.get("GATECHART_CONVERSATIONS") or SHARED)
     if not file.exists():
-        pytest.skip(f"no conversations at {file}; name a file with GATECHART_CONVERSATIONS")
+        pytest.skip(f"{LOUD}real conversations: none at {file}; name a file with GATECHART_CONVERSATIONS")
     return file
 
 

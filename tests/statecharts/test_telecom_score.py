@@ -23,6 +23,7 @@ from statecharts.telecom_support.score import Score, Scored, tables
 from statecharts.telecom_support.tau2 import BenchmarkMissingError, Tau2Task, tasks_in
 from statecharts.telecom_support.tools import Services
 from statecharts.telecom_support.world import Used, World
+from tests.skipped import LOUD
 from tests.statecharts.small_world import NO_DATA, NO_SERVICE, SmallWorld
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "tau2_telecom" / "tau2_telecom.tar.gz"
@@ -189,12 +190,12 @@ def benchmark() -> Iterator[tuple[Tau2Task, ...]]:
     """The tasks of the benchmark."""
     data = Path(os.environ.get("GATECHART_TAU2_TELECOM") or SHARED)
     if not data.exists():
-        pytest.skip(f"no benchmark at {data}; name tau2_telecom.tar.gz with GATECHART_TAU2_TELECOM")
+        pytest.skip(f"{LOUD}tau2-bench: no benchmark at {data}; name tau2_telecom.tar.gz with GATECHART_TAU2_TELECOM")
     try:
         with tasks_in(data) as tasks:
             yield tasks
     except BenchmarkMissingError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{LOUD}tau2-bench: {error}")
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.3])
