@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ from gatechart import (
     Work,
     tool,
 )
+from gatechart.graph import Signal
+from gatechart.signals import handing_on, looping
 
 NO_POLICIES: Final = ToolPolicies(retry="off", breaker="off")
 ALL_POLICIES: Final = ToolPolicies(
@@ -77,23 +79,23 @@ async def by_hand(count: int) -> float:
     return perf_counter() - began
 
 
-def in_memory(call: Call) -> Callable[[int], Awaitable[float]]:
+def in_memory(call: Call, signals: Sequence[Signal] = ()) -> Callable[[int], Awaitable[float]]:
     async def repeat(count: int) -> float:
-        return await seconds("memory:", call, count)
+        return await seconds("memory:", call, count, signals)
 
     return repeat
 
 
-def in_sqlite(call: Call) -> Callable[[int], Awaitable[float]]:
+def in_sqlite(call: Call, signals: Sequence[Signal] = ()) -> Callable[[int], Awaitable[float]]:
     async def repeat(count: int) -> float:
         with new_file() as path:
-            return await seconds(f"sqlite+aiosqlite:///{path}", call, count)
+            return await seconds(f"sqlite+aiosqlite:///{path}", call, count, signals)
 
     return repeat
 
 
-async def seconds(store: str, call: Call, count: int) -> float:
-    """How long an invoke takes for so many calls."""
+async def seconds(store: str, call: Call, count: int, signals: Sequence[Signal]) -> float:
+    """How long an invoke takes for so many calls, and an agent with signals for the turns that these tell it of."""
 
     async def run(_context: Took, work: Work[Any]) -> float:
         began = perf_counter()
@@ -107,17 +109,21 @@ async def seconds(store: str, call: Call, count: int) -> float:
         states=[State("CALLING", invoke=Invoke(run)), "CALLED"],
         transitions=[Transition("CALLING", "done.invoke.run", "CALLED", actions=keep)],
         entry_points=["CALLING"],
+        signals=signals,
     )
     services = {"tools": ToolBox([bare, guarded, unrepeatable])}
     async with Runtime.open(store, graphs=[graph], services=services) as runtime:
+        began = perf_counter()
         agent = await runtime.start(graph, at="CALLING")
         await agent.until("CALLED")
-        return agent.context.seconds
+        return perf_counter() - began if signals else agent.context.seconds
 
 
 def keep(context: Took, event: Event) -> None:
     context.seconds = event.payload["result"]
 
+
+NOTICED: Final = (through("guarded"), (*handing_on(), *looping()))
 
 measure = Measure(
     "calls",
@@ -131,8 +137,10 @@ measure = Measure(
         Contestant("a tool without policies, in memory", per_second(in_memory(through("bare")))),
         Contestant("a tool with all policies, in memory", per_second(in_memory(through("guarded")))),
         Contestant("the same, not to be repeated, in memory", per_second(in_memory(through("unrepeatable")))),
+        Contestant("a tool with all policies, its agent with signals, in memory", per_second(in_memory(*NOTICED))),
         Contestant("a bare step, on disk", per_second(in_sqlite(in_step))),
         Contestant("a tool with all policies, on disk", per_second(in_sqlite(through("guarded")))),
         Contestant("the same, not to be repeated, on disk", per_second(in_sqlite(through("unrepeatable")))),
+        Contestant("a tool with all policies, its agent with signals, on disk", per_second(in_sqlite(*NOTICED))),
     ),
 )

@@ -8,8 +8,11 @@ from typing import Final
 
 from gatechart import Runtime, Snapshot
 from gatechart.drawing import draw, to_dot
+from gatechart.graph import AnyGraph
 from gatechart.results import HistoryEntry
 from statecharts import examples
+from statecharts.circling import circling
+from statecharts.circling import play as play_circling
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import HARD_TO_SOLVE
 from statecharts.online_shop.graphs import automatic, online_shop
@@ -20,6 +23,7 @@ from statecharts.transfers import research, review
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
 TRAIL: Final = "customer_service.trail"
+CIRCLES: Final = "circling.trail"
 MAP: Final = "online_shop.map"
 CHARTS: Final = {
     **{graph.name: graph for graph in (*examples, telecom_support)},
@@ -35,19 +39,32 @@ async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
         return agent.snapshot, tuple(await agent.history())
 
 
+async def circled() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
+    """Where an agent is that went round in circles, and how it got there."""
+    async with Runtime.open("memory:", graphs=[circling]) as runtime:
+        agent = await play_circling(runtime)
+        return agent.snapshot, tuple(await agent.history())
+
+
+def ways() -> dict[str, tuple[AnyGraph, Snapshot, tuple[HistoryEntry, ...]]]:
+    """Return the agents whose way is drawn, by the name of the drawing: graph, snapshot and history."""
+    return {TRAIL: (customer_service, *asyncio.run(lived())), CIRCLES: (circling, *asyncio.run(circled()))}
+
+
 def texts() -> dict[str, str]:
     """Return the DOT text of every drawing, by its name. The SVG made from it differs between versions of Graphviz."""
-    snapshot, trail = asyncio.run(lived())
     plain = {name: to_dot(graph) for name, graph in CHARTS.items()}
-    return {**plain, MAP: to_dot(online_shop), TRAIL: to_dot(customer_service, highlight=snapshot, trail=trail)}
+    gone = {name: to_dot(graph, highlight=at, trail=trail) for name, (graph, at, trail) in ways().items()}
+    return {**plain, MAP: to_dot(online_shop), **gone}
 
 
 def draw_all(folder: Path = FOLDER) -> tuple[Path, ...]:
-    """Draws every example chart as SVG, and one with the path of an agent; returns what was written."""
-    snapshot, trail = asyncio.run(lived())
+    """Draws every example chart as SVG, and some with the path of an agent; returns what was written."""
     drawn = [draw(graph, folder / f"{name}.svg") for name, graph in CHARTS.items()]
     drawn.append(draw(online_shop, folder / f"{MAP}.svg"))
-    return (*drawn, draw(customer_service, folder / f"{TRAIL}.svg", highlight=snapshot, trail=trail))
+    for name, (graph, at, trail) in ways().items():
+        drawn.append(draw(graph, folder / f"{name}.svg", highlight=at, trail=trail))
+    return tuple(drawn)
 
 
 def main() -> None:

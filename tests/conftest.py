@@ -1,6 +1,7 @@
 """What tests share: places to keep agents, and an end to those that hang."""
 
 import gc
+import logging
 import os
 import signal
 from collections import Counter
@@ -13,7 +14,7 @@ from gatechart.stores import MemoryStore
 from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
 from . import legality, skipped
-from .homes import POSTGRESQL, RESTATE, home_of, why_not_on_restate
+from .homes import POSTGRESQL, RESTATE, home_of, shown_elsewhere, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
@@ -23,6 +24,26 @@ PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "rest
 LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
 
 legality.watch()
+
+
+@pytest.fixture(autouse=True)
+def _no_test_silences_the_next():
+    """What a test does to the loggers is undone, and it fails."""
+    before = loggers()
+    yield
+    after = loggers()
+    for name, (level, disabled, propagate) in before.items():
+        logger = logging.getLogger(name)
+        logger.disabled, logger.propagate = disabled, propagate
+        logger.setLevel(level)
+    assert {name: after[name] for name in before} == before
+
+
+def loggers():
+    """How the root of all loggers, and each of the package, is set."""
+    names = ["root", *(name for name in logging.root.manager.loggerDict if name.split(".")[0] == "gatechart")]
+    each = [logging.getLogger(name) for name in names]
+    return {logger.name: (logger.level, logger.disabled, logger.propagate) for logger in each}
 
 
 @pytest.fixture
@@ -80,10 +101,12 @@ def pytest_collection():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what needs processes. Take out what Restate is declared not to do; of the rest a sample is not slow."""
+    """Mark what needs processes, and as slow what other tests show. Take out what Restate is declared not to do."""
     for item in items:
         if "processes" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
+    for item in shown_elsewhere(items):
+        item.add_marker(pytest.mark.slow)
     reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}
     for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does

@@ -71,12 +71,17 @@ def children_of(pid):
     return [int(child) for child in found]
 
 
+def state_of(pid):
+    """What a process does, on Linux, as `ps` tells it: T is stopped; X, as Z is, is ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
 def is_alive(pid):
     """Whether a process runs, on Linux; one that nobody has buried does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return state_of(pid) not in "ZX"
 
 
 class Server:

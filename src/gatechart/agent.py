@@ -21,6 +21,7 @@ from gatechart.values import (
     Snapshot,
     StateName,
     Status,
+    all_shown,
     name_of,
     seconds_of,
 )
@@ -113,8 +114,8 @@ class Agent(Generic[ContextT]):
         return await self._host.can(event, payload)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """Return the agent's turns with versions above `after`, oldest first, at most `limit`."""
-        return await self._host.history(after=after, limit=limit)
+        """Return the agent's turns with versions above `after`, oldest first, at most `limit`. Secrets are masked."""
+        return all_shown(await self._host.history(after=after, limit=limit))
 
     async def snapshot_at(self, version: int) -> Snapshot:
         """Return the agent's snapshot at one of its versions. Raises UnknownVersionError if that is not stored."""

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.errors import ContextInvalidError, ReadOnlyContextError
+from gatechart.secrets import has_secrets, marked
+from gatechart.values import revealed_text
 
 LISTED: Final = 10
 """How many problems of a value are listed one by one."""
@@ -27,11 +29,16 @@ _READ_FIRST: Final = 4_096  # characters of pydantic's JSON report
 class AgentContext(BaseModel):
     """The base class of all contexts. Unknown fields are refused, and every value comes back from JSON unchanged.
 
-    Only declared fields are kept. Private attributes and excluded fields do not outlive a turn.
+    Only declared fields are kept. Private attributes and excluded fields do not outlive a turn. Secrets, such as
+    pydantic's `SecretStr`, are kept, and masked in all that people and other programs read.
     """
 
     model_config = ConfigDict(
-        extra="forbid", ser_json_inf_nan="strings", ser_json_bytes="base64", val_json_bytes="base64"
+        extra="forbid",
+        ser_json_inf_nan="strings",
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        hide_input_in_errors=True,  # which may be secret
     )
 
 
@@ -51,6 +58,8 @@ def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
 
 def read_context(kind: type[ContextT], text: str) -> ContextT:
     """Read a context from JSON text. Raises pydantic's ValidationError."""
+    if has_secrets(kind):
+        text = revealed_text(text)
     context: ContextT = kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
     return context
 
@@ -124,12 +133,15 @@ class ContextPool(Generic[ContextT]):
 
 
 def write_context(context: AgentContext) -> str:
-    """Return the context as JSON text, by field name. Raises PydanticSerializationError.
+    """Return the context as JSON text, by field name, with its secrets marked. Raises PydanticSerializationError.
 
     A value of the wrong type is written as it is. Reading the text back finds it.
     """
-    serializer = type(context).__pydantic_serializer__
-    return serializer.to_json(context, round_trip=True, by_alias=False, warnings=False).decode()
+    kind = type(context)
+    text = kind.__pydantic_serializer__.to_json(context, round_trip=True, by_alias=False, warnings=False)
+    if has_secrets(kind):
+        text = to_json(marked(context, from_json(text)), inf_nan_mode="constants")
+    return text.decode()
 
 
 def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) -> tuple[str, ContextT | None]:
@@ -159,6 +171,10 @@ class Difference:
     changed: Mapping[str, Any]  # the new values; None for a field that is gone
     appended: Mapping[str, tuple[Any, ...]]  # the new items of lists that only grew
     is_enough: bool  # whether it turns one text into the other: both have the same fields in the same order
+
+    def texts(self) -> tuple[str | None, str | None]:
+        """Return changed fields and appended items as JSON text, for `patched`; None for none."""
+        return _text_or_none(self.changed), _text_or_none(self.appended)
 
 
 _NONE: Final = Difference({}, {}, is_enough=True)
@@ -191,6 +207,10 @@ def difference(before: str | None, after: str) -> Difference:
     if list(old) == list(new):
         return Difference(changed, appended, is_enough=True)
     return Difference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
+
+
+def _text_or_none(fields: Mapping[str, Any]) -> str | None:
+    return to_json(fields).decode() if fields else None
 
 
 def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:

@@ -248,10 +248,12 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         payload. It is REUSED if they differ. The same holds for a MailChange that makes mail wait again. A MailChange
         or MailEnd is STALE if that mail does not exist. A MailChange that raises other mail is STALE also if its own
         mail does not wait. A StepRecord or Report is STALE if its invocation is over. A StepRecord is REPEATED if its
-        step already has a result. Otherwise the steps that it replaces are forgotten, and their names are free again.
+        step already has a result. Otherwise the steps that it replaces are forgotten, their names are free again, and
+        the mail that it tells the agent is accepted.
 
         A JournalRecord is STALE if its invocation is over, and REPEATED if the agent's journal has an entry of that
-        name. Otherwise the entry is the journal's last, and the entries that it replaces are forgotten.
+        name. Otherwise the entry is the journal's last, the entries that it replaces are forgotten, and the mail that
+        it tells the agent is accepted.
 
         An Offer keeps the handoff. A ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
         it would change has a status other than the expected one. An Answer is STALE also if its mail does not wait. A

@@ -37,6 +37,11 @@ def ask_again(context: ShopContext, _event: Event, turn: Turn) -> None:
     _answer(context, turn, "I am sorry, nobody can help with that just now; may I do something else for you?")
 
 
+def tell_that_a_person_is_asked(context: ShopContext, _event: Event, turn: Turn) -> None:
+    """Says that somebody else is asked."""
+    _answer(context, turn, "That is for a person; I ask for one")
+
+
 def tell_status(context: ShopContext, event: Event, turn: Turn) -> None:
     """Says how the order stands."""
     order, status = context.entities.get("order_id", ""), str(event.payload["result"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from gatechart import Event, HandoffPacket
+from gatechart.values import Said, TrailEntry
 from statecharts.online_shop.context import ShopContext
 
 FROM_THE_WORKSHOP: Final = "order from the workshop"
@@ -41,6 +43,12 @@ def asks_about_order(_context: ShopContext, event: Event) -> bool:
 def asks_about_hours(_context: ShopContext, event: Event) -> bool:
     """Whether it is about when the shop is open."""
     return _is_about(HOURS, event)
+
+
+def is_beyond_orders(trail: Sequence[TrailEntry], _context: ShopContext) -> bool:
+    """Whether the customer said something last that nobody here knows anything about."""
+    said = [each.text for each in trail if isinstance(each, Said)]
+    return bool(said) and not _words(said[-1]) & (REFUNDS | SPECIAL | ORDERS)
 
 
 def has_tried_workshop(context: ShopContext, _event: Event) -> bool:

@@ -12,6 +12,7 @@ from statecharts.telecom_support.ticket import read
 
 REASONS: Final = {
     "tools_keep_failing": "Tools that are needed keep failing.",
+    "support_goes_in_circles": "The support does the same again and again, and gets nowhere.",
     "customer_is_unknown": "The customer and their line could not be identified.",
     "ticket_is_out_of_scope": "The ticket is about nothing that technical support repairs.",
     "sim_is_locked": "The SIM card is locked, or does not work.",
@@ -45,7 +46,6 @@ def read_ticket(context: TelecomContext, _event: Event, turn: Turn) -> None:
 def note_step(context: TelecomContext, event: Event) -> None:
     """Keep what a step saw, or why it failed, for whoever takes the case over."""
     if event.name.startswith(_DONE):
-        context.interruptions = 0
         saw = seen(event).model_dump_json(exclude_none=True)
         context.note(event.name.removeprefix(_DONE), outcome=saw)
     elif event.name.startswith(_FAILED):
@@ -55,11 +55,6 @@ def note_step(context: TelecomContext, event: Event) -> None:
 def keep_customer(context: TelecomContext, event: Event) -> None:
     """Keep whose case it is."""
     context.customer = seen(event).customer
-
-
-def count_interruption(context: TelecomContext, _event: Event) -> None:
-    """Count how often tools have failed without a step that worked."""
-    context.interruptions += 1
 
 
 def _because(name: str, text: str) -> Action[TelecomContext]:

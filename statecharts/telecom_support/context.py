@@ -29,7 +29,6 @@ class TelecomContext(ConversationContext):
     presumes_consent: bool = True
     request: Request = Request()
     customer: Customer | None = None
-    interruptions: int = 0  # in a row, because tools failed
     transferred_because: str = ""
 
     @property

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from gatechart import Event
 from statecharts.telecom_support.answers import NO_CONNECTION
 from statecharts.telecom_support.context import Seen, TelecomContext
 from statecharts.telecom_support.ticket import Topic
-
-MOST_INTERRUPTIONS: Final = 5  # in a row
 
 
 def seen(event: Event) -> Seen:
@@ -161,8 +157,3 @@ def is_permission_missing(_context: TelecomContext, event: Event) -> bool:
 def is_mmsc_url_missing(_context: TelecomContext, event: Event) -> bool:
     """Whether the APN settings name no server of picture messages."""
     return seen(event).has_mmsc_url is False
-
-
-def is_interrupted_too_often(context: TelecomContext, _event: Event) -> bool:
-    """Whether tools have failed so often that waiting no longer helps."""
-    return context.interruptions >= MOST_INTERRUPTIONS

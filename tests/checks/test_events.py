@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import ANY, Invoke, OnRefusal, State, Transition
+from gatechart.graph import ANY, EntryPoint, Invoke, OnRefusal, State, Transition
+from gatechart.signals import Repeats, SameCall
 from tests.checks.support import Raising, found, graph_of, places
 
 
@@ -164,6 +165,13 @@ def test_what_an_action_says_that_it_raises_is_not_waited_for_in_vain():
     ring.raises = ("alarm.tick",)
     graph = graph_of([Transition("A", "RUNG", actions=ring), Transition("A", "alarm.tick", "B")])
     assert found(graph, "GC204") == ()
+
+
+def test_a_transition_for_a_signal_waits_in_vain_where_none_has_that_name():
+    transitions = [Transition("A", "signal.repeats", "B"), Transition("A", "signal.same_call", "B")]
+    assert places(graph_of(transitions, signals=Repeats()), "GC204") == ["state 'A', event 'signal.same_call'"]
+    doors = [EntryPoint("A", signals=[Repeats(), SameCall()])]
+    assert places(graph_of(transitions, entry_points=doors), "GC204") == []
 
 
 def test_refusals_that_are_to_be_an_event_need_a_transition_that_takes_it():

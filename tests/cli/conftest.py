@@ -2,17 +2,16 @@
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from gatechart.cli import main
 from tests.cli.homes import Home, file_of, server_of
+from tests.forked import COMMAND, PIPE, fork
 
 DESK = dedent(
     """
@@ -256,10 +255,10 @@ def prepare(folder, home, gatechart, kept):
 def child(folder, processes):
     """Runs the command in a process of its own."""
 
-    def run(*arguments, program=("gatechart",), where=folder, stdin=""):
-        command = [str(Path(sys.executable).with_name(program[0])), *program[1:], *map(str, arguments)]
-        done = subprocess.run(command, cwd=where, input=stdin, capture_output=True, text=True, timeout=60, check=False)
-        return Result(done.returncode, done.stdout, done.stderr)
+    def run(*arguments, where=folder, stdin=""):
+        with fork(COMMAND, *arguments, cwd=where, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+            out, err = process.communicate(stdin, timeout=60)
+        return Result(process.returncode, out, err)
 
     return run
 

@@ -4,18 +4,14 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from tests.cli.homes import on_both
-
-GATECHART = str(Path(sys.executable).with_name("gatechart"))
+from tests.forked import COMMAND, PIPE, fork
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -29,10 +25,9 @@ def app(folder, monkeypatch):
 
 
 @contextmanager
-def running(*command, where):
+def running(*call):
     """A process that hosts the agents, once it says so."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=where, **pipes) as process:
+    with fork(*call, stdout=PIPE, stderr=PIPE) as process:
         try:
             assert process.stderr.readline().startswith("hosting")
             yield process
@@ -43,7 +38,7 @@ def running(*command, where):
 @pytest.fixture
 def host(app, gatechart):
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
-    with running(GATECHART, "run", where=app) as process:
+    with running(COMMAND, "run") as process:
         yield process
 
 
@@ -199,8 +194,7 @@ def test_what_a_host_does_not_begin_in_time_is_withdrawn(frozen, gatechart):
 
 
 def test_who_presses_ctrl_c_withdraws_what_has_not_begun(frozen, app, home, gatechart):
-    command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "given-up"]
-    with subprocess.Popen(command, cwd=app, stderr=subprocess.PIPE, text=True) as process:
+    with fork(COMMAND, "start", "orders", "--at", "TALKING", "--id", "given-up", stderr=PIPE) as process:
         assert within_seconds(lambda: asked(home) == 1)
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=20)[1]
@@ -216,35 +210,14 @@ def asked(home):
 
 @on_both
 def test_what_a_dead_owner_has_not_begun_the_command_does_itself(frozen, app, home, gatechart):
-    command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "o-2", "--json"]
-    with subprocess.Popen(command, cwd=app, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = ("start", "orders", "--at", "TALKING", "--id", "o-2", "--json")
+    with fork(COMMAND, *command, stdout=PIPE, stderr=PIPE) as process:
         assert within_seconds(lambda: asked(home) == 1)
         frozen.kill()
         out, told = process.communicate(timeout=20)
     assert (process.returncode, json.loads(out)["agent_id"]) == (0, "o-2")
     assert "waits for a host" not in told
     assert asked(home) == 0
-
-
-DIES = dedent(
-    """
-    import asyncio, os, signal, sys
-    from gatechart import Runtime
-    from gatechart.stores.sql.requests import SqlRequests
-    from tests.contrib.human_desk.support import office
-
-    async def die(*_):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    async def main():
-        SqlRequests.answer = die
-        async with Runtime.open(graphs=office):
-            print("hosting", file=sys.stderr, flush=True)
-            await asyncio.Event().wait()
-
-    asyncio.run(main())
-    """
-)
 
 
 DOES = {
@@ -271,7 +244,7 @@ DOES = {
 )
 def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, home, gatechart):
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
-    with running(sys.executable, "-c", DIES, where=app) as process:
+    with running("tests.cli.dying_host:main") as process:
         done = gatechart(*command)
         assert process.wait(timeout=20) == -signal.SIGKILL
     assert done.code == 0
@@ -289,6 +262,6 @@ def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, ag
 
 def test_commands_one_after_the_other_wait_for_each_other(app, gatechart):
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
-    commands = [[GATECHART, "start", "orders", "--at", "TALKING", "--id", f"n-{number}"] for number in range(2)]
-    processes = [subprocess.Popen(each, cwd=app, stdout=subprocess.DEVNULL) for each in commands]
-    assert [process.wait(timeout=40) for process in processes] == [0, 0]
+    start = ("start", "orders", "--at", "TALKING", "--id")
+    with fork(COMMAND, *start, "n-0") as first, fork(COMMAND, *start, "n-1") as second:
+        assert [process.wait(timeout=40) for process in (first, second)] == [0, 0]

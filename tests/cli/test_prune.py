@@ -2,16 +2,14 @@
 
 import os
 import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.homes import on_both
 from tests.cli.terminal import chunks
+from tests.forked import COMMAND, PIPE, fork
 
-GATECHART = str(Path(sys.executable).with_name("gatechart"))
 ALL = ("prune", "--older-than", "0s", "--ids-for", "0s")
 
 
@@ -105,14 +103,14 @@ def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, proble
 @pytest.mark.parametrize(("answer", "rest"), [("n\n", {"active", "ended"}), ("y\n", {"active"})])
 def test_whoever_sits_at_the_terminal_is_asked(answer, rest, shop, gatechart):
     ours, theirs = pty.openpty()
-    with subprocess.Popen([GATECHART, *ALL], cwd=shop, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
+    with fork(COMMAND, *ALL, stdin=theirs, stderr=theirs, stdout=PIPE) as process:
         os.close(theirs)
         shown = b""
         for chunk in chunks(ours):  # to the end: a terminal that nobody reads stops whoever writes to it
             shown += chunk
             if chunk.endswith(b"[y/N]: "):
                 os.write(ours, answer.encode())
-        told = process.stdout.read().decode()
+        told = process.stdout.read()
     os.close(ours)
     assert process.returncode == 0
     assert "agents that ended before 0s; turns before 0s; refused and dead mail before 0s" in shown.decode()

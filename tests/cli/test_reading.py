@@ -298,6 +298,7 @@ def test_machines_get_a_history_whole(gatechart):
         "appended": {"notes": ["a\u2028b"]},
         "status": "active",
         "guard_errors": [],
+        "fired": None,
     }
 
 

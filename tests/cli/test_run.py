@@ -3,19 +3,15 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from tests.cli.homes import on_both
+from tests.forked import COMMAND, PIPE, fork
 
 pytestmark = pytest.mark.processes
-
-GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +26,7 @@ def hosting(shop, home):
 
     @contextmanager
     def host(*arguments):
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen([GATECHART, "run", *arguments], cwd=shop, **pipes) as process:
+        with fork(COMMAND, "run", *arguments, stdout=PIPE, stderr=PIPE) as process:
             try:
                 assert process.stderr.readline().startswith(f"hosting agents of shop in {home.store};")
                 yield process
@@ -139,9 +134,8 @@ def test_what_does_not_end_is_left_within_the_bound(shop, gatechart):
         "all_of_them = (first, stubborn)\n"
     )
     assert gatechart("start", "stubborn", "--at", "DEAF", "--id", "d", "--app", "deafness:stubborn").code == 0
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [GATECHART, "run", "--app", "deafness:all_of_them", "--grace", "0.5"]
-    with subprocess.Popen(command, cwd=shop, **pipes) as process:
+    command = ("run", "--app", "deafness:all_of_them", "--grace", "0.5")
+    with fork(COMMAND, *command, stdout=PIPE, stderr=PIPE) as process:
         try:
             assert process.stdout.readline() == "deaf\n"
             before = time.monotonic()
@@ -222,8 +216,7 @@ def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_
 
 @contextmanager
 def standing_by(shop, home):
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([GATECHART, "run", "--standby"], cwd=shop, **pipes) as process:
+    with fork(COMMAND, "run", "--standby", stdout=PIPE, stderr=PIPE) as process:
         try:
             assert process.stderr.readline() == f"standing by for {home.store}\n"
             time.sleep(0.5)  # so that it has looked whether the database is free
@@ -280,10 +273,9 @@ def test_code_that_exits_does_not_end_the_host(shop, home, gatechart):
     assert gatechart("start", "exits", "--at", "BUSY", "--id", "x", *app).code == 0
     for event in ("LEFT", "NOTED"):
         assert gatechart("post", "x", event, *app).code == 0
-    hosted = subprocess.run(
-        [GATECHART, "run", "--once", *app], cwd=shop, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert hosted.returncode == 0
+    with fork(COMMAND, "run", "--once", *app, stdout=PIPE, stderr=PIPE) as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
     left, *_ = gatechart("mail", "--agent", "x", "--json").document["mail"]
     assert (left["event"], left["attempts"], "SystemExit: 3" in left["reason"]) == ("LEFT", 1, True)
     assert gatechart("show", "x", "--json", *app).document["invokes"] == []

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from tests.cli.terminal import chunks
 from tests.cli.test_charts import MACHINE, SCXML, TOGGLE
+from tests.forked import COMMAND, fork
 
 LAMP = """\
 id: lamp
@@ -262,13 +262,12 @@ def interrupt(process):
 @pytest.fixture
 def terminal(simulate, folder, processes):
     """Plays the lamp at a terminal: types each line when its prompt has come, then what ends the game."""
-    program = Path(sys.executable).with_name("gatechart")
 
     def run(*typed):
         ours, theirs = pty.openpty()
         environment = {**os.environ, "TERM": "dumb"}
-        command = [program, "simulate", "lamp.yaml", "--entry", "OFF", "--payload", "{}"]
-        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        command = ("simulate", "lamp.yaml", "--entry", "OFF", "--payload", "{}")
+        with fork(COMMAND, *command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
             os.close(theirs)
             seen = b""
             for prompt, text in typed:

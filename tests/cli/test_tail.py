@@ -2,14 +2,12 @@
 
 import json
 import signal
-import subprocess
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from tests.cli.homes import on_both
+from tests.forked import COMMAND, PIPE, fork
 
 pytestmark = pytest.mark.processes
 
@@ -18,9 +16,7 @@ pytestmark = pytest.mark.processes
 def following(project):
     @contextmanager
     def follow(*arguments):
-        command = [str(Path(sys.executable).with_name("gatechart")), "tail", *arguments]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen(command, cwd=project, **pipes) as process:
+        with fork(COMMAND, "tail", *arguments, stdout=PIPE, stderr=PIPE) as process:
             try:
                 assert process.stderr.readline().startswith("following ")
                 yield process

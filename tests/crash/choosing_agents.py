@@ -20,6 +20,7 @@ from gatechart import (
     Transfers,
     Transition,
 )
+from gatechart.values import count_of
 from tests.crash.fault_points import FaultPoints
 
 MOST = 2
@@ -79,6 +80,14 @@ async def live(url, points=None):
     async with Runtime.open(url, graphs=[choosing], services=points or FaultPoints()) as runtime:
         agent = await runtime.start_or_resume("choosing", at="CHECKING", agent_id="p-1")
         await agent.until("WRITING", timeout=20)
+
+
+def check_choices(agent):
+    """The loop was chosen as often as it may be, and then `otherwise` followed."""
+    count = count_of(agent.snapshot.transfers, "CHECKING")
+    assert (agent.configuration, agent.context.searches) == (("WRITING",), MOST)
+    assert (count.taken, len(count.visits)) == (MOST, MOST)
+    assert agent.snapshot.version == 2 + 2 * MOST  # after its start, each choice, each search, and `otherwise`
 
 
 def main(url, file, point, count):

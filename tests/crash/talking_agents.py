@@ -7,6 +7,7 @@ calls were made is in files beside that.
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 
 from gatechart import Retry, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
@@ -82,6 +83,25 @@ async def live(url, folder):
     async with scripted_model(script(folder)) as server, opened(url, folder, server) as runtime:
         agent = await runtime.start_or_resume("talking", at="THINKING", agent_id="t-1")
         await agent.until("DONE", "FAILED", timeout=20)
+
+
+def check_talk(agent, folder, deaths):
+    """Each turn and call is there once; what died with its process was asked again, or is not known."""
+    asked = Counter((folder / "asked").read_text().split())
+    calls = Counter((folder / "calls").read_text().splitlines())
+    assert len(asked) == TURNS + 1
+    assert asked.total() <= TURNS + 1 + deaths
+    assert agent.configuration == ("DONE",)
+    assert agent.snapshot.version == 2  # after its start and the end of its invoke
+    *turns, last = agent.context.messages
+    assert (len(turns), last.content, agent.context.answer) == (TURNS, "All is done.", "All is done.")
+    for number, turn in enumerate(turns, start=1):
+        look, pay = turn.tool_calls
+        assert look.output == f"look {number} is done"
+        assert 1 <= calls[f"look {number}"] <= 1 + deaths
+        assert calls[f"pay {number}"] <= 1
+        assert pay.output == f"pay {number} is done" if not pay.error else pay.error.startswith("outcome unknown")
+    assert sum(bool(turn.tool_calls[1].error) for turn in turns) <= deaths
 
 
 def main(url, file, point, count):

@@ -1,6 +1,5 @@
 """Processes killed with SIGKILL in the middle of their work: nothing acknowledged is lost, nothing is done twice."""
 
-import os
 import signal
 import time
 from dataclasses import replace
@@ -25,12 +24,12 @@ def run_fleet(forks, tmp_path):
 
     def run(url, point="nowhere", count=0):
         told = tmp_path / f"told-{uuid4()}"
-        process = forks.begin("fleet", url, point, count, output=told)
-        while point == "elsewhere" and (not told.exists() or told.read_text().count("\n") < count):
-            time.sleep(0.002)
-        if point == "elsewhere":
-            os.kill(process, signal.SIGKILL)
-        return forks.end(), [tuple(line.split()) for line in told.read_text().splitlines()]
+        with forks.begin("fleet", url, point, count, output=told) as process:
+            while point == "elsewhere" and told.read_text().count("\n") < count:
+                time.sleep(0.002)
+            if point == "elsewhere":
+                process.kill()
+        return process.returncode, [tuple(line.split()) for line in told.read_text().splitlines()]
 
     return run
 

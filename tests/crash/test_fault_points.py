@@ -2,17 +2,14 @@
 
 import json
 import logging
-import os
 import random
 import signal
 import time
-from contextlib import suppress
 
 import pytest
 
 from tests.crash.crew import Journal, errands, main
 from tests.crash.ledger import opened_ledger
-from tests.postgres import is_alive
 
 AGENTS, ERRANDS = 6, 12
 NTH = (1, 2, 7, 30)  # times a point is passed before the kill, as far as it is passed so often
@@ -35,12 +32,12 @@ class Lives:
 
     def live(self, url, folder, point="nowhere", nth=0, *, seed=1, agents=AGENTS, count=ERRANDS, killed_after_s=None):
         """Let a crew work, and return how that ended. killed_after_s: by another, so long after it began."""
-        process = self._forks.begin("fault_points", url, folder, point, nth, seed, agents, count, errors=self._errors)
-        if killed_after_s is not None:
-            kill_at_work(process, folder / "journal", killed_after_s)
-        returncode = self._forks.end()
-        assert returncode in (0, -signal.SIGKILL), self._errors.read_text()
-        return returncode
+        given = (url, folder, point, nth, seed, agents, count)
+        with self._forks.begin("fault_points", *given, errors=self._errors) as process:
+            if killed_after_s is not None:
+                kill_at_work(process, folder / "journal", killed_after_s)
+        assert process.returncode in (0, -signal.SIGKILL), self._errors.read_text()
+        return process.returncode
 
     def passed(self, url, folder):
         """How often an undisturbed crew passes each point."""
@@ -50,11 +47,10 @@ class Lives:
 
 def kill_at_work(process, journal, after_s):
     """Kill a crew so long after it began to work; one that has ended is not there any more."""
-    while is_alive(process) and not journal.exists():
+    while process.poll() is None and not journal.exists():
         time.sleep(0.002)
     time.sleep(after_s)
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
+    process.kill()
 
 
 @pytest.fixture

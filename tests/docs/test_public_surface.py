@@ -31,6 +31,9 @@ TOP = {
     *("dump", "load", "sync"),
     *("To", "TransferOffer", "TransferOutcome", "Transfers"),
     *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),
+    *("AnyOf", "Detector", "Look", "Signal", "Signals", "answered", "handing_on", "looping"),
+    *("Confidence", "ErrorRate", "GoesInCircles", "Keywords", "NoProgress", "Noticed", "Repeats", "RetriesOver"),
+    *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "UserAsked", "VisitsOver"),
 }
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),

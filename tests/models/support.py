@@ -48,12 +48,12 @@ def fail(context, event):
     context.failures.append([event.payload["type"], event.payload["message"]])
 
 
-def chat(loop, **more):
+def chat(loop, *transitions, **more):
     """A graph that answers what it is asked, by the loop."""
     return StateTransitionGraph(
         "chat",
         context=Chat,
-        states=[State("THINKING", invoke=Invoke(loop, id="think", **more))],
+        states=[State("THINKING", invoke=Invoke(loop, id="think"))],
         transitions=[
             Transition("LISTENING", "ASKED", "THINKING", actions=hear),
             Transition("THINKING", "done.invoke.think", "APPROVING", guard=waits, actions=wait),
@@ -63,8 +63,10 @@ def chat(loop, **more):
             Transition("APPROVING", "DECIDED", "THINKING", actions=decide),
             Transition("FAILED", "RETRIED", "THINKING"),
             Transition("FAILED", "ASKED", "THINKING", actions=hear),
+            *transitions,
         ],
         entry_points=["LISTENING"],
+        **more,
     )
 
 

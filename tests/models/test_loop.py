@@ -1,13 +1,28 @@
 """A model loop asks a model and calls its tools until it has an answer; nothing of it is done twice."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import Retry, Runtime, State, StateTransitionGraph, ToolContext, ToolPolicies, Transition, tool
+from gatechart import (
+    BreakerPolicy,
+    Retry,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolContext,
+    ToolPolicies,
+    Transition,
+    tool,
+)
 from gatechart.graph import Invoke
 from gatechart.models import AnthropicModel, Budget, ModelLoop, OpenAIModel, Prices, Summarize
+from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
 from tests.models.support import Chat, Services, chat, fail, said
+from tests.runtime.support import eventually
 
 LOOKS = Calls(("lookup", {"order": "4711"}, "a"))
 QUICK = Retry(attempts=3, first_s=0)
@@ -50,9 +65,9 @@ async def asked(runtime, text="Where is 4711?", state="LISTENING"):
     return await runtime.resume("a")
 
 
-def opened(server, loop=LOOP, store="memory:", model=OpenAIModel, **more):
+def opened(server, loop=LOOP, store="memory:", model=OpenAIModel, clock=None):
     services = Services(server, lookup, refund, look_up_pin, model=model)
-    return Runtime.open(store, graphs=chat(loop, **more), services=services)
+    return Runtime.open(store, graphs=chat(loop), services=services, clock=clock)
 
 
 @pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel])
@@ -114,6 +129,52 @@ async def test_secrets_in_a_result_are_masked_for_the_model_and_the_conversation
         agent = await asked(runtime)
     assert agent.context.messages[1].tool_calls[0].output == {"pin": "**********"}
     assert "0815" not in str(server.requests)
+
+
+async def test_a_secret_in_the_answer_is_kept_and_one_for_approval_is_masked():
+    @tool(repeat="safe")
+    async def log_in(pin: SecretStr) -> str:
+        """Log in."""
+        return "in"
+
+    def may(context, call):
+        return context.approved.get(call.arguments["pin"])
+
+    loop = ModelLoop(tools=[log_in], retry=QUICK, output=Pin, approval=may)
+    script = [Calls(("log_in", {"pin": "0815"}, "a")), Calls(("answer", {"pin": "0815"}, "b"))]
+    async with scripted_model(script) as server:
+        services = Services(server, log_in)
+        async with Runtime.open("memory:", graphs=chat(loop), services=services) as runtime:
+            agent = await asked(runtime, state="APPROVING")
+            assert agent.context.waits_for[0]["arguments"] == {"pin": "**********"}
+            await agent.send("DECIDED", {"approved": {"**********": True}})
+            await agent.until("LISTENING")
+            assert agent.context.answers == [{"pin": {"$secret": "0815"}}]  # for the agent, which wanted it
+            assert "0815" not in str([agent.snapshot.context, await agent.history()])
+
+
+@pytest.mark.parametrize(("result", "begins"), [("x" * 99, "x" * 40), ({"rows": ["ü" * 99]}, '{"rows":["üüü')])
+async def test_a_result_that_is_too_large_is_cut_off_and_says_so(result, begins):
+    @tool(repeat="safe")
+    async def read() -> Any:
+        """Read all."""
+        return result
+
+    loop = ModelLoop(tools=[read], retry=QUICK, most_bytes=40)
+    async with scripted_model([Calls(("read", {}, "a")), Says("Much.")]) as server:
+        services = Services(server, read)
+        async with Runtime.open("memory:", graphs=chat(loop), services=services) as runtime:
+            agent = await asked(runtime)
+    shown = agent.context.messages[1].tool_calls[0].output
+    size = len(result) if isinstance(result, str) else len('{"rows":[""]}') + 198
+    assert shown.startswith(begins)
+    assert shown.endswith(f"\n[Cut off here: the result has {size} bytes, and 40 at most are shown. Ask for less.]")
+    assert shown in server.requests[1]["messages"][-1]["content"]
+
+
+def test_a_limit_that_leaves_the_model_nothing_is_an_error():
+    with pytest.raises(ValueError, match=r"ModelLoop\(most_bytes=0\) leaves the model nothing"):
+        ModelLoop(most_bytes=0)
 
 
 async def test_the_value_of_an_alternative_is_told_as_what_it_is():
@@ -217,6 +278,71 @@ async def test_a_turn_is_tried_again_and_then_fails():
         [[kind, message]] = (await runtime.resume("a")).context.failures
     assert (kind, len(server.requests)) == ("HTTPStatusError", 6)
     assert "as the script says" in message
+
+
+async def test_a_provider_that_asks_for_a_wait_is_given_it_by_whichever_process(sqlite_url):
+    script = [Fails(429, retry_after="30"), Says("Yes.")]
+    clock = VirtualClock()
+    noon = clock.now()
+    async with scripted_model(script) as server:
+        async with opened(server, store=sqlite_url, clock=clock) as runtime:
+            agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+            await agent.send("ASKED", {"text": "Sure?"})
+            await eventually(lambda: clock.next_due == noon + timedelta(seconds=30))
+        clock.advance(20)
+        async with opened(server, store=sqlite_url, clock=clock) as runtime:
+            await eventually(lambda: clock.next_due == noon + timedelta(seconds=30))
+            assert len(server.requests) == 1
+            clock.advance(10)
+            agent = await runtime.resume("a")
+            await agent.until("LISTENING")
+            assert agent.context.answers == ["Yes."]
+
+
+@pytest.mark.parametrize("refusal", [Fails(400), Fails(401), Fails(429, retry_after="100000")])
+async def test_a_request_that_is_wrong_and_a_wait_of_more_than_a_day_fail_the_turn_at_once(refusal):
+    async with scripted_model([refusal, Says("never")]) as server, opened(server) as runtime:
+        [[kind, _]] = (await asked(runtime, state="FAILED")).context.failures
+    assert (kind, len(server.requests)) == ("HTTPStatusError", 1)
+
+
+async def test_an_open_breaker_of_the_model_is_waited_for_by_every_loop():
+    script = [Fails(400), Fails(503), Fails(503), Says("Yes.")]
+    clock, policy = VirtualClock(), BreakerPolicy(failures_in_a_row=2)
+    noon, loop = clock.now(), ModelLoop(breaker=policy, retry=Retry(attempts=4))
+    async with scripted_model(script) as server, opened(server, loop, clock=clock) as runtime:
+        await asked(runtime, state="FAILED")  # by a wrong request, which says nothing of the provider
+        agent = await runtime.start("chat", at="LISTENING", agent_id="b")
+        await agent.send("ASKED", {"text": "Sure?"})
+        for seconds in (1, 3, 61):
+            await eventually(lambda seconds=seconds: clock.next_due == noon + timedelta(seconds=seconds))
+            clock.at = noon + timedelta(seconds=seconds)
+        await agent.until("LISTENING")
+        assert (agent.context.answers, len(server.requests)) == (["Yes."], 4)
+
+
+def test_a_breaker_needs_the_name_of_a_model():
+    with pytest.raises(ValueError, match="needs the model's name in the services"):
+        ModelLoop(OpenAIModel("m"), breaker=BreakerPolicy())
+
+
+async def test_the_seconds_of_a_budget_begin_with_the_loop_and_go_on_without_a_process(sqlite_url):
+    clock, loop = VirtualClock(), ModelLoop(tools=[lookup], budget=Budget(seconds=60))
+
+    def slow(_body):
+        clock.advance(59)
+        return LOOKS if len(server.requests) == 1 else Hangs()
+
+    async with scripted_model(slow) as server:
+        async with opened(server, loop, store=sqlite_url, clock=clock) as runtime:
+            agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+            await agent.send("ASKED", {"text": "Where is 4711?"})
+            await server.asked(2)
+        async with opened(server, loop, store=sqlite_url, clock=clock) as runtime:
+            await (await runtime.resume("a")).until("FAILED")
+            [[kind, message]] = (await runtime.resume("a")).context.failures
+    assert (kind, len(server.requests)) == ("BudgetUsedUpError", 2)
+    assert "used up its seconds (118 of 60)" in message
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from pydantic import Field
 from gatechart import (
     AgentContext,
     Invoke,
-    ModelLoop,
     State,
     StateTransitionGraph,
     Step,
@@ -27,10 +26,8 @@ from gatechart import (
     Transition,
     tool,
 )
-from gatechart.handoff import ConversationContext, Message, ToolCall
-from gatechart.models import AGENT, Finish, ModelReply
 from gatechart.restate import Terms, serving
-from gatechart.values import Retry
+from gatechart.values import Rate, Retry
 
 BETWEEN_S = 1.0  # that a charge takes, so that some are under way whenever something is killed
 
@@ -121,6 +118,26 @@ cooling = StateTransitionGraph(
 )
 
 
+@tool(repeat="safe", policies=ToolPolicies(rate=Rate(1, WAIT_S), breaker="off"))
+async def measure(context: ToolContext) -> str:
+    context.services.write(f"measured {time.time()}")
+    return "cold"
+
+
+async def pace(context, work):
+    """Two calls, of which the second waits for the rate."""
+    work.services.write(f"paced {time.time()}")
+    return [(await work.call(measure)).unwrap() for _ in range(2)]
+
+
+pacing = StateTransitionGraph(
+    "pacing",
+    states=[State("PACING", invoke=pace), "PACED"],
+    transitions=[Transition("PACING", "done.invoke.pace", "PACED")],
+    entry_points=["PACING"],
+)
+
+
 HANGS_S = 4.0  # how long a payment takes, so that the process can be killed amid it
 
 
@@ -146,10 +163,6 @@ def keep_calls(context, event):
     context.receipts = event.payload["result"]
 
 
-class Talk(ConversationContext):
-    receipts: list = Field(default_factory=list)
-
-
 calling = StateTransitionGraph(
     "calling",
     context=Count,
@@ -159,61 +172,12 @@ calling = StateTransitionGraph(
 )
 
 
-TURNS = 10  # that the model takes, with two calls each
-
-
-@tool(repeat="safe", policies=ToolPolicies(breaker="off"))
-async def search(context: ToolContext, turn: int) -> str:
-    context.services.write(f"search-{turn} {time.time()}")
-    return f"found {turn}"
-
-
-@tool(policies=ToolPolicies(breaker="off"))
-async def order(context: ToolContext, turn: int) -> str:
-    context.services.write(f"order-{turn} {time.time()}")
-    return f"ordered {turn}"
-
-
-class Buyer:
-    """A model that calls both tools in each of its turns, and then has an answer."""
-
-    def __init__(self, ledger):
-        self._ledger = ledger
-
-    async def reply(self, request):
-        turn = sum(message.role == AGENT for message in request.messages) + 1
-        self._ledger.write(f"asked-{turn} {time.time()}")
-        await asyncio.sleep(0.05)
-        if turn > TURNS:
-            return ModelReply(message=Message(role=AGENT, content="bought"), finish=Finish.ANSWERED)
-        calls = [ToolCall(name=each, arguments={"turn": turn}, id=f"{each}-{turn}") for each in ("search", "order")]
-        return ModelReply(message=Message(role=AGENT, tool_calls=calls), finish=Finish.CALLS)
-
-
-def keep_outputs(context, event):
-    messages = event.payload["result"]["messages"]
-    context.receipts = [call["output"] or call["error"] for each in messages for call in each["tool_calls"]]
-
-
-buying = StateTransitionGraph(
-    "buying",
-    context=Talk,
-    states=[
-        State("BUYING", invoke=Invoke(ModelLoop(tools=[search, order], prompt=lambda _: "Buy."), id="buy")),
-        "BOUGHT",
-    ],
-    transitions=[Transition("BUYING", "done.invoke.buy", "BOUGHT", actions=keep_outputs)],
-    entry_points=["BUYING"],
-)
-
-
 class Ledger:
     """Where steps and tools leave their lines."""
 
     def __init__(self, path):
         self._path = path
-        self.tools = ToolBox([look, pay, search, order])
-        self.model = Buyer(self)
+        self.tools = ToolBox([measure, look, pay])
 
     def write(self, line):
         with self._path.open("a") as file:
@@ -224,7 +188,7 @@ async def main(port, ledger, role, store):
     projection = {"here": {"projection": store}, "only": {"projection": store, "only_projects": True}}
     async with serving(
         f"127.0.0.1:{port}",
-        graphs=[counting, cooling, calling, buying],
+        graphs=[counting, cooling, pacing, calling],
         services=Ledger(Path(ledger)),
         terms=Terms(projection_s=0.2, idle_s=0.1, mail_retry=Retry(attempts=2, first_s=0.1)),
         stops_on_sigterm=True,

@@ -15,10 +15,10 @@ def quiet(doing, done, total):
 
 
 @asynccontextmanager
-async def home(engine, tmp_path, *, terms=None, served=graphs, projects=True, schedules=False):
+async def home(engine, tmp_path, *, terms=None, served=graphs, services=None, projects=True, schedules=False):
     """A service on the engine that nobody has used, its tools, and what opens a runtime."""
     (port,) = free_ports(1)
-    namespace, tools = f"m{next(NUMBERS)}", Tools()
+    namespace, tools = f"m{next(NUMBERS)}", services or Tools()
     projection = f"sqlite+aiosqlite:///{tmp_path}/projection-{namespace}.db" if projects else None
     chosen = {"projection_s": 0.001, "mail_retry": QUICK, "look_again_s": 0.2} | (terms or {})
     async with serving(

@@ -1,6 +1,7 @@
 """Circuit breakers on the engine: an object takes the changes and gives out trials, processes count the calls."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -8,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from gatechart import BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import BreakerOpenError, OutsideError
+from gatechart.cli import main
+from gatechart.errors import BreakerOpenError, EngineUnreachableError, OutsideError
 from gatechart.graph import ANY, Invoke
 from gatechart.restate import RestateRuntime, register
 from gatechart.values import BreakerState
@@ -127,6 +129,27 @@ async def test_of_a_hundred_callers_at_half_open_exactly_the_permits_get_through
         await asyncio.sleep(1)
         assert not await runtime.breakers()
         assert set(services.seen) == {"BreakerOpenError"}
+
+
+async def test_the_list_says_that_no_service_answers_in_place_of_waiting_for_one(restate_place, monkeypatch):
+    async with Runtime.open(restate_place, graphs=caller(LONG)) as runtime:
+        assert not await runtime.breakers()
+    monkeypatch.setattr("gatechart.restate.agent_calls.READS_S", 0.5)
+    at = {"graphs": caller(LONG), "namespace": restate_place.namespace}
+    async with RestateRuntime.open(restate_place.engine.ingress, **at) as runtime:
+        with pytest.raises(EngineUnreachableError, match="start `gatechart restate serve`, and register it"):
+            await runtime.breakers()
+
+
+async def test_the_command_line_changes_breakers_of_the_engine(restate_place, services, capfd):
+    async with Runtime.open(restate_place, graphs=caller(LONG), services=services) as runtime:
+        at = ("--engine", restate_place.engine.ingress, "--namespace", restate_place.namespace)
+        for arguments in (("isolate", "crm", "--reason", "it moves"), ("--json",)):
+            capfd.readouterr()
+            assert int(await asyncio.to_thread(main, ["breakers", *arguments, *at])) == 0
+        assert json.loads(capfd.readouterr().out)["breakers"][0]["state"] == "ISOLATED"
+        assert int(await asyncio.to_thread(main, ["breakers", "close", "crm", *at])) == 0
+        assert not await runtime.breakers()
 
 
 async def tripped(runtime, services):

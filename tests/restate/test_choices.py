@@ -1,9 +1,12 @@
 """Choices of invokes at the agent's object: once for each id, and only while the entry of the state lasts."""
 
-from gatechart import AgentContext, Refused, State, StateTransitionGraph, To, Transfers, Transition
+import asyncio
+
+from gatechart import AgentContext, Refused, Runtime, State, StateTransitionGraph, To, Transfers, Transition
 from gatechart.api import ErrorDocument
 from gatechart.errors import InvocationOverError
 from gatechart.hosting.registry import Registry
+from gatechart.restate import agent_object
 from gatechart.restate.handlers import decide
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import ServiceConfig
@@ -29,6 +32,23 @@ research = StateTransitionGraph(
         State("DONE", final=True),
     ],
     transitions=[Transition("SEARCHING", "FOUND", "CHECKING"), Transition("WRITING", "WRITTEN", "CHECKING")],
+    entry_points=["CHECKING"],
+)
+
+
+async def choose(context, work):
+    offer = await work.transfer_tools()
+    await work.transfer(next(iter(offer.targets)), {"reason": "too little"})
+
+
+offering = StateTransitionGraph(
+    "offering",
+    context=AgentContext,
+    states=[
+        State("CHECKING", invoke=choose, transfers=Transfers(["SEARCHING", "WRITING"], most=3, otherwise="WRITING")),
+        State("WRITING", final=True),
+    ],
+    transitions=[Transition("SEARCHING", "FOUND", "CHECKING")],
     entry_points=["CHECKING"],
 )
 CONFIG = ServiceConfig(Registry(research), None)
@@ -73,3 +93,17 @@ async def test_a_choice_that_comes_after_its_state_was_left_counts_no_more():
     assert "error" in stale.answer
     snapshot = snapshot_of(kept)
     assert (snapshot.configuration, count_of(snapshot.transfers, "CHECKING").taken) == (("CHECKING",), 1)
+
+
+async def test_a_function_that_begins_before_its_turn_is_stored_is_offered_the_transfers(place, monkeypatch):
+    begun = agent_object._begun
+
+    async def begun_early(*arguments):
+        engine_id = await begun(*arguments)
+        await asyncio.sleep(0.5)  # in which the function asks
+        return engine_id
+
+    monkeypatch.setattr(agent_object, "_begun", begun_early)
+    async with Runtime.open(place, graphs=[offering]) as runtime:
+        agent = await runtime.start("offering", at="CHECKING", agent_id="o-1")
+        await agent.until("SEARCHING", timeout=20)

@@ -9,7 +9,7 @@ from gatechart.restate import RestateRuntime
 from tests.restate.campaigns import again, amid, judged, under_load
 from tests.restate.conftest import there_or_skipped
 from tests.restate.engines import eventually
-from tests.restate.fleet import HANGS_S, TURNS, WAIT_S, buying, calling, cooling, counting
+from tests.restate.fleet import HANGS_S, WAIT_S, calling, cooling, counting, pacing
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load
 
@@ -92,6 +92,17 @@ async def test_an_invoke_killed_while_it_waits_counts_on_and_waits_for_the_rest(
     assert [each < WAIT_S - 0.5 for each in again_s] == [True, True]  # of the process that began the function again
 
 
+async def test_a_call_killed_while_it_waits_for_its_rate_waits_for_the_rest(tmp_path):
+    async with served(tmp_path, pacing) as (service, runtime):
+        agent = await runtime.start("pacing", at="PACING")
+        await killed_after(service, "measured", 1, WAIT_S / 2)
+        await agent.until("PACED", timeout=60)
+    begun, (first, second) = told(service, "paced"), told(service, "measured")
+    assert len(begun) == 2
+    assert second - first > WAIT_S - 0.1
+    assert second - begun[1] < WAIT_S - 0.5  # of the process that began the function again
+
+
 async def test_a_tool_that_must_not_be_repeated_is_not_when_its_process_was_killed_amid_the_call(tmp_path):
     async with served(tmp_path, calling) as (service, runtime):
         agent = await runtime.start("calling", at="CALLING")
@@ -99,20 +110,3 @@ async def test_a_tool_that_must_not_be_repeated_is_not_when_its_process_was_kill
         await agent.until("CALLED", timeout=60)
         assert agent.context.receipts == ["found", "outcome unknown", "found"]
     assert [len(told(service, what)) for what in ("looked", "paid")] == [2, 1]
-
-
-async def test_a_model_loop_whose_process_is_killed_again_and_again_does_nothing_twice_that_was_recorded(tmp_path):
-    deaths = (2, 5, 9)  # orders made before each
-    async with served(tmp_path, buying) as (service, runtime):
-        agent = await runtime.start("buying", at="BUYING")
-        for turn in deaths:
-            await killed_after(service, f"order-{turn}", 1, 0.02)
-        await agent.until("BOUGHT", timeout=60)
-        receipts = agent.context.receipts
-    for turn in range(1, TURNS + 1):
-        searched, ordered = receipts[2 * (turn - 1) : 2 * turn]
-        assert searched == f"found {turn}"
-        assert ordered == f"ordered {turn}" or (turn in deaths and ordered.startswith("outcome unknown"))
-        assert len(told(service, f"order-{turn}")) == 1
-    asked = [len(told(service, f"asked-{turn}")) for turn in range(1, TURNS + 2)]
-    assert sum(asked) <= TURNS + 1 + len(deaths)

@@ -129,6 +129,7 @@ async def test_a_turn_that_sends_more_than_a_message_carries_is_undone(place):
         assert (await agent.send("NOTED")).version == 2
 
 
+@pytest.mark.slow
 async def test_an_agent_that_keeps_all_that_a_message_carries_is_erased(place):
     """More would fit into no message of the engine, and nothing could change the agent any more."""
     async with opened(place, most_kept_bytes=2**40) as runtime:

@@ -72,8 +72,9 @@ async def test_circuit_breakers_are_as_they_were_unless_they_are_used_there(engi
     async with home(engine, tmp_path) as (namespace, _, opened):
         async with opened() as runtime:
             used = await runtime.isolate_breaker("erp", reason="it is used here")
-        for _ in range(2):  # a move that is repeated awakens once more
-            await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        for breakers in (2, 0):  # a move that is repeated awakens once more, and reports nothing else
+            moved = await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+            assert moved.breakers == breakers
             async with opened() as runtime:
                 assert list(await runtime.breakers()) == [crm, used]
 
@@ -90,11 +91,17 @@ async def everything(store_url):
         )
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_path, request, kind):
-    source = request.getfixturevalue("here" if kind == "sqlite" else "postgres_url")
-    if kind == "postgresql":
-        await fill(source)
+@pytest.fixture(params=["sqlite", "postgresql"])
+def source(request):
+    """The URL of a database of either kind with agents in all states that there are."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("here")
+    url = request.getfixturevalue("postgres_url")
+    asyncio.run(fill(url))
+    return url
+
+
+async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_path, source):
     before = await everything(source)
     async with home(engine, tmp_path) as (namespace, tools, opened):
         told = {"namespace": namespace, "tell": quiet}

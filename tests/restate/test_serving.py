@@ -3,14 +3,13 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 
 import pytest
 
 from gatechart.cli import main
 from gatechart.restate import RestateRuntime, register
-from tests.restate.engines import ROOT, environment, eventually, free_ports
+from tests.forked import COMMAND, PIPE, ROOT, fork
+from tests.restate.engines import eventually, free_ports
 from tests.restate.fleet import counting
 
 APP = "tests.restate.fleet:counting"
@@ -20,10 +19,9 @@ APP = "tests.restate.fleet:counting"
 def service(tmp_path):
     """A service begun from the command line, and its address."""
     (port,) = free_ports(1)
-    arguments = ["restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "cli"]
     store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
-    command = [sys.executable, "-m", "gatechart", *arguments, "--store", store]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True) as child:
+    command = ("restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "cli", "--store", store)
+    with fork(COMMAND, *command, cwd=ROOT, stderr=PIPE) as child:
         yield child, f"http://127.0.0.1:{port}", store
         child.kill()
 
@@ -57,14 +55,14 @@ def begun(tmp_path):
     children = []
 
     def begin(port, *more):
-        arguments = ["restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "shared", *more]
-        children.append(subprocess.Popen([sys.executable, "-m", "gatechart", *arguments], cwd=ROOT, env=environment()))
+        command = ("restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "shared", *more)
+        children.append(fork(COMMAND, *command, cwd=ROOT))
         return children[-1]
 
     yield begin
     for child in children:
-        child.kill()
-        child.wait()
+        with child:
+            child.kill()
 
 
 async def test_processes_share_an_address_and_one_that_projects_has_its_own(engine, begun, tmp_path):
@@ -132,10 +130,8 @@ def test_an_engine_that_is_not_there_cannot_be_told(capsys):
 def test_an_address_that_is_taken_is_told():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [sys.executable, "-m", "gatechart", "restate", "serve", "--app", APP, "--projection", "none"]
-        command += ["--bind", bind]
-        told = subprocess.run(
-            command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=30, check=False
-        )
-    assert told.returncode == 5
-    assert f"cannot listen at {bind}" in told.stderr
+        command = ("restate", "serve", "--app", APP, "--projection", "none", "--bind", bind)
+        with fork(COMMAND, *command, cwd=ROOT, stderr=PIPE) as child:
+            _, told = child.communicate(timeout=30)
+    assert child.returncode == 5
+    assert f"cannot listen at {bind}" in told

@@ -16,6 +16,8 @@ from gatechart.stores import MemoryStore
 from gatechart.values import Role
 from tests.runtime.support import Gate, everything, gated, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 async def test_turns_under_way_and_those_behind_them_end_before_the_runtime_closes(place):
     gate = Gate()
@@ -49,6 +51,7 @@ async def test_a_runtime_closes_after_an_error_in_its_block_too(place):
         assert (await runtime.resume("p-1")).configuration == ("ON_ROAD",)
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("name", ["send", "history", "until", "start", "start_on", "resume", "find", "stop", "erase"])
 async def test_a_closed_runtime_takes_no_calls(place, name):
     async with Runtime.open(place, graphs=[parcel]) as runtime:

@@ -7,9 +7,10 @@ import pytest
 
 from gatechart import ANY, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
+from gatechart.signals import Confidence
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus
+from gatechart.values import HandoffStatus, Noted, StepRecord, entries_in
 from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, Ledger, note, pass_on, try_it
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing, soon
@@ -220,6 +221,43 @@ async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, run
     await eventually(lambda: agent.context.notes == ["done.invoke.it"])
     assert begun == ["a"]
     assert await store.running(after=0, limit=9) == []
+
+
+async def tell(context, work):
+    await work.note("confidence", 0.9)
+    return "told"
+
+
+telling = StateTransitionGraph(
+    "telling",
+    context=Ledger,
+    states=[State("TELLING", invoke=Invoke(tell, id="it"))],
+    transitions=[Transition("TELLING", "done.invoke.it", actions=note)],
+    entry_points=["TELLING"],
+    signals=Confidence(0.5),
+)
+
+
+@pytest.mark.needs("takes_a_clock")
+@pytest.mark.parametrize("before", [False, True])
+async def test_a_record_in_doubt_tells_its_agent_once(store, clock, runtime, before):
+    reached = asyncio.Event()
+
+    async def lose(units):
+        if any(isinstance(each, StepRecord) for each in units):
+            store.lose_connection(before=before)
+            reached.set()
+            await fail(units)
+
+    runtime.register(telling)
+    setattr(store, "before" if before else "after", lose)
+    agent = await runtime.start("telling", at="TELLING", agent_id="t")
+    await soon(reached.wait())
+    await at_rest(runtime, clock)
+    store.mend()
+    clock.advance(60)
+    await eventually(lambda: agent.context.notes == ["done.invoke.it"])
+    assert entries_in(agent.snapshot.trail.text).count(Noted("confidence", 0.9)) == 1
 
 
 @pytest.mark.needs("takes_a_clock")

@@ -16,6 +16,8 @@ from gatechart import (
 from gatechart.errors import EventIdReusedError
 from gatechart.values import RefusalReason
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Talk(AgentContext):
     said: list[str] = Field(default_factory=list)

@@ -12,6 +12,8 @@ from gatechart.graph import Handoff
 from gatechart.testing import VirtualClock
 from tests.runtime.support import at_rest, unchanged
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 

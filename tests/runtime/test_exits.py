@@ -23,7 +23,7 @@ from gatechart.hosting.limits import Limits
 from gatechart.values import MailStatus, Retry
 from tests.runtime.support import soon
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 QUICK = Limits(mail_retry=Retry(attempts=2, first_s=0.01))
 
@@ -243,6 +243,7 @@ async def exits_awaited(calls):
     exits_plainly(calls)
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("timeout_s", [None, 30])
 @pytest.mark.parametrize("function", [exits, exits_later, exits_in_a_step, exits_in_an_awaited_step])
 async def test_an_invoke_that_exits_is_tried_again_and_told(place, function, timeout_s):

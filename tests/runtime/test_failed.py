@@ -9,6 +9,8 @@ from gatechart.handoff import Fallbacks, OtherGraph, SameTarget
 from gatechart.values import Mode, Status
 from tests.runtime.handovers import COMPLETED, FAILED, house, only, rest, target_of
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Repair(AgentContext):
     told: list = Field(default_factory=list)

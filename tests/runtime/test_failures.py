@@ -9,7 +9,7 @@ from gatechart.errors import ActionFailedError, ContextInvalidError, MicrostepLi
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, UntoldError, burst, gated, note, nothing_changes, parcel, soon
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 
 def spoil(context, event):

@@ -128,6 +128,7 @@ async def test_agents_that_are_erased_meanwhile_do_not_end_the_way_through_the_o
     assert sorted(seen) == list("abcdef")
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("wanted", "error", "told"),
     [

@@ -30,6 +30,8 @@ from tests.runtime.handovers import (
     worker,
 )
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 PATIENCE = Limits(mail_retry=Retry(attempts=3, first_s=5, factor=1))
 
 

@@ -30,6 +30,8 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 PATIENCE = Limits(mail_retry=Retry(attempts=2, first_s=5, factor=1))
 
 

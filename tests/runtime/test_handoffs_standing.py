@@ -1,11 +1,14 @@
 """Agents that states invoke; what going back and other versions of a graph make of handoffs that are open."""
 
 import asyncio
+import gc
+from collections import deque
 
 import pytest
 
-from gatechart import Invoke, Migration, State, Transition
+from gatechart import Invoke, Limits, Migration, State, Transition
 from gatechart.errors import OpenHandoffError
+from gatechart.stores import MemoryStore
 from gatechart.values import Obstacle, Status
 from tests.runtime.handovers import (
     ACCEPTED,
@@ -27,6 +30,8 @@ from tests.runtime.handovers import (
     target_of,
     worker,
 )
+
+pytestmark = pytest.mark.sqlite_is_enough
 
 invoked = Invoke(agent="second", at="WORKING", timeout_s=30, packet=lambda context, event: context.packet(user_id="u"))
 
@@ -309,3 +314,43 @@ async def test_a_fork_asks_another_agent_for_the_work_that_its_state_delegates(p
         await rest(runtime)
         assert (fork.configuration, agent.configuration) == (("TALKING",), ("DELEGATING",))
         assert target.configuration == ("WORKING",)
+
+
+class _Counted(MemoryStore):
+    """A store that counts how often an agent is looked for. Like a durable one, it answers only after a while."""
+
+    is_instant = False
+    looks = 0
+
+    async def load_many(self, agent_ids):
+        self.looks += 1
+        await asyncio.sleep(0)
+        return await super().load_many(agent_ids)
+
+
+async def test_an_offer_to_a_new_agent_gets_there_without_a_look_for_it_in_the_store():
+    store = _Counted()
+    async with house(store) as runtime:
+        agent = await runtime.start("first", at="TALKING")
+        await agent.send("ASK", {"to": "second"})
+        await rest(runtime)
+        assert await statuses(runtime) == [ACCEPTED]
+    assert store.looks == 0
+
+
+async def test_an_offer_to_a_new_agent_goes_to_who_was_started_under_its_id_meanwhile():
+    """The agent is out of memory again, so that only the commit of the accepting turn finds it."""
+    store = _Counted()
+    async with house(store, limits=Limits(resident=1)) as runtime:
+        agent = await runtime.start("first", at="TALKING")
+        begin, runtime._effects.inboxes._offer = runtime._effects.inboxes._offer, lambda *_: None
+        await agent.send("ASK", {"to": "second"})
+        target = (await only(runtime)).target
+        await runtime.start("second", at="RESTING", agent_id=target)
+        await runtime.start("second", at="RESTING")
+        gc.collect()
+        (offer,) = await runtime.mail(target)
+        begin(target, runtime._effects.directory.slots.of(target), deque((offer,)))
+        await rest(runtime)
+        assert await statuses(runtime) == [ACCEPTED]
+        assert (await runtime.resume(target)).snapshot.version == 2

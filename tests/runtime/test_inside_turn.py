@@ -9,7 +9,7 @@ from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, InsideTurnError
 from tests.runtime.support import Parcel, nothing_changes, parcel, soon
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 
 async def call_out(context, event, turn):
@@ -60,6 +60,7 @@ async def runtime(place, services):
         yield runtime
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.not_on_restate("the exception itself stays in the service")
 @pytest.mark.parametrize("event", ["CALLED", "ASKED"])
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Step
+from gatechart import Step, ToolError
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
@@ -13,6 +13,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values import Retry, StepRecord
 from tests.runtime.busy_agents import Services, busy, noted, opened
 from tests.runtime.support import at_rest, eventually
+
+pytestmark = pytest.mark.sqlite_is_enough
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ONE = Limits(invokes=1)
@@ -59,6 +61,7 @@ async def test_a_step_cannot_have_a_name_that_only_the_framework_gives(place, cl
         assert services.calls["label"] == 0
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("asked", "kind"),
     [
@@ -175,6 +178,35 @@ async def test_the_tries_of_a_step_are_counted_on_after_a_restart(place, clock, 
         clock.advance(300)
         [[event, payload]] = await noted(await runtime.resume("b-1"), 1)
     assert (event, payload["type"], services.calls["flaky"]) == ("error.invoke.steps", "LookupError", 3)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_only_failures_that_are_worth_it_are_tried_again(place, clock, services):
+    async def steps(context, work):
+        how = Step("label", retry=Retry(attempts=3, first_s=60), retry_on=ConnectionError)
+        return await work.step(how, work.services.call, "label")
+
+    services.fails["label"] = 1  # by a LookupError
+    async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
+        [[event, payload]] = await noted(await runtime.start("busy", at="BUSY"), 1)
+        assert (event, payload["type"], services.calls["label"]) == ("error.invoke.steps", "LookupError", 1)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_step_waits_at_least_as_long_as_the_other_side_asks(place, clock, services):
+    async def steps(context, work):
+        return await work.step(Step("label", retry=Retry(first_s=60)), print_label, work.services)
+
+    async def print_label(services):
+        if services.call("label") == "label 1":
+            raise ToolError("busy", after="10m")
+        return "printed"
+
+    async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await until_due(clock, NOON + timedelta(minutes=10))
+        clock.advance("10m")
+        assert await noted(agent, 1) == [["done.invoke.steps", {"result": "printed"}]]
 
 
 @pytest.mark.needs("takes_a_clock")

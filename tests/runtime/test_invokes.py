@@ -30,6 +30,8 @@ from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import Parcel, UntoldError, at_rest, eventually, soon
 from tests.runtime.support import note as note_stop
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
@@ -131,6 +133,7 @@ async def test_an_exception_comes_back_as_an_event_with_what_is_known_of_it(plac
         assert payload["traceback"].endswith("LookupError: search is not there\n")
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     "raised", [KeyError("x\0y"), ValueError("\udcff"), RuntimeError(), asyncio.CancelledError(), TimeoutError("late")]
 )
@@ -584,6 +587,7 @@ STEPS = {
 }
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("annotated", [True, False])
 async def test_the_result_of_a_step_comes_back_as_what_it_was(place, clock, services, kind, annotated):

@@ -234,6 +234,7 @@ def fails(stored):
     raise KeyError("number")
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("graph", "problem"),
     [

@@ -116,6 +116,7 @@ async def test_a_pruning_that_is_given_up_has_forgotten_what_it_told(runtime, cl
     assert len((await runtime.find(limit=1000)).agents) == 250 - told[0]
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     "bounds",
     [

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import logging
 import signal
-import sys
 from contextlib import suppress
 
 import pytest
@@ -17,6 +16,7 @@ from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry, Role
+from tests.forked import PIPE, fork
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
@@ -367,23 +367,15 @@ async def test_a_runtime_whose_close_is_cancelled_leaves_a_sound_store(sqlite_ur
 @pytest.mark.parametrize("after", ["posted 3", "sent 5", "sent 1"])
 async def test_a_script_that_is_interrupted_ends_cleanly_and_the_next_goes_on(sqlite_url, after):
     """Ctrl-C: what was told to be done is there, once; what was accepted is delivered."""
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.runtime.interrupted",
-        sqlite_url,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
     told = []
-    async with asyncio.timeout(30):
+    with fork("tests.runtime.interrupted:main", sqlite_url, stdout=PIPE, stderr=PIPE) as child:
         while not told or told[-1] != after:
-            told.append((await child.stdout.readline()).decode().strip())
+            told.append(child.stdout.readline().strip())
         child.send_signal(signal.SIGINT)
-        out, err = await child.communicate()
-    told += out.decode().split("\n")[:-1]
+        out, err = child.communicate(timeout=30)
+    told += out.split("\n")[:-1]
     assert child.returncode != 0
-    assert err.decode().strip().endswith("KeyboardInterrupt")
+    assert err.strip().endswith("KeyboardInterrupt")
     async with Runtime.open(sqlite_url, graphs=[ledger], services=Faults()) as runtime:
         agent = await runtime.resume("l-1")
         await agent.send("NOTED", {"n": "end"})

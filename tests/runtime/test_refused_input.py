@@ -12,6 +12,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
 from tests.runtime.support import nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 HALF = "a\ud800b"
 LONG = "x" * (LONGEST_NAME + 1)
 JUST = "ü" * LONGEST_NAME
@@ -131,6 +133,7 @@ def unreadable_calls(text):
     }
 
 
+@pytest.mark.one_variant_is_enough
 @ids
 @pytest.mark.parametrize("call", list(bad_calls("")))
 async def test_what_no_store_can_keep_is_refused_to_callers(place, text, call):
@@ -141,6 +144,7 @@ async def test_what_no_store_can_keep_is_refused_to_callers(place, text, call):
                 await bad_calls(text)[call](runtime, agent)
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("text", UNKEPT[:2], ids=["half a character", "NUL"])
 @pytest.mark.parametrize("call", list(unreadable_calls("")))
 async def test_what_nothing_can_be_called_is_refused_to_callers(place, text, call):
@@ -161,6 +165,7 @@ async def test_reasons_are_longer_but_not_of_any_length(place):
         assert (await agent.rollback(1, reason="ü" * LONGEST_REASON)).version == 2
 
 
+@pytest.mark.one_variant_is_enough
 @ids
 @pytest.mark.parametrize("what", [what for what in DONE if what not in (*WITH_A_MOMENT, *WITH_WORDS)])
 async def test_what_no_store_can_keep_is_refused_to_actions(place, text, what):
@@ -280,6 +285,7 @@ def clock():
     return VirtualClock()
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("version", [2**70, -(2**70), "2", None])
 @pytest.mark.parametrize("call", ["snapshot_at", "rollback"])
 async def test_a_version_that_no_history_can_have_is_refused(place, clock, call, version):

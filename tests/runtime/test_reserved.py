@@ -22,7 +22,7 @@ from gatechart.results import Origin
 from gatechart.values import Mail, Posting, Retry, Role, Status
 from tests.runtime.support import soon
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 RESERVED = (
     "done.state",

@@ -110,6 +110,7 @@ async def test_an_unknown_agent_is_not_resumed(place):
             await runtime.history("p-1")
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize("agent_id", ["", "\ud800", "p-1\x00", "P-1", "p_1", "%"])
 async def test_an_id_that_no_agent_has_is_unknown_whatever_it_is(place, agent_id):
     await kept(place)

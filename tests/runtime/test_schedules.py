@@ -27,6 +27,8 @@ from gatechart.values import Every, Overlap
 from tests.homes import DATABASE_URLS
 from tests.runtime.support import WrappedStore, at_rest, nothing_changes
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
@@ -277,6 +279,7 @@ async def test_a_schedule_that_is_not_there_is_unknown(runtime, verb):
         await runtime.schedules(after="nightly")
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [

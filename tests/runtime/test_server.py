@@ -12,7 +12,7 @@ from gatechart.errors import AgentExistsError
 from gatechart.values import Role
 from tests.crash.havoc import until_done
 
-AGENTS, EVENTS = 20, 75  # so many that it takes longer than all that disturbs it
+AGENTS, EVENTS = 20, 30  # so many that it takes longer than all that disturbs it
 
 
 class Tally(AgentContext):
@@ -62,7 +62,7 @@ async def disturbed(work, disturb, times):
     """Lets work go on while it is disturbed, in a thread, until it is done."""
     working = asyncio.gather(*work)
     for _ in range(times):
-        await asyncio.wait([working], timeout=0.3)
+        await asyncio.wait([working], timeout=0.1)
         assert not working.done()
         await asyncio.to_thread(disturb)
     await working

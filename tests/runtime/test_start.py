@@ -173,6 +173,7 @@ async def test_a_trigger_that_opens_several_graphs_is_refused_and_names_them(pla
             await runtime.start_on("FOUND_ADRIFT", {"stops": []})
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("graph", "at", "payload", "error", "told"),
     [

@@ -249,6 +249,7 @@ async def test_an_offer_that_is_withdrawn_is_told_of_as_it_was_made(watch, clock
     store = MemoryStore()
     async with Runtime.open(store, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
+        runtime._effects.inboxes.deliver = lambda mail: None
         await agent.send("DELEGATE")
         (made,) = await runtime.handoffs()
         waiting = (await runtime.mail(made.target))[0]
@@ -310,6 +311,7 @@ async def test_the_link_survives_a_restart(monkeypatch, clock, tmp_path):
     before = Watch(monkeypatch)
     async with Runtime.open(url, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
+        runtime._effects.inboxes.deliver = lambda mail: None
         await agent.send("TRANSFER")
     (offer,) = before.spans("handoff.offer")
 

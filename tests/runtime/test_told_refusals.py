@@ -11,6 +11,8 @@ from gatechart.results import RefusalReason
 from gatechart.values import Refused
 from tests.runtime.support import eventually, nothing_changes
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Case(AgentContext):
     told: list[list[object]] = Field(default_factory=list)

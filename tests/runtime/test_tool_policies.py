@@ -10,13 +10,15 @@ import pytest
 from gatechart import BreakerPolicy, Capability, Limits, Retry, State, ToolBox, ToolError, ToolPolicies, tool
 from gatechart.errors import InvalidToolError, NoToolBoxError
 from gatechart.graph import ANY, Invoke, StateTransitionGraph, Transition
+from gatechart.hosting.tool_gates import ToolGates
 from gatechart.testing import VirtualClock
+from gatechart.values import Rate
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import at_rest, eventually
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ONCE = ToolPolicies(retry="off", breaker="off")
-pytestmark = pytest.mark.needs("takes_a_clock")
+pytestmark = [pytest.mark.needs("takes_a_clock"), pytest.mark.sqlite_is_enough]
 
 
 class Shop(Services):
@@ -442,6 +444,61 @@ async def test_a_call_that_cannot_wait_for_the_rate_goes_on_to_the_next(place, c
     async with opened(place, calling("lookup", "lookup"), shop, clock) as runtime:
         found = await results(await runtime.start("busy", at="BUSY"))
     assert [each["by"] for each in found] == ["lookup", "cache"]
+
+
+async def test_a_new_process_waits_only_for_the_rest_of_a_rate_and_counts_the_call_that_waits(place, clock, tools):
+    shop = tools.add("lookup", policies=ToolPolicies(rate="1/10s", breaker="off")).open()
+    graph = calling(*["lookup"] * 3)
+    async with opened(place, graph, shop, clock) as runtime:
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
+        await until_due(clock, 10)
+    clock.advance(4)
+    async with opened(place, graph, shop, clock) as runtime:
+        for seconds in (10, 20):
+            await until_due(clock, seconds)
+            clock.at = NOON + timedelta(seconds=seconds)
+        found = await results(await runtime.resume("b-1"))
+    assert [at for _, at in shop.called] == [0, 10, 20]
+    assert [each["waited_s"] for each in found] == [0, 10, 10]
+
+
+async def test_the_limit_of_a_whole_call_counts_on_while_no_process_waits_for_the_rate(place, clock, tools):
+    shop = tools.add("lookup", policies=ToolPolicies(rate="1/10s", total_s=15, breaker="off")).open()
+    graph = calling("lookup", "lookup")
+    async with opened(place, graph, shop, clock) as runtime:
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
+        await until_due(clock, 10)
+    clock.advance(16)
+    async with opened(place, graph, shop, clock) as runtime:
+        found = await results(await runtime.resume("b-1"))
+    assert [each["failure"] and each["failure"][0] for each in found] == [None, "total limit"]
+    assert shop.called == [("lookup", 0)]
+
+
+def test_a_call_that_waits_for_its_rate_is_counted_once_whoever_tells_of_it():
+    gates, rate = ToolGates(), Rate(2, 10)
+    for seconds, key in ((12, "b"), (11, "a"), (12, "b"), (11, "a")):
+        gates.count_again("lookup", rate, NOON + timedelta(seconds=seconds), key)
+    waits = [gates.reserve("lookup", rate, NOON, 100, key) for key in "cde"]
+    assert waits == [21, 22, 31]
+
+
+@pytest.mark.parametrize("repeat", ["never", "safe"])
+async def test_an_invoke_holds_no_place_while_a_call_waits_for_its_rate(place, clock, tools, repeat):
+    shop = tools.add("lookup", repeat=repeat, policies=ToolPolicies(rate="1/10s", breaker="off")).open()
+    limits = Limits(invokes=1)
+    async with opened(place, calling("lookup", "lookup"), shop, clock, limits=limits) as runtime:
+        first = await runtime.start("busy", at="BUSY")
+        await until_due(clock, 10)
+        second = await runtime.start("busy", at="BUSY")
+        await eventually(lambda: clock.sleeping == 2)
+        clock.at = NOON + timedelta(seconds=10)
+        await results(first)
+        for seconds in (20, 30):
+            await until_due(clock, seconds)
+            clock.at = NOON + timedelta(seconds=seconds)
+        await results(second)
+    assert [at for _, at in shop.called] == [0, 10, 20, 30]
 
 
 # Layers

@@ -16,6 +16,8 @@ from gatechart.values import ActiveInvocation, Invocation, Role
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 HOUR = timedelta(hours=1)
 
 

@@ -11,7 +11,7 @@ from gatechart.graph import Handoff, Invoke, Migration, To, Transfers
 from gatechart.values import Refused, Retry, count_of
 from tests.runtime.support import eventually
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 
 class Paper(AgentContext):

@@ -25,9 +25,9 @@ ONCE = Limits(mail_retry=Retry(attempts=1), timers=3, invokes=1000)
 SOON = timedelta(seconds=0.01)
 LARGEST = 2**63 - 1
 
-TABLES = (
-    *("agents", "mail", "invokes", "steps", "handoffs", "places", "requests", "history", "graphs"),
-    *("searchable", "found_values", "breakers", "journals"),
+TABLES = (  # those that are spoilt in one database: to fill it takes the most of the time
+    *(["agents"], ["mail"], ["handoffs"], ["history"], ["invokes", "steps", "journals"]),
+    *(["places", "requests", "graphs"], ["searchable", "found_values", "breakers"]),
 )
 KEYS = {"searchable": "field"}  # where the first column of the primary key is the same in all rows
 OURS = {"key", "number", "agent", "invocation"}  # which the database itself keeps sound
@@ -161,9 +161,9 @@ async def until(holds):
             await asyncio.sleep(0.01)
 
 
-async def world(url, table):
-    """A database in which so many agents live as the table's rows can be spoilt, and behind them sound ones."""
-    names = [f"v{n:03}" for n in range(len(list(spoilt(url, table))))]
+async def world(url, tables):
+    """A database in which so many agents live as a table's rows can be spoilt, and behind them sound ones."""
+    names = [f"v{n:03}" for n in range(max(len(list(spoilt(url, table))) for table in tables))]
     async with Runtime.open(url, graphs=GRAPHS, limits=ONCE, services=asyncio.Event()) as runtime:
         for name in (*names, "h"):
             await lives(runtime, name)
@@ -282,15 +282,15 @@ async def unreadable(runtime):
     }
 
 
-@pytest.mark.parametrize("table", TABLES)
-async def test_rows_that_cannot_be_read_keep_no_others_from_being_hosted(url, table):
-    await world(url, table)
-    count = await spoil(url, table)
+@pytest.mark.parametrize("tables", TABLES, ids=" and ".join)
+async def test_rows_that_cannot_be_read_keep_no_others_from_being_hosted(url, tables):
+    await world(url, tables)
+    counts = {table: await spoil(url, table) for table in tables}
     done = asyncio.Event()
     async with Runtime.open(url, graphs=GRAPHS, limits=ONCE, services=done) as runtime:
         told = await unreadable(runtime)
-        if table in told:
-            assert 0 < told[table] <= count
+        for table in told.keys() & counts:
+            assert 0 < told[table] <= counts[table]
         await check_the_sound_one(runtime, done)
         await check_discards(runtime)
         await check_prunes(runtime)

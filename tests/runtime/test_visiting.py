@@ -7,6 +7,7 @@ import pytest
 from gatechart import AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.testing import VirtualClock
 from gatechart.values import Role
+from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import eventually, soon
 
@@ -65,6 +66,21 @@ async def test_mail_for_others_waits(place):
     async with Runtime.open(place, graphs=[ledger, asking], services=Faults()) as runtime:
         b = await runtime.resume("b")
         await eventually(lambda: len(b.context.notes) == 2)
+
+
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
+async def test_an_offer_to_a_new_agent_waits(place):
+    async with Runtime.open(place, graphs=ALL, role=Role.VISITOR) as runtime:
+        agent = await runtime.start("first", at="TALKING")
+        await agent.send("ASK", {"to": "second", "mode": "delegate"})
+        await asyncio.sleep(0.05)
+        assert [each.agent_id for each in (await runtime.find()).agents] == [agent.id]
+        [offer] = await runtime.mail(status="waiting")
+        assert offer.event == "handoff.offered.WORKING"
+    async with Runtime.open(place, graphs=ALL) as runtime:
+        agent = await runtime.resume(agent.id)
+        await eventually(lambda: [each["name"] for each in agent.context.told] == ["handoff.accepted"])
+        assert (await runtime.resume(offer.recipient)).configuration == ("WORKING",)
 
 
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")

@@ -16,6 +16,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values import MailStatus, Retry, Role
 from tests.runtime.support import at_rest, eventually, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 YEAR = timedelta(days=365)
 MOST_S = 60.0

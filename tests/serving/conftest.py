@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from gatechart import Runtime
 from gatechart.clients import HttpClient
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.serving import Application, Lifecycle, Server, ServerLimits, listening
+from tests.forked import COMMAND, PIPE, Forked, fork
 from tests.serving.shop import graphs
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +88,7 @@ class Process:
     """A server in a process of its own."""
 
     url: str
-    popen: subprocess.Popen
+    popen: Forked
 
     def end(self, number=signal.SIGTERM):
         """Sends the signal; the exit code, and what came on stderr."""
@@ -99,7 +98,7 @@ class Process:
 
 
 @contextmanager
-def process(store, *options, app="tests.serving.shop:graphs", port=0, env=None, token=None, log=subprocess.PIPE):
+def process(store, *options, app="tests.serving.shop:graphs", port=0, env=None, token=None, log=PIPE):
     """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it.
 
     log: a file for one that has much to tell, which would wait for ever for a pipe that nobody reads.
@@ -109,23 +108,14 @@ def process(store, *options, app="tests.serving.shop:graphs", port=0, env=None, 
     settings.pop("GATECHART_TOKEN", None)
     if token:
         settings["GATECHART_TOKEN"] = token
-    command = [sys.executable, "-m", "gatechart", "serve", "--json", "--app", app]
-    popen = subprocess.Popen(
-        [*command, "--store", store, "--port", str(port), *options],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env=settings,
-        cwd=ROOT,
-    )
-    try:
-        line = popen.stdout.readline()
-        assert line, popen.communicate(timeout=PATIENCE_S)[1]
-        yield Process(json.loads(line)["url"], popen)
-    finally:
-        if popen.poll() is None:
+    command = ("serve", "--json", "--app", app, "--store", store, "--port", port, *options)
+    with fork(COMMAND, *command, stdout=PIPE, stderr=log, env=settings, cwd=ROOT) as popen:
+        try:
+            line = popen.stdout.readline()
+            assert line, popen.communicate(timeout=PATIENCE_S)[1]
+            yield Process(json.loads(line)["url"], popen)
+        finally:
             popen.kill()
-        popen.communicate(timeout=PATIENCE_S)
 
 
 async def within(awaitable):

@@ -7,7 +7,7 @@ import pytest
 from gatechart.errors import PayloadError, UnknownScheduleError
 from gatechart.values import Every, Overlap
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 HOURLY = {"name": "hourly", "graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "every": "1h"}
 
@@ -57,6 +57,7 @@ async def test_schedules_are_listed_a_page_at_a_time(http, client):
     assert [each.name for each in await client.schedules()] == ["c", "a", "b"]
 
 
+@pytest.mark.one_variant_is_enough
 @pytest.mark.parametrize(
     ("wrong", "status", "error"),
     [

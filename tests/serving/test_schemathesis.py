@@ -44,7 +44,9 @@ async def found(url, folder, *options, token=TOKEN, bound_s=120):
 
 
 @pytest.mark.usefixtures("unmeasured")
-@pytest.mark.parametrize(("token", "phases"), [(TOKEN, "fuzzing,stateful"), (None, "fuzzing")])
+@pytest.mark.parametrize(
+    ("token", "phases"), [(TOKEN, "fuzzing,stateful"), pytest.param(None, "fuzzing", marks=pytest.mark.slow)]
+)
 async def test_a_few_requests_of_each_kind_find_nothing(tmp_path, token, phases):
     async with serving(token=token) as served:
         assert await found(served.url, tmp_path, *REST, "--phases", phases, "-n", "4", token=token) is None

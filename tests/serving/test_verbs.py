@@ -6,7 +6,7 @@ import pytest
 
 from tests.serving.conftest import within
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
 

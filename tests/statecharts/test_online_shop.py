@@ -168,6 +168,60 @@ async def test_who_asks_for_a_person_gets_one_who_may_give_them_back(shop: Runti
     assert known(simple).answer == "Your order A-1043 is being packed"
 
 
+async def test_a_question_that_is_asked_three_times_is_for_a_person(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    for _ in range(2):
+        await ask(simple, ORDER)
+        await simple.until("LISTENING")
+    await ask(simple, "what is the status of my order A-1042")
+    person = await taken_over(shop, simple, "WITH_PERSON")
+    assert person.snapshot.graph == "human_desk"
+    handoff = await last_handoff(shop, simple)
+    assert (handoff.entry_point, handoff.reason) == ("NORMAL", "loop detected")
+    assert await fired(simple) == [("same_question", "taken")]
+
+
+async def test_what_agents_for_orders_know_nothing_of_is_for_a_person(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, "Please repair my fridge")
+    await taken_over(shop, simple, "WITH_PERSON")
+    handoff = await last_handoff(shop, simple)
+    assert (handoff.entry_point, handoff.reason) == ("NORMAL", "knowledge gap")
+    assert await fired(simple) == [("knowledge_gap", "taken")]
+
+
+async def test_a_wish_for_a_person_is_heard_in_the_customers_words_too(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, "请帮我转人工")
+    await taken_over(shop, simple, "WITH_PERSON")
+    assert (await last_handoff(shop, simple)).reason == "user escalation"
+    assert await fired(simple) == [("user_asked", "taken")]
+
+
+async def test_a_wish_for_a_person_is_heard_by_the_agent_for_advanced_orders(shop: Runtime) -> None:
+    advanced = await shop.start("advanced_orders", at="TAKING_OVER", payload={"current_problem": "a custom lamp"})
+    await advanced.until("LISTENING")
+    await ask(advanced, "I want to talk to a real person")
+    person = await taken_over(shop, advanced)
+    assert person.snapshot.graph == "human_desk"
+    assert (await last_handoff(shop, advanced)).reason == "user escalation"
+    assert await fired(advanced) == [("user_asked", "taken")]
+
+
+async def test_no_signal_fires_while_orders_are_answered(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, "And the status of order A-1043?")
+    await simple.until("LISTENING")
+    await ask(simple, "What refunds are there?")
+    await taken_over(shop, simple)
+    assert await fired(simple) == []
+
+
+async def fired(agent: Agent) -> list[tuple[str, str]]:
+    """The signals that fired, and what became of their events."""
+    return [(each.fired.signal, each.fired.reaction.value) for each in await agent.history() if each.fired]
+
+
 async def test_a_fridge_to_repair_is_for_a_person_as_nobody_else_can(shop: Runtime) -> None:
     greeter = await visitor(shop, "Please repair my fridge")
     person = await taken_over(shop, greeter)

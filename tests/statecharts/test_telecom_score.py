@@ -204,6 +204,17 @@ async def test_a_sample_of_the_benchmark_is_repaired_or_handed_over(benchmark, f
     assert [each for each in scored if not each.is_right] == []
 
 
+@pytest.mark.parametrize("failing", [0.0, 0.3])
+async def test_no_signal_fires_while_a_sample_of_the_benchmark_is_repaired(benchmark, failing):
+    clock, services, tasks = VirtualClock(POLICY_TIME), Services(), sample(benchmark, 40, seed=4)
+    opened = Runtime.open("memory:", graphs=graphs, services=services, clock=clock)
+    async with opened as runtime, hurried(clock, runtime):
+        await play(tasks, runtime, services, Chances(failing, seed=4))
+        cases = (await runtime.find(graph="telecom_support", limit=len(tasks))).agents
+        fired = [turn.fired for case in cases for turn in await runtime.history(case.agent_id) if turn.fired]
+    assert (len(cases), fired) == (len(tasks), [])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("failing", [0.0, 0.3])
 async def test_the_benchmark_is_repaired_or_handed_over(benchmark, failing):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,7 +17,7 @@ from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
 from gatechart.testing import VirtualClock
 from gatechart.tools import Tool
-from gatechart.values import Reason
+from gatechart.values import FiredSignal, Reaction, Reason
 from statecharts.telecom_support import telecom_support
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.graph import graphs
@@ -31,6 +32,12 @@ OFFLINE = {"airplane_mode": True, "sim": "missing", "apn": "broken"}
 NO_MESSAGES = {"network_mode": "2g_only", "wifi_calling": True, "permissions": frozenset(), "mmsc_url": None}
 MAY_PAY = f"{NO_SERVICE} They gave permission to pay all their overdue bills."
 ABROAD = NO_DATA.replace("at home in the United States", "abroad in France")
+
+
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.slow)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the agents are kept, which is nothing to the chart: in the daily tests, in memory."""
+    return "memory:" if request.param == "memory" else f"sqlite+aiosqlite:///{tmp_path}/agents.db"
 
 
 @pytest.fixture
@@ -82,6 +89,11 @@ def because(agent: Agent) -> str:
     return context.transferred_because
 
 
+async def noticed(agent: Agent) -> list[FiredSignal]:
+    """The signals that fired, oldest first."""
+    return [each.fired for each in await agent.history() if each.fired]
+
+
 @pytest.mark.parametrize(
     ("ticket", "broken", "repair"),
     [
@@ -108,6 +120,7 @@ def because(agent: Agent) -> str:
 async def test_what_is_broken_is_repaired_and_nothing_else_is_changed(support, ticket, broken, repair):
     used, agent = await support.asked(ticket, SmallWorld(**broken))
     assert (agent.configuration, changes(used)) == (("RESOLVED",), repair)
+    assert await noticed(agent) == []
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.3])
@@ -117,6 +130,7 @@ async def test_all_is_repaired_where_everything_is_broken_even_if_tools_fail(sup
     world = SmallWorld(**broken, **(SLOW | NO_MESSAGES), used_gb=15.1)
     _, agent = await support.asked(ticket, world, failing)
     assert agent.configuration == ("RESOLVED",)
+    assert await noticed(agent) == []
     assert world.has_service
     if "MMS" in ticket:
         assert world.can_send_mms() == "Your messaging app can send MMS messages."
@@ -197,6 +211,7 @@ async def test_a_tool_that_is_down_for_a_while_is_waited_for(support, clock):
     _, agent = await support.asked(NO_SERVICE, world)
     assert agent.configuration == ("RESOLVED",)
     assert (clock.now() - POLICY_TIME).total_seconds() >= 120
+    assert await noticed(agent) == []
 
 
 async def test_a_setting_is_not_toggled_again_where_its_step_failed_later_on(support):
@@ -212,6 +227,35 @@ async def test_a_tool_that_stays_down_brings_the_case_to_a_person(support):
     case = await support.case_at_desk(agent)
     assert case.context.reason is Reason.TOOL_FAILURE
     assert "toggle_airplane_mode is down" in case.context.reasoning[-1].outcome
+    (fired,) = await noticed(agent)
+    assert (fired.signal, fired.reason, fired.reaction) == ("tool_failures", Reason.TOOL_FAILURE, Reaction.TAKEN)
+    assert fired.evidence[0]["tool"] == "toggle_airplane_mode"
+
+
+@pytest.mark.parametrize("tool", ["get_customer_by_phone", "check_status_bar", "run_speed_test", "can_send_mms"])
+async def test_whichever_tool_stays_down_is_noticed(support, tool):
+    ticket = {"run_speed_test": NO_DATA, "can_send_mms": NO_MMS}.get(tool, NO_SERVICE)
+    _, agent = await support.asked(ticket, Outage(SmallWorld(airplane_mode=True), tool, times=1000))
+    assert agent.configuration == ("TRANSFERRED",)
+    assert [(each.signal, each.evidence[0]["tool"]) for each in await noticed(agent)] == [("tool_failures", tool)]
+
+
+async def test_a_case_that_goes_in_circles_comes_to_a_person(support):
+    """The list of bills goes on saying that a bill is overdue which was paid."""
+    world = StaleBills(line_status="Suspended", bills={"B1": "Overdue"})
+    _, agent = await support.asked(MAY_PAY, world)
+    assert (agent.configuration, because(agent)) == (
+        ("TRANSFERRED",),
+        "The support does the same again and again, and gets nowhere.",
+    )
+    (fired,) = await noticed(agent)
+    assert (fired.signal, fired.reason) == ("repeats", Reason.LOOP_DETECTED)
+    block = fired.evidence[0]["block"]
+    assert [each["states"] for each in block if "states" in each] == [
+        ["P1_S4_PAY_OVERDUE_BILL"],
+        ["P1_S4_CHECK_SUSPENSION"],
+    ]
+    assert "make_payment" in [each.get("tool") for each in block]
 
 
 @pytest.mark.parametrize(
@@ -248,6 +292,13 @@ def losing_first(it: Tool, clock: VirtualClock) -> Tool:
         return answer
 
     return replace(it, function=acts)
+
+
+class StaleBills(SmallWorld):
+    """A company whose list of bills is never up to date."""
+
+    def get_bills_for_customer(self, customer_id: str) -> Any:
+        return [each | {"status": "Overdue"} for each in super().get_bills_for_customer(customer_id)]
 
 
 class Outage:

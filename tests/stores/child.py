@@ -1,5 +1,5 @@
 # ruff: noqa: T201  a child answers by printing
-"""What the tests of the stores do in processes of their own: `python -m tests.stores.child own|obey|fill|visit ...`."""
+"""What the tests of the stores do in processes of their own."""
 
 import asyncio
 import os
@@ -86,5 +86,6 @@ async def fill(url):
         print((await store.load("a")).version, len(await store.history("a")))
 
 
-if __name__ == "__main__":
-    asyncio.run({"own": own, "obey": obey, "visit": visit, "fill": fill}[sys.argv[1]](*sys.argv[2:]))
+def main(deed, *arguments):
+    """Do what is asked for: own, obey, fill or visit."""
+    asyncio.run({"own": own, "obey": obey, "visit": visit, "fill": fill}[deed](*arguments))

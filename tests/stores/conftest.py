@@ -1,32 +1,29 @@
 """Databases and processes for the tests of the stores."""
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.forked import PIPE, fork
 
 
 @pytest.fixture
 def child(processes):
-    """Starts `tests/stores/child.py` with arguments; whatever still runs at the end of the test is killed."""
+    """Starts `main` of `tests/stores/child.py` with arguments; whatever still runs at the end of the test is killed."""
     children = []
 
     def start(*arguments):
-        command = [sys.executable, "-m", "tests.stores.child", *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = fork("tests.stores.child:main", *arguments, stdin=PIPE, stdout=PIPE)
         children.append(process)
         return process
 
     yield start
     for process in children:
-        process.kill()
-        process.communicate()
+        with process:
+            process.kill()
 
 
 @pytest.fixture

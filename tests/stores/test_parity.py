@@ -69,8 +69,7 @@ class Chance:
         effects = tuple(self.effect() for _ in range(self.random.randint(0, 3)))
         own = [mail.number for mail in self.store._tables.all_mail() if mail.recipient == agent_id]
         consumes = self.random.choice([*own, self.last_number + 99]) if self.random.random() < 0.3 else None
-        turn = replace(turn, effects=effects, first_number=self.last_number + 1, consumes=consumes)
-        self.last_number += len(turn.mail)
+        turn = replace(turn, effects=effects).numbered(self.new_number, consumes)
         self.calls += [
             Invocation(agent_id, effect.state, turn.snapshot.version, effect.invoke)
             for effect in effects

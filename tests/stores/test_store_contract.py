@@ -1,4 +1,4 @@
-"""The contract holds for the stores there are, and finds what a wrong store does."""
+"""The contract holds for the store in memory, and finds what a wrong store does."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gatechart.ports import Store
-from gatechart.stores import MemoryStore, open_store
+from gatechart.stores import MemoryStore
 from gatechart.testing.contracts import StoreContract
 from gatechart.values import Page, Verdict
 
@@ -16,20 +16,6 @@ class TestMemoryStore(StoreContract):
     @pytest.fixture
     def store(self) -> Store:
         return MemoryStore()
-
-
-class TestSqliteStore(StoreContract):
-    @pytest.fixture
-    async def store(self, sqlite_url):
-        async with open_store(sqlite_url) as store:
-            yield store
-
-
-class TestPostgresStore(StoreContract):
-    @pytest.fixture
-    async def store(self, postgres_url):
-        async with open_store(postgres_url) as store:
-            yield store
 
 
 class OverwritesStarts(MemoryStore):

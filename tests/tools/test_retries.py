@@ -1,12 +1,13 @@
 """Which failures of tools are worth another attempt, and how long the other side asks to wait."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
 
-from gatechart import ToolError
-from gatechart.tools import is_in_doubt, is_passing, is_worth_retrying, retry_after_s
+from gatechart import Retry, ToolError
+from gatechart.errors import BreakerOpenError
+from gatechart.tools import is_in_doubt, is_passing, is_worth_retrying, next_try_s, retry_after_s
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -45,10 +46,43 @@ def test_a_tool_says_which_exceptions_are_worth_it():
         (ToolError("busy", after="2m"), 120),
         (ToolError("busy"), 0),
         (OSError(), 0),
+        (BreakerOpenError("crm", "open", NOW + timedelta(seconds=40), "503"), 40),
+        (BreakerOpenError("crm", "open", NOW - timedelta(seconds=1), "503"), 0),
+        (BreakerOpenError("crm", "isolated", None, ""), 0),
     ],
 )
 def test_the_other_side_says_how_long_to_wait(error, seconds):
     assert retry_after_s(error, NOW) == seconds
+
+
+class ProviderError(Exception):
+    """An exception that has the facts of the response itself, as pydantic-ai raises."""
+
+    def __init__(self, status: int, **headers: str) -> None:
+        self.status_code = status
+        self.headers = {key.replace("_", "-"): each for key, each in headers.items()}
+
+
+def test_an_exception_may_have_status_and_headers_itself():
+    assert is_passing(ProviderError(429))
+    assert not is_passing(ProviderError(401))
+    assert retry_after_s(ProviderError(429, retry_after="7"), NOW) == 7
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "wait_s"),
+    [
+        (1, OSError(), 2),
+        (2, OSError(), 4),
+        (1, answered(429, retry_after="7"), 7),
+        (1, answered(429, retry_after="1"), 2),
+        (1, answered(429, retry_after="90000"), None),
+        (1, answered(400), None),
+        (3, OSError(), None),
+    ],
+)
+def test_the_next_try_waits_for_the_policy_and_for_what_the_other_side_asks(failed, error, wait_s):
+    assert next_try_s(Retry(attempts=3, first_s=2), failed, 0.5, error, is_passing, NOW) == wait_s
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, 
 from typing_extensions import TypedDict
 
 from gatechart.values import (
+    SECRET,
     AcceptedEvent,
     BreakerRecord,
     GraphCount,
     HandoffRecord,
     HistoryEntry,
+    JournalEntry,
     Mail,
     Origin,
     Outcome,
@@ -27,10 +29,14 @@ from gatechart.values import (
     Receipt,
     Schedule,
     Snapshot,
+    hidden,
+    hidden_text,
 )
 from gatechart.values.frozen import value
 
 T = TypeVar("T")
+
+_SECRET: Final = SECRET.encode()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +81,13 @@ class Answer(Generic[T]):
         return SchemaSerializer(self.adapter.core_schema, CoreConfig(ser_json_inf_nan="strings"))
 
     def write(self, result: T) -> bytes:
-        """Write a result as JSON text."""
-        return self._serializer.to_json(self._wrapped(result), by_alias=True)
+        """Write a result as JSON text. Its secrets are masked."""
+        text = self._serializer.to_json(self._wrapped(result), by_alias=True)
+        return hidden_text(text.decode()).encode() if _SECRET in text else text
 
     def plain(self, result: T) -> Any:
-        """Return a result as JSON values."""
-        return self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True)
+        """Return a result as JSON values. Its secrets are masked."""
+        return hidden(self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True))
 
     def read(self, text: str | bytes) -> T:
         """Read a result from JSON text. Raises pydantic's ValidationError."""
@@ -258,6 +265,13 @@ class Breakers(TypedDict):
     next: str | None
 
 
+class Journal(TypedDict):
+    """Some entries of a journal, in the order written; pass `next` as `after` for more, if it is not null."""
+
+    journal: tuple[JournalEntry, ...]
+    next: str | None
+
+
 SNAPSHOT: Final[Answer[Snapshot]] = Answer(_Snapshot)
 OUTCOME: Final[Answer[Outcome]] = Answer(Annotated[Outcome, Shape(shows={"applied": bool})])
 TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
@@ -276,4 +290,5 @@ HANDOFFS: Final = ListAnswer(Handoffs, "handoffs", HANDOFF, "number")
 SCHEDULE: Final[Answer[Schedule]] = Answer(_Schedule)
 SCHEDULES: Final = ListAnswer(Schedules, "schedules", SCHEDULE, "name")
 BREAKER: Final[Answer[BreakerRecord]] = Answer(BreakerRecord)
+JOURNAL: Final = ListAnswer(Journal, "journal", Answer(JournalEntry), "name")
 BREAKERS: Final = ListAnswer(Breakers, "breakers", BREAKER, "name")

@@ -38,6 +38,7 @@ from gatechart.api.codec import (
     DONE,
     HANDOFFS,
     HISTORY,
+    JOURNAL,
     MAIL,
     MAILS,
     OUTCOME,
@@ -52,6 +53,7 @@ from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
 from gatechart.values import (
+    CONVERSATION,
     AgentId,
     HandoffStatus,
     MailStatus,
@@ -301,6 +303,20 @@ class HistoryCommand(BaseCommand):
     limit: Count | None = None
 
 
+class JournalCommand(BaseCommand):
+    """`journal`."""
+
+    answer: ClassVar[Answer[Any]] = JOURNAL
+    route: ClassVar[Route] = Route(
+        "GET", "/agents/{agent_id}/journals/{journal}", "Read one of an agent's journals, a page at a time"
+    )
+    verb: Literal["journal"] = "journal"
+    agent_id: AgentId
+    journal: str = CONVERSATION
+    after: str | None = None
+    limit: Limit = 100
+
+
 class FindCommand(BaseCommand):
     """`find`."""
 
@@ -436,6 +452,7 @@ Command: TypeAlias = Annotated[
     | CanCommand
     | SnapshotAtCommand
     | HistoryCommand
+    | JournalCommand
     | FindCommand
     | CountsCommand
     | MailCommand

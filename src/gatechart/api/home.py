@@ -23,6 +23,7 @@ from gatechart.api.commands import (
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
+    JournalCommand,
     MailCommand,
     PostCommand,
     ReadCommand,
@@ -41,21 +42,25 @@ from gatechart.api.search import SearchingHome
 from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
-from gatechart.turn import check_version, checked_id, checked_name, known_number, plain_payload
+from gatechart.turn import check_version, checked_id, checked_key, checked_name, known_number, plain_payload
 from gatechart.values import (
+    CONVERSATION,
     AcceptedEvent,
     AgentId,
     Capabilities,
     HandoffRecord,
     HandoffStatus,
     HistoryEntry,
+    JournalEntry,
     Mail,
     MailStatus,
     Name,
     Outcome,
     Receipt,
     Snapshot,
+    all_shown,
     name_of,
+    shown,
 )
 
 
@@ -251,7 +256,7 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         """
         command = made(MailCommand, to=to, status=status, after=after, limit=limit)
         found: Sequence[Mail] = await self.execute(command)
-        return found
+        return all_shown(found)
 
     async def retry(self, number: int, *, to: AgentId | None = None) -> Mail:
         """Deliver refused or dead mail once more, after what is waiting for the agent.
@@ -261,7 +266,7 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
         """
         mail: Mail = await self.execute(made(RetryCommand, number=known_number(number), to=to))
-        return mail
+        return shown(mail)
 
     async def discard(self, number: int, *, to: AgentId | None = None) -> Mail:
         """Delete mail that is refused, dead or unreadable, and return it. to: as in `retry`.
@@ -269,7 +274,7 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         Raises UnknownMailError.
         """
         mail: Mail = await self.execute(made(DiscardCommand, number=known_number(number), to=to))
-        return mail
+        return shown(mail)
 
     async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:
         """Deliver a timer, or other mail with a due time, now and in its turn, instead of when it is due.
@@ -279,7 +284,7 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         Raises NoTimerError if no such mail is waiting, PayloadError if the reason is empty.
         """
         mail: Mail = await self.execute(made(FireTimerCommand, number=number, reason=reason, to=to))
-        return mail
+        return shown(mail)
 
     async def stop(self, agent_id: AgentId) -> Snapshot:
         """End an agent in its current state; from then on it refuses every event. No action runs."""
@@ -393,7 +398,7 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
         command = made(HandoffsCommand, **wanted, status=status, after=after, limit=limit)
         found: Sequence[HandoffRecord] = await self.execute(command)
-        return found
+        return all_shown(found)
 
     async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
         """Withdraw a handoff: cancel one not yet accepted, or end a delegation; an accepted transfer stands.
@@ -429,7 +434,21 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
         """Return the turns of any stored agent, as `Agent.history` does; its graph need not be registered."""
         command = made(HistoryCommand, agent_id=agent_id, after=after, limit=limit)
         turns: Sequence[HistoryEntry] = await self.execute(command)
-        return turns
+        return all_shown(turns)
+
+    async def journal(
+        self, agent_id: AgentId, journal: str = CONVERSATION, *, after: str | None = None, limit: int = 100
+    ) -> Sequence[JournalEntry]:
+        """Return what invokes recorded for an agent, in the order written, a page at a time. Secrets are masked.
+
+        journal: its name, by default that of the transcript of model loops. One that nobody wrote is empty.
+        after: name of the last entry before the page; the page begins anew if a summary has replaced that.
+        Raises UnknownAgentError and PayloadError.
+        """
+        name = checked_key(journal, "journal")
+        command = made(JournalCommand, agent_id=agent_id, journal=name, after=after, limit=limit)
+        entries: Sequence[JournalEntry] = await self.execute(command)
+        return all_shown(entries)
 
     def changes(self) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""

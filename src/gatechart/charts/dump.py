@@ -15,6 +15,7 @@ from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
 from gatechart.charts.model import Except, Fixed
+from gatechart.charts.signals import written_signals
 from gatechart.charts.source import scalar_of
 from gatechart.charts.tool_policies import written_policies
 from gatechart.context import AgentContext
@@ -35,6 +36,7 @@ from gatechart.graph import (
     OnRefusal,
     OtherGraph,
     SameTarget,
+    Signals,
     State,
     Then,
     To,
@@ -154,6 +156,7 @@ class _Dumping:
             events_closed=graph.events_closed,
             searchable=list(graph.searchable),
             tools=written_policies(graph.tools),
+            signals=self.signals(graph.signals),
             allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),
@@ -196,6 +199,7 @@ class _Dumping:
             tools=written_policies(dict(state.tools)),
             invoke=[self.invoke(each) for each in state.invoke],
             data=self.data(state),
+            progress=state.progress,
             transfers=None if state.transfers is None else self.transfers(state.transfers),
             **self.transitions(state.name),
             after=self.after(state),
@@ -343,11 +347,22 @@ class _Dumping:
             takes=self.name(entry.takes.__name__, entry.takes) if entry.takes else "",
             guard=None if entry.guard is None else self.guard(entry.guard),
             description=entry.description,
+            signals=self.signals(entry.signals),
         )
         if maps is not None:
             more["maps"] = maps
         state = ANY if entry.state == ANY else _reference(entry.state)
         return {"state": state, **more} if more else state
+
+    def signals(self, signals: Signals | None) -> Any:
+        """Return the signals of the graph or of an entry point; nothing where none are said."""
+        if signals is None:
+            return None
+        try:
+            return written_signals(signals, self.handoff, self.function)
+        except ValueError as error:
+            self.fault(str(error), "declare it in code")
+            return None
 
     def event_type(self, declared: EventType) -> dict[str, Any] | None:
         """Return a declared event without its name; None if there is nothing more to say."""

@@ -32,7 +32,9 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.names import Events, Names
 from gatechart.charts.parse import read_chart
+from gatechart.charts.parts import Handoffs
 from gatechart.charts.schema import KEYS
+from gatechart.charts.signals import Named, SignalReader
 from gatechart.charts.source import Source, read
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.words import in_keys
@@ -51,6 +53,7 @@ from gatechart.graph import (
     Invoke,
     Migration,
     OnRefusal,
+    Signals,
     State,
     StateTransitionGraph,
     Then,
@@ -179,6 +182,7 @@ class _Building:
             "events_closed": self.chart.events_closed,
             "searchable": self.chart.searchable,
             "tools": self.chart.tools,
+            "signals": self.signals(self.chart.signals, "signals"),
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
@@ -252,6 +256,7 @@ class _Building:
             defer=form.defer,
             transfers=self.transfers(form),
             tools=form.tools,
+            progress=form.progress,
             description=form.description,
         )
 
@@ -328,12 +333,7 @@ class _Building:
             return
         left = xstate.also_left([self.names.outside(each) for each in states])
         if left:
-            name = self.names.names[left[0]]
-            things = ", ".join(dict.fromkeys(key for state in left for key in xstate.doings(state)))
-            told = f"its {things}" if things else "the regions beside it"
-            problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {told}"
-            remedy = f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
-            self.faults.add(then.spot, problem, remedy)
+            self.faults.add(then.spot, *xstate.stays_there(left, self.names.names[left[0]]))
 
     def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
         """Return the functions, built-in actions and handoffs of some actions."""
@@ -412,6 +412,14 @@ class _Building:
         self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
         return made
 
+    def signals(self, spot: Spot | None, place: str) -> Signals | None:
+        """Return the signals of the chart or of an entry point; None where nothing is said of them."""
+        if spot is None:
+            return None
+        self.places[place] = spot
+        names = Named(lambda each: self.names.target(each, self.chart.root), self.told, self.handoff)
+        return SignalReader(Handoffs(self.faults, self.chart.dialect), names).signals(spot)
+
     def accepts(self) -> Accepts:
         """Return the handoffs that agents of the graph accept."""
         form = self.chart.accepts
@@ -468,6 +476,7 @@ class _Building:
             maps=self.maps(entry),
             guard=self.bindings.guard(entry.guard),
             description=entry.description,
+            signals=self.signals(entry.signals, f"entry point {entry.name or state!r}, signals"),
         )
         self.places.setdefault(f"entry point {found.name!r}", entry.spot)
         for trigger in entry.opens_on:

@@ -225,6 +225,7 @@ class StateForm:
     data: Reference | Values | None = None
     description: str = ""
     transfers: TransfersForm | None = None
+    progress: bool = False
 
     def walk(self) -> Iterator[StateForm]:
         """Yield all states inside, a parent before its children, without this one."""
@@ -245,6 +246,7 @@ class EntryForm:
     maps: Reference | Values | None = None
     guard: Question | None = None
     description: str = ""
+    signals: Spot | None = None  # read once the names of states are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,7 @@ class ChartForm:
     searchable: tuple[str, ...]
     tools: Mapping[str, ToolPolicies]
     description: str
+    signals: Spot | None = None  # read once the names of states are known
 
 
 class Fixed:

@@ -77,6 +77,7 @@ class _Shape(Entries):
             searchable=fields.texts("searchable"),
             tools=read_policies(spot.get("tools"), self.faults, self.known),
             description=fields.text("description"),
+            signals=None if self.is_xstate else spot.get("signals"),
         )
 
     def machine(self, spot: Spot) -> Spot:
@@ -128,6 +129,7 @@ class _Shape(Entries):
             data=self.data(spot.get("data")) or self.output(spot.get("output")),
             description=fields.text("description"),
             transfers=None if self.is_xstate else transfers_form(self, spot.get("transfers")),
+            progress=not self.is_xstate and fields.flag("progress"),
         )
 
     def is_history(self, spot: Spot) -> bool:

@@ -328,6 +328,7 @@ class Entries(Handoffs):
             maps=None if maps is None else self.maps(maps),
             guard=self.guard(spot.get("guard")),
             description=fields.text("description"),
+            signals=None if self.is_xstate else spot.get("signals"),
         )
 
     def event_types(self, spot: Spot | None) -> Iterator[EventTypeForm]:

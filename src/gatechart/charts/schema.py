@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
+from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
@@ -157,15 +158,17 @@ _XSTATE_STATE: Final = {
 
 KEYS: Final = {
     "scxml": {
-        "chart": _CHART,
-        "state": {**_STATE, "final": "flag", "transfers": "transfers"},
+        "chart": {**_CHART, "signals": "signals"},
+        "state": {**_STATE, "final": "flag", "transfers": "transfers", "progress": "flag"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": _THEN,
         "recurring": {"period": "delay", "cron": "text", "zone": "text", "missed": "missed", **_THEN},
         "invoke": {**_INVOKE, **_OF_AN_AGENT},
         **_SHARED,
+        "entry_point": {**_SHARED["entry_point"], "signals": "signals"},
         **_HANDOFF,
+        **SIGNAL_KEYS,
     },
     "xstate": {
         "chart": {
@@ -270,6 +273,7 @@ MEANINGS: Final = {
     "status": "The name of a bound function of the context that tells the model how far the task is.",
     "waits": "The state that waits while another graph decides; one is added where left out.",
     **TOOL_MEANINGS,
+    **SIGNAL_MEANINGS,
 }
 
 
@@ -437,6 +441,7 @@ def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
         "transfers": _part(dialect, "transfers"),
         "transfer_targets": _one_or_many({"anyOf": [{"type": ["string", "number"]}, _part(dialect, "to")]}),
         "limit": {"type": ["integer", "null"], "minimum": 1},
+        **signal_kinds(dialect),
     }
 
 

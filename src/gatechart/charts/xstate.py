@@ -181,6 +181,14 @@ def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:
     return left if len(left) > 1 or any(any(doings(state)) for state in left) else ()
 
 
+def stays_there(left: Sequence[StateForm], name: str) -> tuple[str, str]:
+    """Return the fault of a transition that leaves states in which XState would stay. name: of the first of them."""
+    things = ", ".join(dict.fromkeys(key for state in left for key in doings(state)))
+    told = f"its {things}" if things else "the regions beside it"
+    problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {told}"
+    return problem, f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
+
+
 def doings(state: StateForm) -> Iterator[str]:
     """Yield the keys of the state that would take effect if it were left and entered again."""
     found = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}

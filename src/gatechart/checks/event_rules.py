@@ -146,6 +146,8 @@ def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
     """Yield the reserved events that may come in any state, each with the root as its owner."""
     yield from ((event, ROOT) for event in _ANYWHERE)
     yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
+    for signals in (graph.signals, *(door.signals for door in graph.entry_points.values())):
+        yield from ((each.event, ROOT) for each in (signals.signals if signals else ()))
     if graph.on_refusal is OnRefusal.EVENT:
         yield ERROR_REFUSED, ROOT
     for node in graph.nodes.values():

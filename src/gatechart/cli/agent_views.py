@@ -26,6 +26,7 @@ from gatechart.cli.output import (
     status_text,
     zoned_text,
 )
+from gatechart.cli.signal_views import fired_lines
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
@@ -47,12 +48,14 @@ from gatechart.values import (
     RefusalReason,
     Snapshot,
     Status,
+    hidden,
+    shown,
 )
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Describe an agent as last committed."""
-    return _without(SNAPSHOT.plain(snapshot), "memory", "entered", "handoffs", "transfers")
+    return _without(SNAPSHOT.plain(snapshot), "memory", "entered", "handoffs", "transfers", "trail")
 
 
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
@@ -227,11 +230,14 @@ def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
 
 def turn_text(entry: HistoryEntry) -> Text:
     """Write a turn: its event, where it led, the transitions that it took, and what they changed."""
+    entry = shown(entry)
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
     begins = not entry.source  # then every field has changed; show those with a value
     told = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
     told.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
     told.append("".join(f"\n  {line}" for line in _choice(entry.event)), "dim")
+    if entry.fired is not None:
+        told.append("".join(f"\n  {line}" for line in fired_lines(entry.fired)), "yellow")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     return told.append("".join(f"\n  {change}" for change in changes), "dim")
@@ -280,7 +286,7 @@ def print_whole_mail(mail: Mail) -> None:
         ("mail", str(mail.number)),
         ("agent", mail.recipient),
         ("event", mail.event),
-        ("payload", json.dumps(mail.payload, ensure_ascii=False)),
+        ("payload", json.dumps(hidden(mail.payload), ensure_ascii=False)),
         ("status", _status_text(mail)),
     ]
     known: list[tuple[str, Cell | None]] = [

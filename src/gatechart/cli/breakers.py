@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +14,14 @@ import typer
 from gatechart.cli.completion import complete_breakers
 from gatechart.cli.graphs import FormatOption, LegendOption, Theme, ThemeOption, draw_or_print, only_file
 from gatechart.cli.late import late
-from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
+from gatechart.cli.options import (
+    TIMEOUT_S,
+    EngineOption,
+    NamespaceOption,
+    ServerOption,
+    Settings,
+    TimeoutOption,
+)
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.values import HIGHEST_NUMBER, BreakerRecord, BreakerState
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
     from gatechart import api, tools
     from gatechart.api import AgentHome
     from gatechart.cli import connection
-    from gatechart.cli.connection import Connection
 else:
     api, connection, tools = late("gatechart.api", "gatechart.cli.connection", "gatechart.tools")
 
@@ -45,7 +53,14 @@ ReasonOption = Annotated[
 ]
 
 
-async def list_breakers(settings: Settings, after: AfterOption = None, limit: LimitOption = 100) -> None:
+async def list_breakers(
+    settings: Settings,
+    after: AfterOption = None,
+    limit: LimitOption = 100,
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
+) -> None:
     """List the circuit breakers that are not closed: those that keep invokes and tools from being called.
 
     One that is open lets a call through again after its next try. Works without an app.
@@ -55,9 +70,11 @@ async def list_breakers(settings: Settings, after: AfterOption = None, limit: Li
       gatechart breakers isolate crm --reason 'the CRM moves tonight'
       gatechart breakers close crm
       gatechart breakers draw crm crm.svg
+      gatechart breakers --server http://127.0.0.1:8000
+      gatechart breakers --engine http://127.0.0.1:8080
     """
-    async with connection.inspect(settings) as runtime:
-        found = await runtime.breakers(after=after, limit=limit + 1)
+    async with connection.looked_at(settings, server, engine, namespace) as home:
+        found = await home.breakers(after=after, limit=limit + 1)
     print_page(settings, "breakers", found, limit, _document, _print, key="name")
 
 
@@ -66,26 +83,34 @@ async def isolate_breaker(
     name: NameArgument,
     reason: ReasonOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
 ) -> None:
     """Let no call through a circuit breaker until it is closed.
 
     Examples:
       gatechart breakers isolate crm --reason 'the CRM moves tonight'
     """
-    await _do(settings, lambda home: home.isolate_breaker(name, reason=reason), timeout)
+    named = connection.elsewhere(server, engine, namespace) if server or engine else None
+    await _do(settings, lambda home: home.isolate_breaker(name, reason=reason), timeout, named)
 
 
 async def close_breaker(
     settings: Settings,
     name: NameArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
 ) -> None:
     """Let calls through a circuit breaker again.
 
     Examples:
       gatechart breakers close crm
     """
-    await _do(settings, lambda home: home.close_breaker(name), timeout)
+    named = connection.elsewhere(server, engine, namespace) if server or engine else None
+    await _do(settings, lambda home: home.close_breaker(name), timeout, named)
 
 
 async def draw_breaker(
@@ -95,6 +120,9 @@ async def draw_breaker(
     format: FormatOption = None,  # noqa: A002
     theme: ThemeOption = Theme.LIGHT,
     legend: LegendOption = False,
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
 ) -> None:
     """Draw the chart of a circuit breaker, with its state highlighted.
 
@@ -102,23 +130,32 @@ async def draw_breaker(
       gatechart breakers draw crm crm.svg
     """
     file = only_file(path, None, format)
-    async with connection.inspect(settings) as runtime:
-        known = await runtime.breakers(limit=HIGHEST_NUMBER - 1)
+    async with connection.looked_at(settings, server, engine, namespace) as home:
+        known = await home.breakers(limit=HIGHEST_NUMBER - 1)
     closed = BreakerRecord(name, BreakerState.CLOSED, datetime.now(UTC))
     highlight = tools.breaker_snapshot(next((each for each in known if each.name == name), closed))
     graph = tools.breaker_graph()
     await draw_or_print(settings, graph, file, format, _LAYOUT_S, highlight=highlight, theme=theme.value, legend=legend)
 
 
-async def _do(settings: Settings, verb: Callable[[AgentHome], Awaitable[BreakerRecord]], timeout_s: float) -> None:
-    """Change a breaker, and print it as it is then."""
-    await connection.check_there(settings)
+async def _do(
+    settings: Settings,
+    verb: Callable[[AgentHome], Awaitable[BreakerRecord]],
+    timeout_s: float,
+    named: AbstractAsyncContextManager[AgentHome] | None,
+) -> None:
+    """Change a breaker, and print it as it is then. named: the home of agents that was given; else the database."""
 
-    async def work(reached: Connection) -> None:
-        found = await verb(reached.home)
+    async def change(home: AgentHome) -> None:
+        found = await verb(home)
         emit(settings, _document(found), lambda: _print([found]))
 
-    await connection.execute(settings, (), work, timeout_s=timeout_s)
+    if named is not None:
+        async with asyncio.timeout(timeout_s), named as home:
+            return await change(home)
+    await connection.check_there(settings)
+    await connection.execute(settings, (), lambda reached: change(reached.home), timeout_s=timeout_s)
+    return None
 
 
 def _document(breaker: BreakerRecord) -> dict[str, object]:

@@ -19,7 +19,7 @@ from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.new import begin_project
 from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
-from gatechart.cli.reading import list_agents, show_accepted, show_agent, show_history
+from gatechart.cli.reading import list_agents, show_accepted, show_agent, show_history, show_trail
 from gatechart.cli.replay import replay_histories
 from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import follow_agents, run_agents
@@ -34,6 +34,7 @@ from gatechart.cli.schedules import (
 from gatechart.cli.serve import serve_agents
 from gatechart.cli.simulate import simulate_chart
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
+from gatechart.cli.transcripts import show_transcript
 
 HELP: Final = """Run durable agents driven by statecharts.
 
@@ -88,6 +89,8 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "accepts": show_accepted,
     "list": list_agents,
     "history": show_history,
+    "transcript": show_transcript,
+    "trail": show_trail,
     "tail": follow_agents,
     "stop": stop_agent,
     "erase": erase_agent,

@@ -8,15 +8,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from inspect import isawaitable, isroutine
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.api import AgentHome, UnderRequest
-from gatechart.cli.errors import PacketMigrationsError, ServicesError
+from gatechart.cli.errors import PacketMigrationsError, ServicesError, UsageError
 from gatechart.cli.loading import App, imported, of_project
-from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, SHORTEST_S, TIMEOUT_S, TOOL_POLICIES_VARIABLE, Settings
+from gatechart.cli.options import (
+    PACKET_MIGRATIONS_VARIABLE,
+    SHORTEST_S,
+    TIMEOUT_S,
+    TOKEN_VARIABLE,
+    TOOL_POLICIES_VARIABLE,
+    Settings,
+)
 from gatechart.cli.output import print_hint
 from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
@@ -114,6 +122,35 @@ async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIte
         ) as runtime,
     ):
         yield runtime
+
+
+@asynccontextmanager
+async def elsewhere(server: str | None, engine: str | None, namespace: str) -> AsyncIterator[AgentHome]:
+    """Open the home that a command names in place of the database: a server, else Restate.
+
+    Raises UsageError, ServerUnreachableError, ClientTokenError, ExtraMissingError.
+    """
+    if server is not None and engine is not None:
+        raise UsageError("--server and --engine name two homes of agents; give one of them")
+    if server is not None:
+        token = os.environ.get(TOKEN_VARIABLE)
+        async with import_module("gatechart.clients.http").HttpClient(server, token=token) as client:
+            yield client
+    else:
+        async with import_module("gatechart.restate").RestateRuntime.open(
+            engine, graphs=(), namespace=namespace, patience_s=TIMEOUT_S
+        ) as runtime:
+            yield runtime
+
+
+@asynccontextmanager
+async def looked_at(
+    settings: Settings, server: str | None, engine: str | None, namespace: str
+) -> AsyncIterator[AgentHome]:
+    """Open the home that a command names, or else the database, to read only."""
+    is_named = server is not None or engine is not None
+    async with elsewhere(server, engine, namespace) if is_named else inspect(settings) as home:
+        yield home
 
 
 def inspect(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AbstractAsyncContextManager[Runtime]:

@@ -38,6 +38,7 @@ from gatechart.handoff import (
 from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
+    shown,
 )
 
 
@@ -72,6 +73,7 @@ def print_handoff(handoff: HandoffRecord) -> None:
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:
     """Print a handoff with its changes, its result and its packet."""
+    handoff = shown(handoff)
     print_facts(_facts(handoff))
     print_line()
     changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]

@@ -30,6 +30,7 @@ STORE_VARIABLE: Final = "GATECHART_STORE"
 JSON_VARIABLE: Final = "GATECHART_JSON"
 SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
 PACKET_MIGRATIONS_VARIABLE: Final = "GATECHART_PACKET_MIGRATIONS"
+TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
 TOOL_POLICIES_VARIABLE: Final = "GATECHART_TOOL_POLICIES"
 VERBOSE_VARIABLE: Final = "GATECHART_VERBOSE"
 DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
@@ -93,6 +94,33 @@ DialectOption = Annotated[
         "configuration of a machine of the package transitions. Default: the dialect in the nearest pyproject.toml, "
         "else what the file says.",
         show_default=False,
+    ),
+]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Ask this `gatechart serve` in place of the --store, with the token in GATECHART_TOKEN if it wants one.",
+        show_default=False,
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="URL",
+        help="Ask Restate in place of the --store, where it takes calls, such as http://127.0.0.1:8080.",
+        show_default=False,
+    ),
+]
+NamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        envvar="GATECHART_RESTATE_NAMESPACE",
+        metavar="NAME",
+        help="A name that separates applications on one engine; the same for all processes of an application.",
     ),
 ]
 EntryOption = Annotated[

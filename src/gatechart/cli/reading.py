@@ -32,17 +32,18 @@ from gatechart.values import (
     Role,
     Snapshot,
     Status,
+    entries_in,
 )
 
 if TYPE_CHECKING:
     from gatechart import api, stores, turn
     from gatechart.api import making
-    from gatechart.cli import agent_views, conditions, connection, loading
+    from gatechart.cli import agent_views, conditions, connection, loading, signal_views
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
 else:
-    agent_views, api, conditions, connection, loading, making, registry, search, stores, turn = late(
+    agent_views, api, conditions, connection, loading, making, registry, search, signal_views, stores, turn = late(
         "gatechart.cli.agent_views",
         "gatechart.api",
         "gatechart.cli.conditions",
@@ -51,6 +52,7 @@ else:
         "gatechart.api.making",
         "gatechart.hosting.registry",
         "gatechart.hosting.search",
+        "gatechart.cli.signal_views",
         "gatechart.stores",
         "gatechart.turn",
     )
@@ -305,6 +307,21 @@ async def show_history(
 
     documents = [agent_views.entry_document(entry) for entry in entries]
     emit(settings, {"agent_id": agent, "history": documents, "next": next_after}, show)
+
+
+async def show_trail(settings: Settings, agent: AgentArgument) -> None:
+    """Show the trail of an agent, oldest first: what its signals look at.
+
+    A trail is kept for agents whose graph has signals, and is bounded; the history has what happened before.
+
+    Examples:
+      gatechart trail case-1
+      gatechart trail case-1 --json
+    """
+    async with stores.open_store(settings.store, role=Role.READER) as store:
+        snapshot = await store.load(agent)
+    entries = entries_in(snapshot.trail.text)
+    emit(settings, signal_views.trail_document(agent, entries), lambda: signal_views.print_trail(entries))
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:

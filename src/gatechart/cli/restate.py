@@ -13,7 +13,7 @@ import typer
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings, duration_option
+from gatechart.cli.options import NamespaceOption, Settings, duration_option
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working, zoned_text
 from gatechart.values import LONGEST_S
 
@@ -42,15 +42,6 @@ BindOption = Annotated[
 AdminOption = Annotated[
     str,
     typer.Option("--admin", envvar="GATECHART_RESTATE_ADMIN", metavar="URL", help="The admin address of the engine."),
-]
-NamespaceOption = Annotated[
-    str,
-    typer.Option(
-        "--namespace",
-        envvar="GATECHART_RESTATE_NAMESPACE",
-        metavar="NAME",
-        help="A name that separates applications on one engine; the same for all processes of an application.",
-    ),
 ]
 IngressOption = Annotated[
     str | None,
@@ -248,6 +239,7 @@ def moved_document(moved: Moved) -> Document:
         "steps": moved.steps,
         "journal_entries": moved.entries,
         "places": moved.places,
+        "breakers": moved.breakers,
         "turns": moved.turns,
         "turns_left": moved.turns_left,
         "were_there": moved.were_there,
@@ -279,6 +271,8 @@ def _facts(moved: Moved) -> Iterator[tuple[str, str]]:
     if moved.entries:
         yield "journals", _count(moved.entries, "entry", "entries")
     yield "places", f"{moved.places:,} held"
+    if moved.breakers:
+        yield "breakers", f"{moved.breakers:,} not closed"
     if not moved.is_dry:
         left = f"; {moved.turns_left:,} stay in the old database" if moved.turns_left else ""
         yield "history", f"{_count(moved.turns, 'turn')}{left}"

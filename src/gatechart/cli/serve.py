@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings, duration_option
+from gatechart.cli.options import TOKEN_VARIABLE, Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import (
     IdsOption,
@@ -39,7 +39,6 @@ else:
         "gatechart.cli.connection", "gatechart.cli.loading", "gatechart.runtime"
     )
 
-TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
 HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
 PortOption = Annotated[
     int,

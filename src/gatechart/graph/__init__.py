@@ -22,12 +22,14 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.signals import SIGNAL, Signal, Signals, answered
 from gatechart.graph.transfer_edges import TransferRole
 from gatechart.graph.transfers import To, Transfers
 
 __all__ = [
     "ANY",
     "ROOT",
+    "SIGNAL",
     "Accepts",
     "Action",
     "Allow",
@@ -53,6 +55,8 @@ __all__ = [
     "OtherGraph",
     "Recall",
     "SameTarget",
+    "Signal",
+    "Signals",
     "State",
     "StateTransitionGraph",
     "Step",
@@ -61,6 +65,7 @@ __all__ = [
     "TransferRole",
     "Transfers",
     "Transition",
+    "answered",
     "askings",
     "callable_name",
     "graph_name",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gatechart.values.frozen import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Step:
     """An action, ready to be called."""
 
@@ -19,7 +20,7 @@ class Step:
     takes_turn: bool  # (context, event, turn) rather than (context, event)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ask:
     """A guard, ready to be called."""
 

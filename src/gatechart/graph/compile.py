@@ -29,6 +29,7 @@ from gatechart.graph.names import texts
 from gatechart.graph.transfer_edges import Added, TransferRole, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
 from gatechart.values import EventName, Every, Mode, PoliciesByTool, StateName
+from gatechart.values.frozen import value
 
 ROOT: Final[StateName] = ANY
 
@@ -96,6 +97,7 @@ class Node:
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
     recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
     transfers: Transfers | None = None  # None, too, if they are switched off
+    progress: bool = False  # whether an agent that enters it gets on with its work
 
     @property
     def is_attended(self) -> bool:
@@ -154,6 +156,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             tools=dict(state.tools),
             recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
             transfers=state.transfers if state.transfers is not None and state.transfers.is_on else None,
+            progress=state.progress,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))
@@ -258,7 +261,7 @@ def steps_of(node: Node) -> Iterator[Step]:
         yield from edge.steps
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asking:
     """A place in a graph where work is handed on."""
 

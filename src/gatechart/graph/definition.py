@@ -13,6 +13,7 @@ from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
 from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.names import is_called, names_of, one_or_more
+from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfers import Transfers
 from gatechart.values import (
     RECURRING,
@@ -30,6 +31,7 @@ from gatechart.values import (
     name_of,
     seconds_of,
 )
+from gatechart.values.frozen import fill, value
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
 """Type of the context that functions of a state or a transition are called with: the context of their graph."""
@@ -76,7 +78,7 @@ class Then:
         internal: bool = False,
     ) -> None:
         targets = () if target is None else names_of(target)
-        _set(self, targets=targets, guard=guard, actions=one_or_more(actions), internal=internal)
+        fill(self, targets=targets, guard=guard, actions=one_or_more(actions), internal=internal)
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class Initial:
     actions: tuple[Action[Any], ...] = ()
 
     def __init__(self, targets: Iterable[Name] | Name, *, actions: Actions | Action[Any] = ()) -> None:
-        _set(self, targets=names_of(targets), actions=one_or_more(actions))
+        fill(self, targets=names_of(targets), actions=one_or_more(actions))
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class State(Generic[ContextT_contra]):
     The framework's own events, and those that actions raise, are never deferred.
     The policies in `tools` (by the tool's name, "*" for every tool) hold for the tool calls of its invokes and of those
     of the states inside it, whose own are stronger.
+    With `progress=True`, to enter the state is progress for the signals of the graph, and the first entry to any other
+    state is none.
     """
 
     name: StateName
@@ -171,6 +175,7 @@ class State(Generic[ContextT_contra]):
     defer: tuple[EventName, ...] = ()
     tools: tuple[tuple[str, ToolPolicies], ...] = ()  # policies by tool, for the calls of its invokes
     transfers: Transfers | None = None  # targets among which its invoke chooses
+    progress: bool = False  # whether an agent that enters it gets on with its work, see `Signals`
     description: str = ""
 
     @overload
@@ -192,6 +197,7 @@ class State(Generic[ContextT_contra]):
         defer: Iterable[Name] | Name = (),
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
+        progress: bool = False,
         description: str = "",
     ) -> None: ...
 
@@ -215,6 +221,7 @@ class State(Generic[ContextT_contra]):
         defer: Iterable[Name] | Name = (),
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
+        progress: bool = False,
         description: str = "",
     ) -> None: ...
 
@@ -237,10 +244,11 @@ class State(Generic[ContextT_contra]):
         defer: Iterable[Name] | Name = (),
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
+        progress: bool = False,
         description: str = "",
     ) -> None:
         children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
-        _set(
+        fill(
             self,
             name=name_of(name),
             on_entry=one_or_more(on_entry),
@@ -258,6 +266,7 @@ class State(Generic[ContextT_contra]):
             defer=names_of(defer),
             tools=tuple((tools or {}).items()),
             transfers=transfers,
+            progress=progress,
             description=description,
         )
 
@@ -316,7 +325,7 @@ class Transition(Generic[ContextT_contra]):
         internal: bool = False,
         description: str = "",
     ) -> None:
-        _set(
+        fill(
             self,
             source=name_of(source),
             event=None if event is None else name_of(event),
@@ -355,6 +364,7 @@ class EntryPoint:
     maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None  # see `context_fields`
     guard: EntryGuard | None = None  # called with the context made from the payload
     description: str = ""
+    signals: Signals | None = None  # in place of the graph's for agents that begin here; None: those of the graph
 
     def __init__(
         self,
@@ -366,8 +376,9 @@ class EntryPoint:
         maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None,
         guard: EntryGuard | None = None,
         description: str = "",
+        signals: Given | None = None,
     ) -> None:
-        _set(
+        fill(
             self,
             state=name_of(state),
             name=name_of(name) or name_of(state),
@@ -376,6 +387,7 @@ class EntryPoint:
             maps=maps,
             guard=guard,
             description=description,
+            signals=signals_in(signals),
         )
 
     def context_fields(self, payload: BaseModel) -> dict[str, Any]:
@@ -428,11 +440,6 @@ def _is_action(value: object) -> bool:
     return is_called(value) or isinstance(value, Handoff)
 
 
-def _set(value: object, **fields: object) -> None:
-    for name, content in fields.items():
-        object.__setattr__(value, name, content)
-
-
 def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoint:
     """Build the default entry point: named after the initial or first state, or `initial` for several or with actions.
 
@@ -444,7 +451,7 @@ def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoi
     return EntryPoint(*targets) if is_one else EntryPoint(ANY, "initial")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Allow:
     """An intended finding, and its reason. An allowance for something that is not found is itself a finding."""
 

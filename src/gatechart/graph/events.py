@@ -13,6 +13,7 @@ from gatechart.context import describe_fields
 from gatechart.errors import Fault
 from gatechart.graph.payload_schema import JsonSchema
 from gatechart.values import LONGEST_NAME, EventName, Name, is_reserved, name_of, unkept
+from gatechart.values.frozen import fill
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,7 @@ class EventType:
         description: str = "",
     ) -> None:
         schema = _json_schema(takes) if isinstance(takes, Mapping) else takes
-        for field, content in (("name", name_of(name)), ("takes", schema), ("description", description)):
-            object.__setattr__(self, field, content)
+        fill(self, name=name_of(name), takes=schema, description=description)
 
     @property
     def expected(self) -> str:

@@ -19,7 +19,9 @@ from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, St
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
-from gatechart.graph.names import one_or_more
+from gatechart.graph.names import one_or_more, texts
+from gatechart.graph.signal_edges import answering, declared_signals, waiting_states
+from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfer_edges import with_waiting_states
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
 from gatechart.values import EventName, Name, PoliciesByTool, Snapshot, StateName, name_of
@@ -43,6 +45,7 @@ class StateTransitionGraph(Generic[ContextT]):
     fingerprint.
     tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than those of a
     state, and not part of the fingerprint.
+    signals: what its agents notice about themselves, see `Signals`; only answers to them are part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
@@ -68,6 +71,7 @@ class StateTransitionGraph(Generic[ContextT]):
     events_closed: bool
     searchable: tuple[str, ...]
     tools: PoliciesByTool
+    signals: Signals | None
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
     nodes: Mapping[StateName, Node]  # including the root, in document order
@@ -75,6 +79,8 @@ class StateTransitionGraph(Generic[ContextT]):
     runs_at_once: bool  # no action must be awaited
     has_deferring: bool  # some state defers events
     choosing: tuple[StateName, ...]  # states with transfers, in document order
+    has_signals: bool  # its agents notice something about themselves, at least those of one entry point
+    progress_states: frozenset[StateName]  # states whose entry is progress
     named_events: frozenset[EventName]  # events that transitions name, and declared ones
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
@@ -99,6 +105,7 @@ class StateTransitionGraph(Generic[ContextT]):
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
+        signals: Given | None = None,
     ) -> None: ...
 
     @overload
@@ -122,6 +129,7 @@ class StateTransitionGraph(Generic[ContextT]):
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
+        signals: Given | None = None,
     ) -> None: ...
 
     def __init__(
@@ -144,19 +152,21 @@ class StateTransitionGraph(Generic[ContextT]):
         events_closed: bool = False,
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
+        signals: Given | None = None,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
+        doors = tuple(each if isinstance(each, EntryPoint) else EntryPoint(each) for each in one_or_more(entry_points))
+        noticed = signals_in(signals)
         tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
+        tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
         draft = Draft(
             name=name,
             version=version,
             context=context,
             root=State(ROOT, states=tree, initial=initial),
             transitions=changes,
-            entry_points=tuple(
-                each if isinstance(each, EntryPoint) else EntryPoint(each) for each in one_or_more(entry_points)
-            ),
+            entry_points=doors,
             on_refusal=on_refusal,
             description=description,
             max_microsteps=max_microsteps,
@@ -167,6 +177,7 @@ class StateTransitionGraph(Generic[ContextT]):
             events_closed=events_closed,
             searchable=one_or_more(searchable),
             tools=dict(tools or {}),
+            signals=noticed,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         given = {state.name for state in walk(listed)}
@@ -199,11 +210,22 @@ class StateTransitionGraph(Generic[ContextT]):
         except KeyError:
             raise EntryRefusedError(self.name, name_of(name), tuple(self.entry_points)) from None
 
+    def signals_at(self, entry_point: str) -> Signals | None:
+        """Return the signals of agents that began at an entry point; None if they have none.
+
+        A name that the graph does not have, as after a migration, stands for an entry point without its own.
+        """
+        door = self.entry_points.get(entry_point)
+        found = self.signals if door is None or door.signals is None else door.signals
+        return found or None
+
     def leaves(self, state: Name) -> tuple[StateName, ...]:
         """Return the leaves of a state: itself, or those below it. Raises UnknownStateError."""
         name = name_of(state)
         if name == ROOT or name not in self.nodes:
             raise UnknownStateError(self.name, name, self.states)
+        if self.nodes[name].kind.is_leaf:
+            return (name,)
         return tuple(
             node.name for node in self.nodes.values() if node.kind.is_leaf and name in (node.name, *node.ancestors)
         )
@@ -229,7 +251,8 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     )
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
-    nodes = build_nodes(draft.root, draft.transitions)
+    answers = answering(declared_signals(draft.signals, draft.entry_points))
+    nodes = build_nodes(draft.root, (*draft.transitions, *answers))
     return {
         "name": draft.name,
         "version": draft.version,
@@ -246,6 +269,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "events_closed": draft.events_closed,
         "searchable": tuple(draft.searchable),
         "tools": MappingProxyType(draft.tools),
+        "signals": draft.signals,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(
@@ -254,6 +278,8 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "runs_at_once": runs_at_once(nodes),
         "has_deferring": any(node.defers for node in nodes.values()),
         "choosing": tuple(name for name, node in nodes.items() if node.transfers is not None),
+        "has_signals": any((draft.signals, *(door.signals for door in draft.entry_points))),
+        "progress_states": frozenset(name for name, node in nodes.items() if node.progress),
         "named_events": _named_events(draft, nodes),
         "memo": {},
         "contexts": ContextPool(),

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext
 from gatechart.graph.callables import callable_name
 from gatechart.values import AgentId, Delay, Event, Mode, Name, Reason, Retry, name_of
+from gatechart.values.frozen import fill
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
 Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
@@ -42,8 +43,7 @@ class _Target:
         name = name_of(graph)
         if not name:
             raise ValueError(f"{type(self).__name__} needs the name of a graph")
-        for field, text in (("graph", name), ("at", name_of(at)), ("agent", agent)):
-            object.__setattr__(self, field, text)
+        fill(self, graph=name, at=name_of(at), agent=agent)
 
     def __repr__(self) -> str:
         at = f", at={self.at!r}" if self.at else ""
@@ -127,7 +127,7 @@ class Handoff:
     to: str  # name of the graph
     at: str  # name of the entry point
     mode: Mode
-    reason: Reason | None  # None: OTHER as an action, whatever its packet says; from outside that of the packet
+    reason: Reason | None  # None: that of the packet
     deadline: Delay | datetime | None
     fallbacks: Fallbacks | None
     packet: Told | BaseModel | None  # by default it is built from the context
@@ -158,8 +158,7 @@ class Handoff:
             "agent": agent,
             "achieved": achieved,
         }
-        for name, content in fields.items():
-            object.__setattr__(self, name, content)
+        fill(self, **fields)
 
     @property
     def __name__(self) -> str:
@@ -182,7 +181,7 @@ class Handoff:
             self.to,
             at=self.at,
             packet=None if packet is None else packet(context, event),
-            reason=self.reason or Reason.OTHER,
+            reason=self.reason,
             agent=None if agent is None else agent(context, event),
             mode=self.mode,
             deadline=self.deadline,

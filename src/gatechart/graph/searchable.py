@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from gatechart.context import has_any_field
 from gatechart.errors import Fault, suggestion
 from gatechart.values import LONGEST_NAME
 
+_SECRET: Final = (SecretStr, SecretBytes, Secret)
 _NESTED: Final = (list, tuple, set, frozenset)
 
 
@@ -36,6 +37,8 @@ def _problem(field: str, context: Any) -> tuple[str, str] | None:
                 return None
             return f"{kind.__name__} has no field {part!r}", suggestion(part, tuple(kind.model_fields))
         kind = _without_none(kind.model_fields[part].annotation)
+    if (get_origin(kind) or kind) in _SECRET:
+        return "its values are secrets, which nobody may search for", "name a field that has no secrets"
     if _is_model(kind) or (get_origin(kind) or kind) in (*_NESTED, dict):
         return "its values are no texts, numbers or booleans", "name a field inside, or one that has such values"
     return None

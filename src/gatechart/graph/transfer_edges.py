@@ -13,6 +13,7 @@ from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
 from gatechart.graph.transfers import To, Transfers
 from gatechart.values import StateName, TransferCounts, count_of
+from gatechart.values.frozen import value
 
 
 class TransferRole(StrEnum):
@@ -51,7 +52,7 @@ class FirstRefusal:
         return not count_of(counts, self.state).refused
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Added:
     """A transition that the transfers of a state add, with what it does for them."""
 

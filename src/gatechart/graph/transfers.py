@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gatechart.graph.handoff import Fallbacks, Told
 from gatechart.graph.names import names_of, one_or_more
 from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, TransferCounts, count_of, name_of
+from gatechart.values.frozen import fill
 
 
 @dataclass(frozen=True, init=False)
@@ -59,8 +60,7 @@ class To:
             "fallbacks": fallbacks,
             "waits": name_of(waits),
         }
-        for name, content in fields.items():
-            object.__setattr__(self, name, content)
+        fill(self, **fields)
 
     @property
     def is_handoff(self) -> bool:
@@ -138,8 +138,7 @@ class Transfers:
             "arguments": arguments,
             "status": status,
         }
-        for name, content in fields.items():
-            object.__setattr__(self, name, content)
+        fill(self, **fields)
 
     @property
     def is_on(self) -> bool:

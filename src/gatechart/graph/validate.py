@@ -26,6 +26,9 @@ from gatechart.graph.function_faults import (
 )
 from gatechart.graph.names import texts
 from gatechart.graph.searchable import searchable_faults
+from gatechart.graph.signal_edges import answering, declared_signals
+from gatechart.graph.signal_faults import answer_faults, signal_faults
+from gatechart.graph.signals import Signals
 from gatechart.graph.structure_faults import (
     defer_faults,
     end_faults,
@@ -64,6 +67,7 @@ class Draft:
     events_closed: Any = False
     searchable: Sequence[Any] = ()
     tools: Mapping[Any, Any] = field(default_factory=dict)
+    signals: Signals | None = None
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -91,6 +95,13 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in end_faults(state, root)),
         *(fault for state in states for fault in defer_faults(state)),
         *transfer_faults(root),
+        *signal_faults("signals", draft.signals, states, draft.context),
+        *(
+            fault
+            for entry in draft.entry_points
+            for fault in signal_faults(f"entry point {entry.name!r}, signals", entry.signals, states, draft.context)
+        ),
+        *answer_faults(draft.signals, draft.entry_points),
         *tool_faults("graph", draft.tools.items()),
         *(fault for state in states for fault in tool_faults(f"state {state.name!r}", state.tools)),
         *(fault for state in (root, *states) for fault in history_faults(state)),
@@ -318,15 +329,18 @@ def _faults_of_allowance(here: str, each: Any, places: Sequence[str], known: fro
 
 def _places(draft: Draft) -> Iterator[str]:
     """Yield all places that a finding can have, as findings name them."""
-    states = tuple(walk(draft.root.states))
+    states, doors = tuple(walk(draft.root.states)), draft.entry_points
     yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))
     yield from (f"entry point {entry.name!r}" for entry in draft.entry_points)
     yield from (f"event {each.name!r}" for each in draft.event_types if isinstance(each, EventType))
+    declared = [("signals", draft.signals), *((f"entry point {door.name!r}, signals", door.signals) for door in doors)]
+    yield from (f"{place}, {each.name}" for place, some in declared if some for each in some.signals)
     written = (each for each in draft.transitions if isinstance(each, Transition))
     delayed = (each for state in states for each in delayed_transitions(state))
     added = [each.transition for state in states for each in (*choices_first(state), *choices_last(state, ()))]
     labels: Counter[str] = Counter()
-    for each in (*written, *delayed, *answers(draft.root), *added):
+    answering_signals = answering(declared_signals(draft.signals, draft.entry_points))
+    for each in (*written, *delayed, *answers(draft.root), *answering_signals, *added):
         label = each.label
         labels[label] += 1
         yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"

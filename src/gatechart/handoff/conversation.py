@@ -15,7 +15,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from gatechart.context import AgentContext, new_context, problems_of, values_of, write_context
 from gatechart.errors import PacketError
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, Message, Metadata, Part, ReasoningStep, ToolCall
-from gatechart.values import Reason
+from gatechart.secrets import has_secrets, marked
+from gatechart.values import Reason, revealed, withheld
 
 SUMMARY: Final = "summary"
 """Role of the message that replaces those that a packet leaves out."""
@@ -148,11 +149,14 @@ def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPack
 
 
 def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:
-    """Turn a context into a packet; one that is not a conversation becomes the internal state. Raises PacketError."""
+    """Turn a context into a packet; one that is not a conversation becomes the internal state. Raises PacketError.
+
+    Secrets of the context stay with the agent: the packet only says where they were.
+    """
     if isinstance(context, ConversationContext):
         return context.packet(reason)
     try:
-        state = {} if context is None else from_json(write_context(context))
+        state = {} if context is None else withheld(from_json(write_context(context)))
     except (PydanticSerializationError, ValueError) as error:
         raise _refusal((f"{type(context).__name__}: {error}",)) from error
     return _packet({"internal_state": state, "reason": reason})
@@ -193,7 +197,9 @@ def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
     }
     try:
         text = context.model_dump_json(include=telling, round_trip=True, by_alias=False, warnings=False)
-        told: dict[str, JsonValue] = from_json(text)
+        told: dict[str, JsonValue] = (
+            withheld(marked(context, from_json(text))) if has_secrets(kind) else from_json(text)
+        )
     except (PydanticSerializationError, ValueError) as error:
         raise _refusal((f"internal_state: {error}",)) from error
     return told
@@ -266,7 +272,8 @@ def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str,
 def _read(kind: type[AgentContext], name: str, value: Any) -> tuple[Any] | None:
     try:
         reader = _reader(kind, name)
-        return (vars(reader.model_validate_json(to_json({"value": value}), by_alias=False, by_name=True))["value"],)
+        told = {"value": revealed(value) if has_secrets(reader) else value}
+        return (vars(reader.model_validate_json(to_json(told), by_alias=False, by_name=True))["value"],)
     except ValidationError:
         return None
 

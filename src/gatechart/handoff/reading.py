@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from gatechart.context import problems_of
 from gatechart.errors import PacketError, is_failure
 from gatechart.handoff.packet import FALLBACK_FIELDS, SCHEMA_VERSION, HandoffPacket, readable
+from gatechart.values.frozen import value
 
 UNREAD: Final = "unread"
 """Unknown field that keeps the fields of a newer packet that do not fit here."""
@@ -19,7 +19,7 @@ UNREAD: Final = "unread"
 _AS_PUBLISHED: Final = "Bring a packet as gatechart.handoff.packet_schema() has it"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PacketMigration:
     """A conversion of packets from one schema version to the next.
 

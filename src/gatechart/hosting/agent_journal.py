@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, MutableMapping, Sequence
+from datetime import datetime
+from itertools import count
 from random import Random
 from typing import Protocol
 from uuid import uuid5
 
+from gatechart.api import JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
-from gatechart.values import Invocation, JournalRecord
+from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
 
 _RUN = mark("run")
 
@@ -27,6 +30,17 @@ class JournalHost(Protocol):
         That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
         """
         ...
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+
+def journal_page(entries: Mapping[str, str], command: JournalCommand) -> tuple[JournalEntry, ...]:
+    """Return the part of a journal that a command asks for, without the framework's own marks."""
+    names = [name for name in entries if not name.startswith(RESERVED)]
+    start = names.index(command.after) + 1 if command.after in names else 0
+    return tuple(JournalEntry(name, json.loads(entries[name])) for name in names[start : start + command.limit])
 
 
 class AgentJournal(InvokeJournal):
@@ -50,11 +64,18 @@ class AgentJournal(InvokeJournal):
         Raises InvocationOverError if the state has been left.
         """
         entries = dict(await host.journal(invocation, name))
-        recorder, run = _Recorder(host, name), f"{_RUN}.{invocation.epoch}.{attempt}.{invocation.invoke}"
+        recorder, run = _Recorder(host, name), _run(invocation, attempt)
         if run not in entries:
-            number = max((json.loads(text) for each, text in entries.items() if each.startswith(_RUN)), default=-1) + 1
-            entries[run] = await recorder.record(invocation, run, json.dumps(number))
-        return cls(recorder, invocation, entries, json.loads(entries[run]))
+            numbers = (json.loads(text)["number"] for each, text in entries.items() if each.startswith(_RUN))
+            noted = {"number": max(numbers, default=-1) + 1, "began": host.now().isoformat()}
+            entries[run] = await recorder.record(invocation, run, json.dumps(noted))
+        return cls(recorder, invocation, entries, json.loads(entries[run])["number"])
+
+    @property
+    def began(self) -> datetime:
+        """When this invocation first opened the journal, in whichever process and attempt."""
+        runs = (self._entries.get(_run(self.invocation, attempt)) for attempt in count())
+        return datetime.fromisoformat(json.loads(next(filter(None, runs)))["began"])
 
     @property
     def entries(self) -> Mapping[str, str]:
@@ -83,6 +104,11 @@ class AgentJournal(InvokeJournal):
         return str(uuid5(KEYS, "\0".join((self.invocation.agent_id, self._of_agent.journal, name))))
 
 
+def _run(invocation: Invocation, attempt: int) -> str:
+    """Return the name under which one attempt's run is noted."""
+    return f"{_RUN}.{invocation.epoch}.{attempt}.{invocation.invoke}"
+
+
 class _Recorder:
     """Records as entries of an agent's journal."""
 
@@ -90,6 +116,8 @@ class _Recorder:
         self._host = host
         self.journal = journal
 
-    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(
+        self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
+    ) -> str:
         """See Recorder. replaces: names of entries that are forgotten with the write."""
-        return await self._host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces)))
+        return await self._host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces), tells))

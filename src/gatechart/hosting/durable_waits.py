@@ -52,6 +52,11 @@ class Waits:
             text = await self._journal.record(name, json.dumps(wait), replaces)
         await self._rest(text)
 
+    def ends(self, name: str) -> datetime | None:
+        """Return the recorded moment at which a wait ends; None if the invocation did not come to it."""
+        text = self._journal.recorded(name)
+        return None if text is None else datetime.fromisoformat(json.loads(text)["until"])
+
     async def tried(self, step: str) -> int:
         """Return how many tries of a step failed in this attempt, after the wait that follows the last of them."""
         return await self._counted(partial(self._try, step))

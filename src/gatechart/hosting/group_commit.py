@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from gatechart.errors import (
     OutsideError,
@@ -32,6 +31,7 @@ from gatechart.values import (
     Unit,
     Verdict,
 )
+from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def _do(then: Callable[[], None]) -> None:
         logger.exception("what was to be done after a commit failed")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value
 class _Waiting:
     unit: Unit
     then: Callable[[], None]

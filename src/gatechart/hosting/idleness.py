@@ -48,7 +48,8 @@ class SharedPlace:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_over = True
-        self.give_up()
+        if self._is_held:
+            self._release()
 
     async def take(self) -> None:
         """Wait until the place is held. After the block it is not taken again."""
@@ -59,14 +60,17 @@ class SharedPlace:
                 await self._places.acquire()
                 self._is_held = True
             if self._is_over:
-                self.give_up()
+                self._release()
 
     def give_up(self) -> None:
         """Give the place to another invocation."""
         if self._is_held:
-            self._is_held = False
             self._taking = self._taking or asyncio.Lock()
-            self._places.release()
+            self._release()
+
+    def _release(self) -> None:
+        self._is_held = False
+        self._places.release()
 
 
 class Idleness:

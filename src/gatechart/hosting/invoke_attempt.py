@@ -16,6 +16,7 @@ from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal
+from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Invocation, Payload
 from gatechart.values.frozen import value
@@ -92,8 +93,9 @@ async def attempt(
         return InvokeEnded("error", failure_payload(error, failed))
     try:
         with contained():
-            work = Work(host, journal, idleness, graph)
             context = read_only_context(graph.context, running.context)
+            trail = TrailDesk(host, journal, idleness, graph, context) if graph.has_signals else None
+            work = Work(host, journal, idleness, graph, trail)
             result = await host.within(invoke.timeout_s, result_of(invoke, context, work), idleness)
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))
     except InvocationOverError:

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, get_type_hints, overload
 
 from typing_extensions import TypeVar
 
-from gatechart.errors import StepRepeatedError, is_failure
+from gatechart.errors import ExitRaisedError, PayloadError, StepRepeatedError, is_failure
 from gatechart.graph import AnyGraph
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, GuardedCall
@@ -22,14 +23,26 @@ from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_policies import tool_layers
+from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.turn import checked_key, checked_words, plain_payload
-from gatechart.values import AgentId, BreakerPolicy, Delay, Invocation, Mail, Retry, seconds_in
+from gatechart.values import (
+    LONGEST_TOLD,
+    AgentId,
+    BreakerPolicy,
+    Delay,
+    Invocation,
+    Mail,
+    Noted,
+    Reasoned,
+    Retry,
+    seconds_in,
+)
 from gatechart.values.frozen import value
 
 if TYPE_CHECKING:  # functions that call no tool and choose no transfer do without these modules
     from gatechart.hosting.tool_calls import ToolCalls
     from gatechart.hosting.transfers import TransferDesk, TransferOutcome
-    from gatechart.tools import AnyTool, Tool, ToolResult
+    from gatechart.tools import AnyTool, RetryOn, Tool, ToolResult
     from gatechart.turn.transfer_offer import TransferOffer
 
 ServicesT = TypeVar("ServicesT", default=Any)
@@ -41,12 +54,15 @@ P = ParamSpec("P")
 class Step:
     """A recorded step that is more than its name, for `Work.step`, whose keywords are those of the function.
 
-    retry: how to retry a function that raises; without it the first exception is passed on.
+    retry: how to retry a function that raises; without it the first exception is passed on. A wait is at least what an
+    HTTP response on the exception asks for in `Retry-After`; one that asks for more than a day is not waited for.
+    retry_on: the exceptions that are worth another try, their classes or a function that tells.
     returns: the type of the result, where the function's return annotation does not name it.
     """
 
     name: str  # unique in the invocation
     retry: Retry | None = None
+    retry_on: RetryOn = Exception
     returns: Any = None
 
 
@@ -57,14 +73,22 @@ class Work(Generic[ServicesT]):
     `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
-    def __init__(self, host: InvokeHost, journal: InvokeJournal, idleness: Idleness, graph: AnyGraph) -> None:
+    def __init__(
+        self,
+        host: InvokeHost,
+        journal: InvokeJournal,
+        idleness: Idleness,
+        graph: AnyGraph,
+        trail: TrailDesk | None = None,
+    ) -> None:
         """Bind the tools to one attempt.
 
         journal: what earlier attempts recorded, and where this one records. idleness: what is told of what it does.
-        graph: that of the agent.
+        graph: that of the agent. trail: the agent's; None if the graph has no signals.
         """
         self._host = host
         self._graph = graph
+        self._trail = trail
         self._calls: ToolCalls | None = None  # made with the first call
         self._transfers: TransferDesk | None = None  # made with the first question about transfers
         self._journal = journal
@@ -83,8 +107,10 @@ class Work(Generic[ServicesT]):
         """
         name = checked_step(journal, "journal")
         async with self._idleness.busy():
+            if self._trail is not None:
+                await self._trail.open()
             records = await AgentJournal.opened(self._host, self._invocation, name, self._journal.attempt)
-        return Work(self._host, records, self._idleness, self._graph)
+        return Work(self._host, records, self._idleness, self._graph, self._trail)
 
     @property
     def journal(self) -> InvokeJournal:
@@ -163,8 +189,33 @@ class Work(Generic[ServicesT]):
             from gatechart.hosting.tool_calls import ToolCalls  # noqa: PLC0415  see above
 
             layers = tool_layers(self._graph, self._invocation.state)
-            self._calls = ToolCalls(self._host, self._journal, self._idleness, layers)
+            self._calls = ToolCalls(self._host, self._journal, self._idleness, layers, self._trail)
         return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments)
+
+    async def note(self, measure: str, number: float) -> None:
+        """Hand in the value of a measure for the signals of the agent's graph, such as a model's confidence.
+
+        It is durable when this returns, and a repeat of the invocation does not hand it in again. If a signal fires by
+        it, this returns once the agent has answered. Without signals nothing is written.
+
+        Raises PayloadError for a name that no store can keep and for what is no finite number, InvocationOverError if
+        the state has been left meanwhile.
+        """
+        await self._tell(Noted(checked_key(measure, "measure"), _finite(measure, number)))
+
+    async def reasoned(self, action: str, outcome: str, worker: str = "", *, name: str = "") -> None:
+        """Tell the signals of the agent's graph of a step of reasoning. Otherwise as `note`.
+
+        action: what was to be done; outcome: what came of it; both are cut to 500 characters. worker: who was to do it.
+        name: by which a repeat knows the step; by default by what it tells, and how many equal ones were told before.
+        """
+        told = _kept(action, "action"), _kept(outcome, "outcome"), _kept(worker, "worker")
+        await self._tell(Reasoned(*told), checked_key(name, "name") if name else "")
+
+    async def _tell(self, entry: Noted | Reasoned, name: str = "") -> None:
+        if self._trail is not None:
+            async with self._idleness.busy():
+                await self._trail.tell(entry, name)
 
     def idempotency_key(self, name: str) -> str:
         """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.
@@ -282,11 +333,18 @@ class Work(Generic[ServicesT]):
                 if not is_failure(error):
                     raise
                 failed += 1
-                draw = self._journal.draw(f"try {self._journal.attempt} {failed} {step.name}")
-                wait_s = None if step.retry is None else step.retry.wait_s(failed, draw)
+                wait_s = None if step.retry is None else self._next_try_s(step, step.retry, failed, error)
                 if wait_s is None:
                     raise
             await self._waits.before_next(step.name, failed, wait_s)
+
+    def _next_try_s(self, step: Step, retry: Retry, failed: int, error: BaseException) -> float | None:
+        if not isinstance(error, Exception):  # such as SystemExit
+            error = ExitRaisedError(type(error).__name__)
+        from gatechart.tools import next_try_s  # noqa: PLC0415  see above
+
+        draw = self._journal.draw(f"try {self._journal.attempt} {failed} {step.name}")
+        return next_try_s(retry, failed, draw, error, step.retry_on, self.now)
 
 
 def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
@@ -303,6 +361,18 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
         state=invocation.state,
         epoch=invocation.epoch,
     )
+
+
+def _finite(measure: str, number: object) -> float:
+    """Return the value of a measure. Raises PayloadError for what is no finite number."""
+    if isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number):
+        return float(number)
+    raise PayloadError(f"the measure {measure!r}", (f"it is {number!r}",), "a finite number, such as 0.5")
+
+
+def _kept(text: str, what: str) -> str:
+    """Return as much of a text as a trail keeps. Raises PayloadError if no store could keep it."""
+    return checked_words(text[:LONGEST_TOLD] if isinstance(text, str) else text, what)
 
 
 def _returned(function: Callable[..., Any]) -> Any:

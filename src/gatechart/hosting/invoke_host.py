@@ -11,7 +11,8 @@ from gatechart.graph import EntryPoint
 from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.values import EventName, Invocation, JournalRecord, Outcome, Payload, Snapshot
+from gatechart.hosting.trail_desk import TrailHost
+from gatechart.values import EventName, Invocation, JournalRecord, Mail, Outcome, Payload, Snapshot
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class TransferHost(Protocol):
         ...
 
 
-class InvokeHost(TransferHost, Protocol):
+class InvokeHost(TransferHost, TrailHost, Protocol):
     """What a runtime does for the invocations that it runs."""
 
     @property
@@ -55,10 +56,13 @@ class InvokeHost(TransferHost, Protocol):
         """Return the recorded steps: JSON texts by name."""
         ...
 
-    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(
+        self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
+    ) -> str:
         """Record the result of a step and return the recorded one, which may come from an earlier attempt.
 
-        Raises InvocationOverError if the state has been left.
+        tells: mail to the agent that is accepted with the write, and not with a repeat. Raises InvocationOverError if
+        the state has been left.
         """
         ...
 
@@ -69,7 +73,8 @@ class InvokeHost(TransferHost, Protocol):
     async def enter(self, record: JournalRecord) -> str:
         """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
 
-        That may be the one of an earlier attempt. Raises InvocationOverError if the state has been left.
+        That may be the one of an earlier attempt, and then its mail was accepted. Raises InvocationOverError if the
+        state has been left.
         """
         ...
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from gatechart.errors import PayloadError
 from gatechart.turn import checked_key
-from gatechart.values import Invocation
+from gatechart.values import Invocation, Mail
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")
 """The namespace of idempotency keys."""
@@ -41,11 +41,13 @@ def checked_step(name: str, what: str = "step") -> str:
 class Recorder(Protocol):
     """Where an invocation's records are written."""
 
-    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(
+        self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
+    ) -> str:
         """Record a text under a name and return the recorded one, which may come from an earlier attempt.
 
-        replaces: names whose records are forgotten with the write. Raises InvocationOverError if the state has been
-        left.
+        replaces: names whose records are forgotten with the write. tells: mail to the agent that is accepted with it.
+        Raises InvocationOverError if the state has been left.
         """
         ...
 
@@ -76,13 +78,13 @@ class InvokeJournal:
         """Return the names that begin so under which something is recorded."""
         return tuple(name for name in self._recorded if name.startswith(beginning))
 
-    async def record(self, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(self, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None) -> str:
         """Record a text durably and return what is recorded: the first text that was given for the name.
 
-        replaces: names whose records are forgotten with the write. Raises InvocationOverError if the state has been
-        left.
+        replaces: names whose records are forgotten with the write. tells: mail to the agent that is accepted with it,
+        and not with a repeat. Raises InvocationOverError if the state has been left.
         """
-        kept = await self._recorder.record(self.invocation, name, text, replaces)
+        kept = await self._recorder.record(self.invocation, name, text, replaces, tells)
         for each in replaces:
             self._recorded.pop(each, None)
         self._recorded[name] = kept

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import problems_of
 from gatechart.errors import StepResultError
+from gatechart.secrets import describes_secrets, marked
 from gatechart.turn import check_finite, check_numbers_kept
-from gatechart.values import AgentId
-
-_MASK: Final = "**********"  # what pydantic writes in place of a secret
+from gatechart.values import MASK, SECRET, AgentId, revealed_text
 
 
 class KeptResult:
@@ -26,14 +25,12 @@ class KeptResult:
         self._adapter = _adapter(kind)
 
     def written(self, result: Any) -> str:
-        """Return the result as JSON text, with its secrets. Raises StepResultError if it would not come back."""
+        """Return the result as JSON text, with its secrets marked. Raises StepResultError if it would not come back."""
         try:
             adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
             text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
-            if _MASK in text:
-                from gatechart.tools import revealed  # noqa: PLC0415  few results hold secrets
-
-                text = to_json(revealed(result, from_json(text)), inf_nan_mode="constants").decode()
+            if MASK in text:
+                text = to_json(marked(result, from_json(text)), inf_nan_mode="constants").decode()
             check_numbers_kept(result, self._read_back(text, result))
         except (PydanticSerializationError, ValueError, TypeError) as error:
             raise StepResultError(self._agent_id, self._name, _problems(error)) from error
@@ -41,13 +38,15 @@ class KeptResult:
 
     def _read_back(self, text: str, result: Any) -> Any:
         try:
-            return self._adapter.validate_json(text)
+            return self.read(text)
         except ValidationError:
             check_finite(result)  # a better error than that of the null it was written as
             raise
 
     def read(self, text: str) -> Any:
-        """Return the result that was written."""
+        """Return the result that was written. Where its type has no secrets, those that it has stay marked."""
+        if SECRET in text and describes_secrets(self._adapter.core_schema):
+            text = revealed_text(text)
         return self._adapter.validate_json(text)
 
 

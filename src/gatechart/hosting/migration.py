@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -26,6 +26,7 @@ from gatechart.turn import (
     raised_name,
     still_awaited,
     told,
+    with_trail_of,
 )
 from gatechart.values import (
     HIGHEST_NUMBER,
@@ -45,13 +46,15 @@ from gatechart.values import (
     Status,
     Stored,
     TurnRecord,
+    revealed_text,
 )
+from gatechart.values.frozen import value
 
 MIGRATED: Final = "agent.migrated"
 PAGE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pending:
     """An agent's waiting mail and active invocations in the store."""
 
@@ -92,7 +95,7 @@ def migrated(
     graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
 ) -> TurnRecord:
     """Return the turn that migrates the agent to the graph's version. Raises IncompatibleGraphError."""
-    context = before.context
+    context = json.loads(revealed_text(before.context_text))
     stored = Stored(
         before.configuration,
         context,
@@ -139,11 +142,12 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
     begun = [state for state in states if state not in epochs]
     kept = still_awaited(before.handoffs, lambda each: _waits(graph, stored, each))
     standing = _delegated(graph, replace(moved, handoffs=kept.handoffs), begun, event)
-    after = replace(moved, handoffs=standing.handoffs)
+    after, timer = with_trail_of(graph, replace(moved, handoffs=standing.handoffs), now)
     effects = (
         *_mail_effects(pending.mail, stored, after),
         *_call_effects(pending.running, stored, after, graph),
         *(effect for state in begun for effect in beginnings(graph, state, now)),
+        *timer,
         *kept.effects,
         *standing.effects,
     )

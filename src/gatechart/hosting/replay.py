@@ -25,6 +25,8 @@ from gatechart.hosting.rollback import FORKED, ROLLED_BACK, STOPPED
 from gatechart.ports import Store
 from gatechart.turn import REQUESTED
 from gatechart.values import (
+    NO_TRAIL,
+    TRAIL,
     AgentId,
     Difference,
     Fidelity,
@@ -33,9 +35,11 @@ from gatechart.values import (
     ReplayedTurn,
     Snapshot,
     Status,
+    Trail,
     TurnRecord,
 )
 
+_BEGIN_ANEW: Final = frozenset({ROLLED_BACK, FORKED})  # turns with which the trail begins anew
 # turns of operators, which no graph decides
 _OWN: Final = frozenset({STOPPED, ROLLED_BACK, FORKED, MIGRATED, REQUESTED})
 _PAGE: Final = 1000
@@ -97,12 +101,20 @@ class Replay:
     async def turns(self, agent: Snapshot, since: datetime | None = None) -> AsyncIterator[ReplayedTurn]:
         """Play an agent's turns from this time on, oldest first, and yield what comes of each."""
         after: Snapshot | None = None
+        trail: Trail | None = None  # as the turns played so far leave it; None if it is not known
         async for entry in self._history(agent.agent_id):
             if since is None or entry.event.time >= since:
                 known = after if after is not None and after.version == entry.version - 1 else None
-                turn, reason = await self._read(entry, known)
+                turn, reason = await self._read(entry, known, trail)
                 after = None if turn is None else turn.after
-                yield self._skipped(entry, reason) if turn is None else await self._replayed(entry, turn)
+                if turn is None:
+                    trail = NO_TRAIL if entry.event.name in _BEGIN_ANEW else None
+                    yield self._skipped(entry, reason)
+                else:
+                    replayed, got = await self._replayed(entry, turn)
+                    is_known = turn.before is None or trail is not None
+                    trail = got.snapshot.trail if is_known and isinstance(got, TurnRecord) else None
+                    yield replayed
 
     async def _chosen(self, wanted: Sequence[AgentId]) -> AsyncIterator[Snapshot]:
         for agent_id in wanted:
@@ -129,16 +141,24 @@ class Replay:
             for entry in found:
                 yield entry
 
-    async def _read(self, entry: HistoryEntry, before: Snapshot | None) -> tuple[Recorded | None, str]:
+    async def _read(
+        self, entry: HistoryEntry, before: Snapshot | None, trail: Trail | None
+    ) -> tuple[Recorded | None, str]:
         """Read a turn as it was recorded; without one, say why it is skipped."""
         if entry.event.name in _OWN:
             return None, "it is no decision of the graph"
         if entry.status is Status.UNREADABLE:
             return None, "it cannot be read"
+        if entry.event.name.startswith(TRAIL) and not self._graph.has_signals:
+            return None, "the graph has no signals"
+        if entry.fired is not None and trail is None and entry.version > 1:
+            return None, "the turns by which its signal fired were not played"
         with suppress(UnknownVersionError, StoreCorruptError):
             after = await self._store.snapshot_at(entry.agent_id, entry.version)
             if before is None and entry.version > 1:
                 before = await self._store.snapshot_at(entry.agent_id, entry.version - 1)
+            if before is not None and trail not in (None, NO_TRAIL):  # one that begins anew is what the snapshot has
+                before = replace(before, trail=trail)
             return Recorded(before, entry.event, after), ""
         return None, "the version before it is no longer stored"
 
@@ -147,7 +167,7 @@ class Replay:
         event = entry.event
         return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, Fidelity.SKIPPED, reason=reason)
 
-    async def _replayed(self, entry: HistoryEntry, turn: Recorded) -> ReplayedTurn:
+    async def _replayed(self, entry: HistoryEntry, turn: Recorded) -> tuple[ReplayedTurn, TurnRecord | str]:
         first = await self._repeated(turn)
         got = await played(self._stage, self._graph, turn)
         found = self._compared(turn, got)
@@ -158,7 +178,8 @@ class Replay:
         fidelity = Fidelity.SAME if not found else Fidelity.DIFFERS if is_repeated else Fidelity.UNCLEAR
         event = entry.event
         is_own = _made(self._graph, turn.after)
-        return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, fidelity, found, is_known, is_own)
+        facts = entry.agent_id, entry.version, event.name, event.time
+        return ReplayedTurn(*facts, fidelity, found, is_known, is_own), got
 
     async def _repeated(self, turn: Recorded) -> TurnRecord | str | None:
         """Take the turn in the version that made the record; None if that is not there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +32,7 @@ from gatechart.values import (
     Status,
     Timer,
     TurnRecord,
+    shown,
 )
 from gatechart.values.frozen import replaced
 
@@ -122,16 +124,16 @@ def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
         ("history memory", _plain_memory(recorded), _plain_memory(after)),
         ("transfers taken", _transfers_taken(recorded), _transfers_taken(after)),
     ]
-    told, shown = recorded.context, after.context
-    fields = dict.fromkeys((*told, *shown))
-    aspects += [(f"context.{name}", told.get(name), shown.get(name)) for name in fields]
-    return tuple(Difference(*each) for each in aspects if each[1] != each[2])
+    told, got_now = json.loads(recorded.context_text), json.loads(after.context_text)
+    fields = dict.fromkeys((*told, *got_now))
+    aspects += [(f"context.{name}", told.get(name), got_now.get(name)) for name in fields]
+    return tuple(shown(Difference(*each)) for each in aspects if each[1] != each[2])
 
 
 def effect_differences(before: TurnRecord, after: TurnRecord) -> tuple[Difference, ...]:
     """Compare what two versions of a graph ask of the outside in the same turn."""
     asked, now = list(_requests(before)), list(_requests(after))
-    return () if asked == now else (Difference("effects", asked, now),)
+    return () if asked == now else (shown(Difference("effects", asked, now)),)
 
 
 def _as_of(graph: AnyGraph, snapshot: Snapshot) -> Snapshot:

@@ -11,7 +11,7 @@ from gatechart.errors import OpenHandoffError, RollbackError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.ports import Store
-from gatechart.turn import ACCEPTED, beginnings, delegated, failures, reentered
+from gatechart.turn import ACCEPTED, beginnings, delegated, failures, reentered, with_trail_of
 from gatechart.values import (
     HIGHEST_NUMBER,
     AgentId,
@@ -51,9 +51,9 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     """Return the turn that restores the agent as it was at an earlier version. No action runs.
 
     Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
-    transfers stay as they are, and an agent is invoked again only if it is not at work. Raises RollbackError if another
-    version of the graph drove the agent then, and OpenHandoffError if an open handoff began after the target version,
-    or was withdrawn and has not been answered.
+    transfers stay as they are, and an agent is invoked again only if it is not at work. The trail begins anew: `target`
+    has none. Raises RollbackError if another version of the graph drove the agent then, and OpenHandoffError if an open
+    handoff began after the target version, or was withdrawn and has not been answered.
     """
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
@@ -91,7 +91,8 @@ def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) 
     after = replace(restored, entered=tuple((state, restored.version) for state in states))
     standing = delegated(graph, after, states, event, services)
     begun = [effect for state in states for effect in beginnings(graph, state, event.time)]
-    return replace(after, handoffs=standing.handoffs), (*begun, *standing.effects)
+    noticing, timer = with_trail_of(graph, replace(after, handoffs=standing.handoffs), event.time)
+    return noticing, (*begun, *timer, *standing.effects)
 
 
 def _is_withdrawn(each: OpenHandoff) -> bool:

@@ -155,6 +155,7 @@ class ToolCall:
 
     async def _over_retries(self, candidate: Candidate) -> _Tried:
         while True:
+            self._progress = self._records.progress_in_rate(self._progress) or self._progress
             if self._left_s() <= 0:
                 return self._over()
             tried = await self._through_gates(candidate)
@@ -174,7 +175,7 @@ class ToolCall:
     async def _wait(self, wait_s: float) -> None:
         self._progress = self._progress.waited(wait_s)
         name = self._records.tried_name(self._progress)
-        await self._waits.until_over(name, wait_s, self._records.tried_facts(self._progress))
+        await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
     async def _through_gates(self, candidate: Candidate) -> _Tried:
         """Try once, through breaker, bulkhead and rate; a call that these do not let through costs no attempt."""
@@ -231,15 +232,25 @@ class ToolCall:
         rate: Rate | None = candidate.said("rate")
         if rate is None:
             return
-        wait_s = self._host.gates.reserve(candidate.tool.name, rate, self._host.now(), self._left_s())
+        name = self._records.rate_name(self._progress)
+        begins = self._waits.ends(name)
+        if begins is None:
+            await self._reserve(candidate, rate, name)
+        else:
+            self._host.gates.count_again(candidate.tool.name, rate, begins, self._records.key(name))
+            await self._waits.until_over(name, 0)
+
+    async def _reserve(self, candidate: Candidate, rate: Rate, name: str) -> None:
+        """Reserve a moment under the rate, and wait for it; the wait is recorded under the name."""
+        gates, key = self._host.gates, self._records.key(name)
+        wait_s = gates.reserve(candidate.tool.name, rate, self._host.now(), self._left_s(), key)
         if wait_s is None:
             raise _RefusedError(
                 FailureKind.RATE_LIMITED, f"{rate} are begun already, and the call cannot wait for more"
             )
         if wait_s > 0:
-            async with self._idleness.waiting():
-                await self._host.sleep(wait_s)
             self._progress = self._progress.waited(wait_s)
+            await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
     async def _attempt(self, candidate: Candidate, place: _Place) -> _Tried:
         self._progress = self._progress.tried()

@@ -17,6 +17,7 @@ from gatechart.hosting.invoke_journal import KEYS, InvokeJournal, mark
 from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
+from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.tools import RESERVED_ARGUMENT, AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
 from gatechart.values import Payload, PoliciesByTool, ToolPolicies, unkept
 
@@ -25,13 +26,22 @@ class ToolCalls:
     """The tool calls of one run of an invoked function."""
 
     def __init__(
-        self, host: CallHost, journal: InvokeJournal, idleness: Idleness, layers: Sequence[PoliciesByTool]
+        self,
+        host: CallHost,
+        journal: InvokeJournal,
+        idleness: Idleness,
+        layers: Sequence[PoliciesByTool],
+        trail: TrailDesk | None = None,
     ) -> None:
-        """Bind to a run. layers: what the graph says over the tools' own policies, the weakest first."""
+        """Bind to a run. layers: what the graph says over the tools' own policies, the weakest first.
+
+        trail: None if the graph has no signals.
+        """
         self._host = host
         self._journal = journal
         self._idleness = idleness
         self._waits = Waits(host, journal, idleness)
+        self._trail = trail
         self._layers = (*layers, host.gates.policies)
         self._box = tool_box(host.services)
         self._policies: dict[str, ToolPolicies] = {}  # effective ones, by tool
@@ -57,7 +67,8 @@ class ToolCalls:
         # Calls under one id wait for the first, whose record is then theirs.
         async with self._alone[identity.key], self._idleness.busy():
             candidates = tuple(self._candidates(tool, read, written, identity))
-            records = CallRecords(self._journal, identity)
+            trail = self._trail if self._trail is not None and await self._trail.open() else None
+            records = CallRecords(self._journal, identity, written, trail)
             agent_id = self._journal.invocation.agent_id
             return await ToolCall(self._host, records, self._waits, self._idleness, candidates, agent_id).result()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from bisect import insort
+from collections import Counter
 from datetime import datetime, timedelta
 
 from gatechart.values import PoliciesByTool, Rate
@@ -15,7 +16,8 @@ class ToolGates:
         """policies: those of the deployment, stronger than what tools and graphs say."""
         self.policies: PoliciesByTool = policies or {}
         self._under_way: Counter[str] = Counter()
-        self._begun: dict[str, deque[datetime]] = {}  # moments at which calls under a rate began, or are to begin
+        # The newest calls under a rate: moments at which they began or are to begin, in order, and their keys.
+        self._begun: dict[str, list[tuple[datetime, str]]] = {}
 
     def enter(self, tool: str, limit: int | None) -> bool:
         """Take a place for a call; return False if so many are under way. limit: None for no limit."""
@@ -34,19 +36,26 @@ class ToolGates:
         """Return how many calls hold a place, those among them that have not ended though their time is over."""
         return self._under_way[tool]
 
-    def reserve(self, tool: str, rate: Rate, now: datetime, within_s: float) -> float | None:
-        """Return the seconds to wait before a call may begin, which is then counted.
+    def reserve(self, tool: str, rate: Rate, now: datetime, within_s: float, key: str) -> float | None:
+        """Return the seconds to wait before a call may begin, which is then counted under its key.
 
         None if that would be more than `within_s`; then it is not counted.
         """
-        begun = self._begun.get(tool)
-        if begun is None or begun.maxlen != rate.calls:
-            begun = self._begun[tool] = deque(begun or (), maxlen=rate.calls)
-        begins = now
-        if len(begun) == rate.calls:
-            begins = max(now, begun[0] + timedelta(seconds=rate.per_s))
+        begun, begins = self._begun.get(tool, ()), now
+        if len(begun) >= rate.calls:
+            begins = max(now, begun[-rate.calls][0] + timedelta(seconds=rate.per_s))
         wait_s = (begins - now).total_seconds()
         if wait_s > within_s:
             return None
-        begun.append(begins)
+        self._count(tool, rate, begins, key)
         return wait_s
+
+    def count_again(self, tool: str, rate: Rate, begins: datetime, key: str) -> None:
+        """Count a call that had reserved its moment, perhaps in another process, unless it is counted here."""
+        if all(key != counted for _, counted in self._begun.get(tool, ())):
+            self._count(tool, rate, begins, key)
+
+    def _count(self, tool: str, rate: Rate, begins: datetime, key: str) -> None:
+        begun = self._begun.setdefault(tool, [])
+        insort(begun, (begins, key))
+        del begun[: -rate.calls]

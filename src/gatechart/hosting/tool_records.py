@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from gatechart.context import canonical_json
 from gatechart.errors import CallReusedError
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.tools import FailureKind, ToolResult
 from gatechart.values import Payload
 
@@ -73,9 +74,20 @@ class Progress:
 class CallRecords:
     """The records of one call."""
 
-    def __init__(self, journal: InvokeJournal, identity: Identity) -> None:
-        """Bind to a journal. Raises CallReusedError if the identity's id was used to ask something else."""
+    def __init__(
+        self,
+        journal: InvokeJournal,
+        identity: Identity,
+        arguments: Payload | None = None,
+        trail: TrailDesk | None = None,
+    ) -> None:
+        """Bind to a journal. Raises CallReusedError if the identity's id was used to ask something else.
+
+        trail: is told of the call; None if the agent has no signals. arguments: of the call, as JSON values.
+        """
         self._journal = journal
+        self._arguments = arguments or {}
+        self._trail = trail
         self.identity = identity
         for name in (self._name("result"), *self._of_attempts()) if identity.is_given else ():
             self._check_same(journal.recorded(name))
@@ -102,8 +114,16 @@ class CallRecords:
 
     def progress(self) -> Progress:
         """Return how far the call has come in this attempt of the function."""
-        text = self._read("tried", self._journal.attempt, self._tried(self._journal.attempt))
-        return Progress() if text is None else Progress(**json.loads(text)["progress"])
+        attempt = self._journal.attempt
+        return self._progress_at(self._name("tried", attempt, self._tried(attempt))) or Progress()
+
+    def progress_in_rate(self, progress: Progress) -> Progress | None:
+        """Return the progress that was recorded when the call began to wait for its rate; None if it did not."""
+        return self._progress_at(self.rate_name(progress))
+
+    def _progress_at(self, name: str) -> Progress | None:
+        text = self._journal.recorded(name)
+        return None if text is None else Progress(**json.loads(text)["progress"])
 
     async def begin(self, progress: Progress) -> None:
         """Record that a tool that must not be repeated is called now. Raises InvocationOverError."""
@@ -114,19 +134,31 @@ class CallRecords:
         """Return the name of the record that follows a failed attempt."""
         return self._name("tried", self._journal.attempt, progress.attempts)
 
-    def tried_facts(self, progress: Progress) -> Payload:
-        """Return what such a record tells beside its wait."""
+    def rate_name(self, progress: Progress) -> str:
+        """Return the name of the record of a wait for the rate, before an attempt."""
+        return self._name("rate", self._journal.attempt, progress.attempts, progress.candidate)
+
+    def key(self, name: str) -> str:
+        """Return a key of the record of this name that no record of another invocation has."""
+        return self._journal.key(name)
+
+    def wait_facts(self, progress: Progress) -> Payload:
+        """Return what such records tell beside their waits."""
         return {"progress": asdict(progress), **self._asked()}
 
     async def end(self, result: ToolResult[Any], value: str | None) -> tuple[ToolResult[Any], str | None]:
         """Record the result and return what is recorded, as `ended` does. Raises InvocationOverError.
 
-        value: of the result, as JSON text.
+        value: of the result, as JSON text. If a signal fires by the call, the agent has answered when this returns.
         """
         told = {each: getattr(result, each) for each in _KEPT} | {"failure": result.failure and asdict(result.failure)}
         is_final = result.ok or (result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN)
         name = self._name("result") if is_final else self._name("failed", self._journal.attempt)
-        return _ended(await self._journal.record(name, json.dumps({"result": told, "value": value, **self._asked()})))
+        text = json.dumps({"result": told, "value": value, **self._asked()})
+        if self._trail is None:
+            return _ended(await self._journal.record(name, text))
+        entry = self._trail.called(self.identity.tool, self._arguments, result, value)
+        return _ended(await self._trail.record(self._journal, name, text, entry))
 
     def draw(self, progress: Progress) -> float:
         """Return the random number that belongs to the wait after this attempt."""
@@ -140,6 +172,7 @@ class CallRecords:
     def _of_attempts(self) -> Iterator[str]:
         for attempt in range(self._journal.attempt + 1):
             yield self._name("failed", attempt)
+            yield self._name("rate", attempt, 0, 0)
             yield from (self._name(kind, attempt, 1) for kind in ("begun", "tried"))
 
     def _read(self, *which: object) -> str | None:

@@ -7,14 +7,14 @@ Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `computeEntrySet`, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gatechart.graph import Kind
 from gatechart.kernel.tree import Tree
 from gatechart.values import StateName
+from gatechart.values.frozen import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     """The states to enter, and how they came to be entered."""
 

@@ -7,7 +7,6 @@ Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `removeConflictingT
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Recall, Step
@@ -15,9 +14,10 @@ from gatechart.kernel.entry import Entry, entry_of
 from gatechart.kernel.select import Configuration
 from gatechart.kernel.tree import Tree
 from gatechart.values import EventName, Memory, StateName
+from gatechart.values.frozen import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Block:
     """Actions that stand or fall together: when one raises, the rest of its block is skipped."""
 
@@ -26,7 +26,7 @@ class Block:
     active: frozenset[StateName]  # the states that are active while it runs, without the root
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Done:
     """The event of a state's end, as it is to be raised."""
 
@@ -38,7 +38,7 @@ class Done:
 Deed: TypeAlias = Block | Done
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plan:
     """Everything that a microstep does, in order."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from gatechart.graph import AnyGraph, Edge
+from gatechart.graph import SIGNAL, AnyGraph, Edge
 from gatechart.values import EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
@@ -78,13 +78,17 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
     """Whether a transition for these events takes this one. None stands for no event.
 
     descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
+    `*` takes every event but signals: whoever handles everything has not thought of those.
+
     >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")
     (True, False, True, True)
+    >>> matches("*", "signal.repeats"), matches("signal", "signal.repeats")
+    (False, True)
     """
     if descriptor is None or event is None or descriptor == event:
         return descriptor == event
     return any(
-        prefix in ("*", event) or event.startswith(f"{prefix}.")
+        prefix == event or event.startswith(f"{prefix}.") or (prefix == "*" and not event.startswith(SIGNAL))
         for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
     )
 

@@ -7,13 +7,13 @@ Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `getTransitionDomai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gatechart.graph import ROOT, Edge, Kind, Node
 from gatechart.values import Memory, StateName
+from gatechart.values.frozen import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tree:
     """The nodes of a graph together with the memory of its history states."""
 

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gatechart.errors import McpServerError
 from gatechart.tools import ToolOptions
+from gatechart.values.frozen import fill
 
 Wanted: TypeAlias = Mapping[str, ToolOptions] | Iterable[str]
 """The tools that are wanted of a server, by the names that it gives them; in a mapping, with the options of each."""
@@ -40,7 +41,7 @@ class StdioServer:
     def __init__(
         self, name: str, command: Iterable[str], *, tools: Wanted, env: Iterable[str] = (), cwd: str | None = None
     ) -> None:
-        _set(self, name=name, command=tuple(command), tools=_by_name(tools), env=tuple(env), cwd=cwd)
+        fill(self, name=name, command=tuple(command), tools=_by_name(tools), env=tuple(env), cwd=cwd)
 
     def transport(self) -> Transport:
         """Return a way to a new process of the server. Raises McpServerError for a variable that is not set."""
@@ -66,7 +67,7 @@ class HttpServer:
     headers: Mapping[str, str] = field(repr=False)  # of each request, such as an authorization
 
     def __init__(self, name: str, url: str, *, tools: Wanted, headers: Mapping[str, str] | None = None) -> None:
-        _set(self, name=name, url=url, tools=_by_name(tools), headers=dict(headers or {}))
+        fill(self, name=name, url=url, tools=_by_name(tools), headers=dict(headers or {}))
 
     def transport(self) -> Transport:
         """Return a way to the server."""
@@ -88,8 +89,3 @@ async def _over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]
 
 def _by_name(tools: Wanted) -> Mapping[str, ToolOptions]:
     return dict(tools) if isinstance(tools, Mapping) else {name: ToolOptions() for name in tools}
-
-
-def _set(value: object, **fields: object) -> None:
-    for name, content in fields.items():
-        object.__setattr__(value, name, content)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+from pydantic_core import to_json
+
 from gatechart.errors import BudgetUsedUpError
 from gatechart.models.model import Usage
 
@@ -20,7 +23,7 @@ class Budget:
 
     tokens: int | None = None  # read and written
     cost: float | None = None  # in the currency of the model's prices
-    seconds: float | None = None  # from the first turn on
+    seconds: float | None = None  # from the loop's beginning on, time between processes included
 
     def __post_init__(self) -> None:
         for name in ("tokens", "cost", "seconds"):
@@ -37,6 +40,24 @@ class Budget:
         ):
             if limit is not None and used >= limit:
                 raise BudgetUsedUpError(what, used, limit)
+
+
+MOST_BYTES: Final = 1024 * 1024
+"""The largest result of a call that a model is told, in UTF-8, unless the loop says otherwise."""
+
+
+def cut_off(output: JsonValue, most_bytes: int) -> JsonValue:
+    r"""Return the result of a call as it is, or, where it is too large, the beginning of its text, which says so.
+
+    >>> cut_off("12345678", 4)
+    '1234\n[Cut off here: the result has 8 bytes, and 4 at most are shown. Ask for less.]'
+    """
+    text = output if isinstance(output, str) else to_json(output).decode()
+    written = text.encode(errors="replace")
+    if len(written) <= most_bytes:
+        return output
+    sizes = f"the result has {len(written):,} bytes, and {most_bytes:,} at most are shown"
+    return f"{written[:most_bytes].decode(errors='ignore')}\n[Cut off here: {sizes}. Ask for less.]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,16 @@ from typing import Any
 
 from gatechart.handoff import ConversationContext, Message
 from gatechart.hosting.invoke_context import Work
-from gatechart.models.limits import Budget, Summarize
+from gatechart.models.limits import MOST_BYTES, Budget, Summarize
 from gatechart.models.loop_run import LoopRun
 from gatechart.models.loop_terms import Approval, LoopTerms, Prompt
 from gatechart.models.model import Model
 from gatechart.models.output import Check, Output
 from gatechart.tools import AnyTool
-from gatechart.values import Retry
+from gatechart.values import CONVERSATION, BreakerPolicy, Retry, under_tool
 
 NO_LIMITS = Budget()
-USUAL_RETRY = Retry(attempts=4)
+USUAL_RETRY = Retry(attempts=4, jitter=0.1)
 USUAL_SUMMARY = Summarize()
 
 
@@ -35,8 +35,11 @@ class ModelLoop:
     prompt: what the model is told, a function of the context; by default the messages of a ConversationContext.
     output: the type of the answer, given by a call of the tool `answer`; text if None.
     checks: functions of the answer that return what is wrong with it, which goes back to the model.
-    most_turns: of the model, and `budget`: in one entry of the state.
-    retry: of a turn whose provider fails. approval: of calls; those that wait for a person end the loop.
+    most_turns: of the model, and `budget`: in one entry of the state. most_bytes: of the result of a call; what is
+    longer is cut off, and says so.
+    retry: of a turn whose provider fails, unless it says that the request is wrong; `Retry-After` is waited for.
+    breaker: a circuit breaker of the model's name in the services; while it is open, retries wait for it.
+    approval: of calls; those that wait for a person end the loop.
     compaction: what becomes of a long transcript; None keeps all of it.
     stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
     journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
@@ -53,16 +56,21 @@ class ModelLoop:
         output: Any = None,
         checks: Iterable[Check] = (),
         most_turns: int = 20,
+        most_bytes: int = MOST_BYTES,
         budget: Budget = NO_LIMITS,
         retry: Retry | None = USUAL_RETRY,
+        breaker: BreakerPolicy | None = None,
         approval: Approval | None = None,
         compaction: Summarize | None = USUAL_SUMMARY,
         stream: bool = True,
-        journal: str = "conversation",
+        journal: str = CONVERSATION,
         name: str = "model_loop",
     ) -> None:
-        if most_turns < 1:
-            raise ValueError(f"ModelLoop(most_turns={most_turns}) could not ask the model; give 1 or more")
+        for limit, number in (("most_turns", most_turns), ("most_bytes", most_bytes)):
+            if number < 1:
+                raise ValueError(f"ModelLoop({limit}={number}) leaves the model nothing; give 1 or more")
+        if breaker is not None and not isinstance(model, str):
+            raise ValueError("ModelLoop(breaker=...) needs the model's name in the services, which all its loops share")
         self.terms = LoopTerms(
             model=model,
             tools=tuple(each if isinstance(each, str) else each.name for each in tools),
@@ -70,8 +78,10 @@ class ModelLoop:
             prompt=prompt,
             output=Output(output, checks),
             most_turns=most_turns,
+            most_bytes=most_bytes,
             budget=budget,
             retry=retry,
+            breaker=breaker and under_tool(breaker),
             approval=approval,
             compaction=compaction,
             stream=stream,

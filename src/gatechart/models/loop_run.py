@@ -10,12 +10,13 @@ from itertools import count
 from typing import Any, Final, cast
 
 from pydantic import JsonValue
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
 from gatechart.errors import BudgetUsedUpError, ModelFailedError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
+from gatechart.models.limits import cut_off
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import ModelReply, ModelRequest, is_by_model
 from gatechart.models.output import ANSWER
@@ -28,9 +29,14 @@ from gatechart.models.transcript import (
     ModelTurn,
     Transcript,
     text_of,
+    with_arguments,
     with_own_ids,
+    without_secrets,
 )
-from gatechart.tools import AnyTool, ToolBox, ToolResult, without_nulls
+from gatechart.secrets import hidden, marked_by, revealed
+from gatechart.tools import AnyTool, ToolBox, ToolResult, is_passing, without_nulls
+from gatechart.turn import one_line
+from gatechart.values import LONGEST_TOLD, digest_of
 
 ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
@@ -79,6 +85,7 @@ class LoopRun:
             waiting = await self._answer_calls()
             if waiting:
                 return self._brought(None, waiting)
+            await self._tell_trail()
             final = await self._final()
             if final is not None:
                 return self._brought(final.answer, ())
@@ -106,15 +113,19 @@ class LoopRun:
             self._work.publish({"turn": number, "calls": calls})
 
     def _told(self) -> tuple[Message, ...]:
-        """Return what the model is told. Models want the last word to be somebody else's."""
-        messages = self._transcript.messages
+        """Return what the model is told, with its own calls as it made them.
+
+        Models want the last word to be somebody else's.
+        """
+        told = self._transcript.messages
+        messages = tuple(with_arguments(each, lambda _, given: revealed(given)) for each in told)
         is_own = bool(messages) and is_by_model(messages[-1]) and not messages[-1].tool_calls
         return (*messages, _GO_ON) if is_own else messages
 
     async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...]) -> ModelTurn:
         reply = await self._reply(request)
         message = with_own_ids(reply.message, self._transcript.call_ids())
-        message = message.model_copy(update={"time": self._work.now})
+        message = with_arguments(message.model_copy(update={"time": self._work.now}), self._marked)
         return ModelTurn(
             number=number,
             by=self._by,
@@ -125,8 +136,24 @@ class LoopRun:
             transfers=transfers,
         )
 
+    def _marked(self, name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Mark the secrets among the arguments of a call, which only the call itself needs."""
+        tool = self._terms.output.tool if name == ANSWER else self._tools.get(name)
+        found: dict[str, JsonValue] = arguments if tool is None else marked_by(tool.takes.schema, arguments)
+        return found
+
     async def _reply(self, request: ModelRequest) -> ModelReply:
-        return await self._terms.model_of(self._work.services).reply(request)
+        model, policy = self._terms.model_of(self._work.services), self._terms.breaker
+        if policy is None:
+            return await model.reply(request)
+        async with self._work.breaker(cast("str", self._terms.model), policy):
+            try:
+                return await model.reply(request)
+            except Exception as error:
+                if is_passing(error):
+                    raise
+                wrong = error  # a request that the provider calls wrong says that the provider is there
+        raise wrong
 
     def _tell(self, number: int) -> Any:
         return (lambda text: self._work.publish({"turn": number, "text": text})) if self._terms.stream else None
@@ -136,9 +163,13 @@ class LoopRun:
 
     async def _recorded(self, name: str, made: Any) -> Any:
         """Return what is made, recorded under the name, with the loop's retries."""
-        entry = await self._talk.step(Step(name, retry=self._terms.retry), made)
+        entry = await self._talk.step(self._step(name), made)
         self._transcript.add(name, text_of(name, entry))
         return entry
+
+    def _step(self, name: str) -> Step:
+        """Return a step that asks the model, tried again as a tool's calls are: not if the request itself is wrong."""
+        return Step(name, retry=self._terms.retry, retry_on=is_passing)
 
     async def _write(self, name: str, entry: Entry) -> None:
         self._transcript.add(name, await self._journal.record(name, text_of(name, entry)))
@@ -165,7 +196,7 @@ class LoopRun:
     def _approval(self, call: ToolCall) -> bool | str | None:
         if self._terms.approval is None or call.error or call.name not in self._tools:
             return True
-        return self._terms.approval(self._context, call)
+        return self._terms.approval(self._context, _shown(call))
 
     async def _answers(self, last: ModelTurn, found: list[tuple[int, ToolCall]]) -> set[int]:
         """Judge the calls that give the answer, the first one that fits is accepted. Return their places."""
@@ -175,7 +206,7 @@ class LoopRun:
             if self._terms.output.tool is None or call.name != ANSWER:
                 continue
             places.add(place)
-            problem = call.error or (_ONE_ANSWER if is_given else self._terms.output.read(call.arguments)[1])
+            problem = call.error or (_ONE_ANSWER if is_given else self._terms.output.read(revealed(call.arguments))[1])
             is_given = is_given or not problem
             await self._result(last, place, None if problem else ACCEPTED, problem)
         return places
@@ -202,18 +233,31 @@ class LoopRun:
         """Make a call, and record what the model is told of it."""
         tool = self._tools.get(call.name)
         assert tool is not None
-        arguments = without_nulls(tool.takes.schema, call.arguments)
+        arguments = without_nulls(tool.takes.schema, revealed(call.arguments))
         result: ToolResult[Any] = await self._talk.call(tool.name, call_id=call.id, **arguments)
         output, error = told_of(result)
         await self._result(last, place, output, error)
 
     async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
-        entry = CallResult(turn=last.number, place=place, output=output, error=error)
+        most = self._terms.most_bytes
+        entry = CallResult(turn=last.number, place=place, output=cut_off(output, most), error=str(cut_off(error, most)))
         await self._write(f"result.{last.number}.{place}", entry)
 
     def _named(self) -> str:
         names = ", ".join(self._tools.names)
         return f"the tools are {names}" if names else "there are no tools"
+
+    async def _tell_trail(self) -> None:
+        """Tell the agent's signals of the newest turn, once its calls are answered: a step of reasoning, once."""
+        last = self._transcript.last
+        if last is None or last.by != self._by:
+            return
+        calls = last.message.tool_calls
+        results = [self._transcript.result(last, place) for place in range(len(calls))]
+        action = " ".join((last.message.content[:LONGEST_TOLD], *map(_asked, calls)))
+        outcome = " ".join(each.error or _text(each.output) for each in results if each is not None)
+        name = f"turn.{last.number}.{digest_of(self._terms.journal)}"
+        await self._work.reasoned(one_line(action), one_line(outcome), name=name)
 
     # The end
 
@@ -228,7 +272,7 @@ class LoopRun:
         for place, call in enumerate(last.message.tool_calls):
             result = self._transcript.result(last, place)
             if call.name == ANSWER and result is not None and result.output == ACCEPTED and self._terms.output.tool:
-                return _Final(self._terms.output.read(call.arguments)[0])
+                return _Final(self._terms.output.read(revealed(call.arguments))[0])
         if last.message.tool_calls:
             return None
         answer, problem = self._terms.output.read_text(last.message.content)
@@ -242,19 +286,21 @@ class LoopRun:
         said = self._context.messages if isinstance(self._context, ConversationContext) else ()
         return {
             "answer": answer,
-            "messages": [each.model_dump(mode="json") for each in self._transcript.untold(said)],
+            "messages": [without_secrets(each).model_dump(mode="json") for each in self._transcript.untold(said)],
             "usage": asdict(self._transcript.usage_of(self._by)),
-            "waits_for": [each.model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting],
+            "waits_for": [
+                _shown(each).model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting
+            ],
         }
 
     # Limits
 
     def _check_limits(self) -> None:
         """Raise BudgetUsedUpError if this entry of the state has used up what the loop was given."""
-        usage, began = self._transcript.usage_of(self._by), self._transcript.began(self._by)
+        usage = self._transcript.usage_of(self._by)
         if usage.requests >= self._terms.most_turns:
             raise BudgetUsedUpError("turns", usage.requests, self._terms.most_turns)
-        self._terms.budget.check(usage, 0.0 if began is None else (self._work.now - began).total_seconds())
+        self._terms.budget.check(usage, (self._work.now - self._journal.began).total_seconds())
 
     async def _compact(self) -> None:
         """Replace the older part of the transcript by a summary, if it has grown too long."""
@@ -265,14 +311,13 @@ class LoopRun:
         if len(old.messages) < 2:
             return
         turns = self._transcript.turns
-        how = Step(f"summary.{turns}", retry=self._terms.retry)
+        how = self._step(f"summary.{turns}")
         reply = await self._talk.step(how, self._summarized, old.messages, policy.instructions)
         entry = Compaction(
             turns=turns,
             summary=Message(role=SUMMARY, content=reply.message.content, time=self._work.now),
             by=self._by,
             usage=old.usage_of(self._by) + reply.usage,
-            began=old.began(self._by),
             known=old.known_of(self._terms.told_by(self._context)),
         )
         name = f"compaction.{turns}"
@@ -283,7 +328,9 @@ class LoopRun:
     async def _summarized(self, messages: tuple[Message, ...], instructions: str) -> ModelReply:
         asked = Message(role="user", content=instructions)
         # Some providers refuse calls in a conversation without the tools.
-        reply = await self._reply(ModelRequest(messages=(*messages, asked), tools=tuple(self._tools)))
+        reply = await self._reply(
+            ModelRequest(messages=(*map(without_secrets, messages), asked), tools=tuple(self._tools))
+        )
         if not reply.message.content.strip():
             raise ModelFailedError("it wrote no summary")
         return reply
@@ -293,7 +340,19 @@ def told_of(result: ToolResult[Any]) -> tuple[JsonValue, str]:
     """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
     if result.failure is not None:
         return None, f"{result.failure.kind}: {result.failure.message}"
-    return to_jsonable_python(result.value), ""
+    return hidden(to_jsonable_python(result.value)), ""
+
+
+def _asked(call: ToolCall) -> str:
+    return f"{call.name} {_text(hidden(call.arguments))}"
+
+
+def _text(value: JsonValue) -> str:
+    return (value if isinstance(value, str) else to_json(value).decode())[:LONGEST_TOLD]
+
+
+def _shown(call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"arguments": hidden(call.arguments)})
 
 
 async def _all(made: Iterable[Awaitable[None]]) -> None:

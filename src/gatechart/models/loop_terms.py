@@ -12,7 +12,7 @@ from gatechart.models.limits import Budget, Summarize
 from gatechart.models.model import Model
 from gatechart.models.output import Output
 from gatechart.tools import ToolBox
-from gatechart.values import Retry
+from gatechart.values import BreakerPolicy, Retry
 
 Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
 """What a model is told, from the agent's context: one text, or messages."""
@@ -31,8 +31,10 @@ class LoopTerms:
     prompt: Prompt | None
     output: Output
     most_turns: int
+    most_bytes: int
     budget: Budget
     retry: Retry | None
+    breaker: BreakerPolicy | None
     approval: Approval | None
     compaction: Summarize | None
     stream: bool

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, create_model
 
 from gatechart.context import problems_of
+from gatechart.secrets import marked
 from gatechart.tools import AnyTool, Tool, without_nulls
 
 ANSWER: Final = "answer"
@@ -36,7 +37,7 @@ class Output:
             answer = adapter.validate_python(given)
         except ValidationError as error:
             return None, "; ".join(problems_of(error))
-        return adapter.dump_python(answer, mode="json"), self._problem(answer)
+        return marked(answer, adapter.dump_python(answer, mode="json")), self._problem(answer)
 
     def read_text(self, text: str) -> tuple[JsonValue, str]:
         """Return the answer that a text gives, and what is wrong with it; "" if it fits."""

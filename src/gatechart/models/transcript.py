@@ -7,9 +7,8 @@ of their own, and together one message.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from hashlib import blake2b
 from typing import Final, TypeAlias, TypeVar
 from uuid import uuid4
@@ -18,6 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
 from gatechart.models.model import NO_USAGE, Finish, Usage
+from gatechart.secrets import hidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,6 @@ class Compaction:
     summary: Message
     by: str  # as of a turn
     usage: Usage  # of that entry and invoke so far, the summary included
-    began: datetime | None = None  # when that began
     known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
 
 
@@ -87,9 +86,24 @@ def text_of(name: str, entry: Entry) -> str:
     return _KINDS[name.partition(".")[0]].dump_json(entry).decode()
 
 
+def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:
+    """Return a message with other arguments of its calls. changed: makes them of the tool's name and the arguments."""
+    if not message.tool_calls:
+        return message
+    calls = tuple(
+        each.model_copy(update={"arguments": changed(each.name, each.arguments)}) for each in message.tool_calls
+    )
+    return message.model_copy(update={"tool_calls": calls})
+
+
+def without_secrets(message: Message) -> Message:
+    """Return a message as others may see it: with a mask in place of each secret that the model gave to a tool."""
+    return with_arguments(message, lambda _, arguments: hidden(arguments))
+
+
 def digest_of(message: Message) -> str:
-    """Return 16 hexadecimal digits that other messages do not have."""
-    return blake2b(message.model_dump_json().encode(errors="replace"), digest_size=8).hexdigest()
+    """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks."""
+    return blake2b(without_secrets(message).model_dump_json().encode(errors="replace"), digest_size=8).hexdigest()
 
 
 class Transcript:
@@ -181,6 +195,12 @@ class Transcript:
         """Return the result of a call."""
         return self._results.get((turn.number, place))
 
+    @property
+    def usage(self) -> Usage:
+        """What the turns and summaries that it has took."""
+        turns, summaries = self._of(ModelTurn), self._of(Compaction)
+        return sum((*(each.usage for each in turns), *(each.usage for each in summaries)), NO_USAGE)
+
     def usage_of(self, by: str) -> Usage:
         """Return what the turns, and the summaries, of one entry of a state and invoke took."""
         turns = (each.usage for each in self.turns_of(by))
@@ -199,12 +219,6 @@ class Transcript:
     def names(self) -> tuple[str, ...]:
         """Names of the entries, in the order written."""
         return tuple(self._entries)
-
-    def began(self, by: str) -> datetime | None:
-        """Return when the first turn of one entry of a state and invoke was made."""
-        times = [each.message.time for each in self.turns_of(by)]
-        times += [each.began for each in self._of(Compaction) if each.by == by]
-        return min((each for each in times if each is not None), default=None)
 
     def split(self, keep: int) -> tuple[Transcript, Transcript]:
         """Return the older part, and the newest messages, so many, each turn with the results of its calls."""

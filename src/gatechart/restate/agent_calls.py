@@ -13,7 +13,13 @@ from weakref import WeakValueDictionary
 from pydantic_core import to_json
 
 from gatechart.api import AgentHome, RemoteAgent
-from gatechart.errors import EngineRefusedError, OpenHandoffError, RuntimeClosedError, UnknownAgentError
+from gatechart.errors import (
+    EngineRefusedError,
+    EngineUnreachableError,
+    OpenHandoffError,
+    RuntimeClosedError,
+    UnknownAgentError,
+)
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Store
@@ -29,6 +35,7 @@ logger = logging.getLogger(__name__)
 LOOK_S: Final = 0.05
 CATCH_UP: Final = timedelta(seconds=30)
 ANSWERS_S: Final = 2.0  # time for a service to give a place in an inbox
+READS_S: Final = 10.0  # time for a service to read what belongs to no agent
 AWAY_S: Final = 10.0  # pause before the next request after a service failed to answer
 NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -70,9 +77,19 @@ class AgentCalls:
         return await self.ingress.ask(call, self.names.agent, handler, agent_id, told, reads=True)
 
     async def breakers(self) -> Sequence[BreakerRecord]:
-        """Return the circuit breakers that are not closed, by name."""
+        """Return the circuit breakers that are not closed, by name.
+
+        Raises EngineUnreachableError if no service answers within 10 seconds; the engine itself would wait for one.
+        """
         self.admit("breakers")
-        told = await self.ingress.ask("breakers", self.names.breaker_list, "read", ALL, reads=True)
+        try:
+            async with asyncio.timeout(READS_S):
+                told = await self.ingress.ask("breakers", self.names.breaker_list, "read", ALL, reads=True)
+        except TimeoutError:
+            problem = (
+                f"no service of its agents did within {READS_S:g} s; start `gatechart restate serve`, and register it"
+            )
+            raise EngineUnreachableError(self.ingress.url, problem) from None
         return sorted((RECORD.validate_python(each) for each in told), key=lambda each: each.name)
 
     async def change_breaker(self, verb: str, handler: str, name: str, told: Mapping[str, Any]) -> BreakerRecord:

@@ -45,6 +45,8 @@ def agent_object(config: ServiceConfig) -> VirtualObject:
     for verb in VERBS:
         agents.handler(verb)(_handler(config, verb))
     agents.handler("look", kind="shared")(_look)
+    # For invokes, which may begin before the turn that starts them has stored its state: this one waits for its end.
+    agents.handler("look_next")(_look)
     agents.handler("mails", kind="shared")(_mails(config))
     agents.handler("lift", kind="shared")(_lift(config.names))
     agents.handler("turns", kind="shared")(_turns)

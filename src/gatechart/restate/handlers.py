@@ -47,7 +47,7 @@ from gatechart.turn import (
     plain_payload,
     requested,
 )
-from gatechart.values import STARTED, AgentId, Event, EventName, Invocation, Mail, MailStatus, Status, TurnRecord
+from gatechart.values import STARTED, TRAIL, AgentId, Event, EventName, Invocation, Mail, MailStatus, Status, TurnRecord
 
 logger = logging.getLogger(__name__)
 
@@ -138,8 +138,7 @@ async def _choose(unit: UnitOfWork, argument: Argument) -> None:
     if next_mail(unit) is not None:
         await take(unit, following="choose")
         return
-    call = Invocation(unit.agent_id, argument["state"], argument["epoch"], argument["invoke"])
-    check_not_over(unit.snapshot, call)
+    check_not_over(unit.snapshot, _invocation(unit, argument))
     event = Event(argument["event"], argument["payload"], unit.now, argument["id"])
     outcome = await process(unit, event)
     if outcome.refusal is not None:
@@ -147,11 +146,30 @@ async def _choose(unit: UnitOfWork, argument: Argument) -> None:
     unit.entry.answer = {"outcome": plain(OUTCOME, outcome)}
 
 
+async def _answered(unit: UnitOfWork, argument: Argument) -> None:
+    """Answer an invocation once all mail accepted before it is done, as long as its state lasts."""
+    unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="answered")
+        return
+    check_not_over(unit.snapshot, _invocation(unit, argument))
+    unit.entry.answer = {"snapshot": plain(SNAPSHOT, unit.snapshot)}
+
+
+def _invocation(unit: UnitOfWork, argument: Argument) -> Invocation:
+    return Invocation(unit.agent_id, argument["state"], argument["epoch"], argument["invoke"])
+
+
 async def _deliver(unit: UnitOfWork, argument: Argument) -> None:
-    if postponed(unit, argument):
+    if postponed(unit, argument) or _is_for_nobody(unit, argument):
         return
     accept(unit, MAIL.validate_python(argument["mail"]), argument)
     await _drain(unit, argument)
+
+
+def _is_for_nobody(unit: UnitOfWork, argument: Argument) -> bool:
+    """Tell whether mail is for the trail of an agent that was erased meanwhile."""
+    return unit.state.snapshot is None and str(argument["mail"]["event"]).startswith(TRAIL)
 
 
 async def _drain(unit: UnitOfWork, _: Argument) -> None:
@@ -390,6 +408,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
     {
         "send": _send,
         "choose": _choose,
+        "answered": _answered,
         "deliver": _deliver,
         "drain": _drain,
         "wake": _wake,

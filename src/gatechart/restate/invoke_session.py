@@ -19,18 +19,20 @@ from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.restate.journals import told_of
 from gatechart.restate.process_breakers import InvocationBreakers
-from gatechart.restate.state import OUTCOME, SNAPSHOT
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.values import (
     ActiveInvocation,
     EventName,
     Invocation,
     JournalRecord,
+    Mail,
     Outcome,
     Payload,
     Snapshot,
     Verdict,
 )
+from gatechart.values.frozen import replaced
 
 T = TypeVar("T")
 
@@ -133,9 +135,12 @@ class Session:
         """See InvokeHost."""
         return self._recorded
 
-    async def record(self, _invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(
+        self, _invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
+    ) -> str:
         """See InvokeHost."""
-        await self._tell({"step": name, "result": text} | ({"replaces": list(replaces)} if replaces else {}))
+        step = {"step": name, "result": text} | ({"replaces": list(replaces)} if replaces else {})
+        await self._tell(step | _with_mail(tells))
         return text
 
     async def journal(self, _invocation: Invocation, name: str) -> Mapping[str, str]:
@@ -145,7 +150,8 @@ class Session:
 
     async def enter(self, record: JournalRecord) -> str:
         """See InvokeHost."""
-        verdict, entry = await self._tell({"ask": "enter", "told": told_of(record)})
+        asked = {"ask": "enter", "told": told_of(replaced(record, tells=None))}
+        verdict, entry = await self._tell(asked | _with_mail(record.tells))
         if verdict == Verdict.STALE:
             call = record.invocation
             raise InvocationOverError(call.agent_id, call.state, call.invoke)
@@ -153,11 +159,19 @@ class Session:
 
     async def snapshot(self, invocation: Invocation) -> Snapshot:
         """See TransferHost."""
-        told = await self._tell({"ask": "look", "told": {}})
+        told = await self._tell({"ask": "look_next", "told": {}})
         snapshot: Snapshot | None = None if told is None else SNAPSHOT.validate_python(told["snapshot"])
         if snapshot is None:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
         check_not_over(snapshot, invocation)
+        return snapshot
+
+    async def answered(self, invocation: Invocation) -> Snapshot:
+        """See TrailHost."""
+        answer = await self._tell({"ask": "answered", "told": _named(invocation)})
+        if "error" in answer:
+            raise ErrorDocument.model_validate(answer["error"]).value()
+        snapshot: Snapshot = SNAPSHOT.validate_python(answer["snapshot"])
         return snapshot
 
     def entry_point(self, graph: str, name: str) -> EntryPoint | None:
@@ -166,8 +180,7 @@ class Session:
 
     async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
         """See TransferHost."""
-        call = {"state": invocation.state, "epoch": invocation.epoch, "invoke": invocation.invoke}
-        told = {"event": event, "payload": payload, "id": event_id, **call}
+        told = {"event": event, "payload": payload, "id": event_id, **_named(invocation)}
         answer = await self._tell({"ask": "choose", "told": told})
         if "error" in answer:
             raise ErrorDocument.model_validate(answer["error"]).value()
@@ -231,6 +244,16 @@ class Session:
         if isinstance(result, InvokeEnded):
             return {result.kind: result.payload}
         return {"again": result.attempts, "wait_s": result.wait_s}
+
+
+def _named(invocation: Invocation) -> dict[str, Any]:
+    """Return what tells the agent's object which of its invocations asks."""
+    return {"state": invocation.state, "epoch": invocation.epoch, "invoke": invocation.invoke}
+
+
+def _with_mail(mail: Mail | None) -> dict[str, Any]:
+    """Return what a report says of mail to the agent, which the engine sends once the report is journaled."""
+    return {} if mail is None else {"tells": plain(MAIL, mail)}
 
 
 class _LoopLimit:

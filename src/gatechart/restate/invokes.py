@@ -24,6 +24,7 @@ from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.invoke_session import Session
 from gatechart.restate.state import MAIL, RUNNING, plain
 from gatechart.restate.terms import ServiceConfig
+from gatechart.values import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
         report, answer = json.loads(bytes(written)), None
         if "step" in report:
             _note(recorded, report)
+            _tell_of(ctx, session, report)
         elif "ask" in report:
             answer = await _asked(ctx, session, report)
         elif "idle" in report:
@@ -93,7 +95,17 @@ async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> A
     asked = names.agent, session.running.invocation.agent_id
     if "breaker" in report:
         asked = names.breakers, report["breaker"]
-    return json.loads(await ctx.generic_call(asked[0], report["ask"], told, asked[1]))
+    answer = json.loads(await ctx.generic_call(asked[0], report["ask"], told, asked[1]))
+    if report["ask"] == "enter" and answer[0] == Verdict.COMMITTED:
+        _tell_of(ctx, session, report)
+    return answer
+
+
+def _tell_of(ctx: Context, session: Session, report: Mapping[str, Any]) -> None:
+    """Send the agent the mail that a record brings, if any. It counts after the state was left, too."""
+    if "tells" in report:
+        told = to_json({"mail": report["tells"]}, inf_nan_mode="constants")
+        ctx.generic_send(session.config.names.agent, "deliver", told, session.running.invocation.agent_id)
 
 
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:

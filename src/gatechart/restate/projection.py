@@ -147,13 +147,11 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
     """Store a turn and tell whether it was stored. A turn whose handoff is not stored yet is tried again later."""
     untaken = await _untaken(store, previous, turn)
     effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *untaken)
-    record = TurnRecord(previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects)
+    told = previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects
+    record = TurnRecord(*told, fired=turn.fired)
     if not turn.offers:
         return await committer.commit(record) is Verdict.COMMITTED
-    first = store.numbers(record.mail_count)
-    numbered = TurnRecord(
-        previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects, None, first
-    )
+    numbered = record.numbered(partial(store.numbers, 1))
     # The engine delivers the offers itself, so their mail is deleted in the same commit.
     verdicts = await store.commit((numbered, *(MailEnd(mail.number) for mail in numbered.mail)))
     return verdicts[0] is Verdict.COMMITTED

@@ -30,6 +30,7 @@ from gatechart.api import (
     HandoffsCommand,
     HistoryCommand,
     IsolateBreakerCommand,
+    JournalCommand,
     MailCommand,
     PostCommand,
     ReadCommand,
@@ -49,6 +50,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
+from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
@@ -89,6 +91,7 @@ from gatechart.values import (
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
+    JournalEntry,
     Mail,
     Outcome,
     Page,
@@ -297,6 +300,11 @@ class RestateRuntime(AgentHome):
             await self._calls.look("history", agent_id)
             return ()
 
+    async def _journal(self, command: JournalCommand) -> Sequence[JournalEntry]:
+        await self._calls.look("journal", command.agent_id)
+        entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
+        return journal_page(entries, command)
+
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         """Return an old snapshot, after waiting for the projection."""
         store = self._projection("snapshot_at")
@@ -436,6 +444,7 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     CanCommand: RestateRuntime._can,
     SnapshotAtCommand: RestateRuntime._snapshot_at,
     HistoryCommand: RestateRuntime._history,
+    JournalCommand: RestateRuntime._journal,
     FindCommand: RestateRuntime._find,
     CountsCommand: RestateRuntime._counts,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),

@@ -21,6 +21,7 @@ from gatechart.values import (
     ChangeHandoff,
     Event,
     EventName,
+    FiredSignal,
     GuardError,
     HandoffRecord,
     HandoffStatus,
@@ -156,6 +157,7 @@ class Turn:
     taken: tuple[str, ...]
     took_us: int
     guard_errors: tuple[GuardError, ...] = ()
+    fired: FiredSignal | None = None
     offers: tuple[HandoffRecord, ...] = ()
     settles: tuple[ChangeHandoff, ...] = ()
 

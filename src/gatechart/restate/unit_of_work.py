@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import count
 from secrets import token_hex
 from typing import Any, TypeVar, assert_never
 
@@ -74,6 +75,7 @@ from gatechart.values import (
     StateName,
     TurnRecord,
     Verdict,
+    without_trail,
 )
 
 T = TypeVar("T")
@@ -216,6 +218,7 @@ class UnitOfWork:
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
+        turn = turn.numbered(count().__next__)  # unlike others: what an object receives is numbered by that object
         (verdict,), operations = apply((turn,), self._loaded())
         if verdict is not Verdict.COMMITTED:
             return False
@@ -237,7 +240,16 @@ class UnitOfWork:
         changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
         offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
         text = TURN.dump_json(
-            Turn(turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, offers, changes)
+            Turn(
+                without_trail(turn.snapshot),
+                turn.event,
+                turn.taken,
+                turn.took_us,
+                turn.guard_errors,
+                turn.fired,
+                offers,
+                changes,
+            )
         )
         most = self.config.terms.most_bytes
         if len(text) > most:
@@ -246,7 +258,7 @@ class UnitOfWork:
 
     def _check_sent(self, turn: TurnRecord) -> None:
         """Raise AgentTooLargeError if the turn's mail does not fit into a journal entry."""
-        sent = sum(len(MAIL.dump_json(mail)) for mail in turn.mail) if turn.effects else 0
+        sent = sum(len(MAIL.dump_json(mail)) for mail in turn.mail)
         if sent > self.config.terms.inbox_bytes:
             raise AgentTooLargeError(self.agent_id, sent, self.config.terms.inbox_bytes)
 

@@ -271,7 +271,7 @@ class AgentDirectory:
         if turn is None:
             return self.settle(graph, snapshot), None
         self._core.admit("migrate", writes=True)
-        migrating = self._migrate(graph, self._core.numbered(turn))
+        migrating = self._migrate(graph, turn.numbered(self._core.number))
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
     async def _migrate(self, graph: AnyGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
@@ -306,9 +306,9 @@ class AgentDirectory:
         return await self._add(graph, turn)
 
     async def _add(self, graph: AnyGraph, turn: TurnRecord) -> LiveAgent | None:
-        turn = self._core.numbered(turn)
         agent_id, event = turn.snapshot.agent_id, turn.event
-        with self.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
+        with self.holding((agent_id,)), self._core.telemetry.begin(turn, None) as traced:
+            turn = traced.numbered(self._core.number)
             if await self._core.committer.commit(turn) is Verdict.STALE:
                 if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
                     return None

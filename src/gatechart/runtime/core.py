@@ -30,18 +30,16 @@ from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
 from gatechart.values import (
     AgentId,
-    Answer,
     BreakerChange,
     BreakerRecord,
     HistoryEntry,
     Mail,
-    Report,
     Retry,
+    Telling,
     TurnRecord,
     Unit,
     Verdict,
 )
-from gatechart.values.frozen import replaced
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +75,7 @@ class Core:
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name
     breakers: OwnBreakers = field(init=False)
+    number: Callable[[], int] = field(init=False)  # returns the next number for mail
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by mail number
     _lost: asyncio.Future[OwnershipLostError] | None = None  # made when first awaited, or when ownership is lost
@@ -86,6 +85,7 @@ class Core:
             return self.persist(BreakerChange(breaker))
 
         self.breakers = OwnBreakers(self.clock.now, keep, self.spawn)
+        self.number = partial(self.store.numbers, 1)
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raise RuntimeClosedError, InsideTurnError or, if the call writes, ReadOnlyError."""
@@ -123,13 +123,6 @@ class Core:
     def attend(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
         """Run a timer or invoke until it ends, is cancelled, or the runtime closes. purpose: as in `spawn`."""
         return _kept(work, self.attending, purpose)
-
-    def numbered(self, turn: TurnRecord, consumes: int | None = None) -> TurnRecord:
-        """Return the turn with numbers for the mail that it sends. consumes: the number of the mail that it applies."""
-        count = turn.mail_count if turn.effects else 0
-        if not count and consumes is None:
-            return turn
-        return replaced(turn, consumes=consumes, first_number=self.store.numbers(count) if count else 0)
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
         """Wait for a future on behalf of a caller. Raises RuntimeClosedError if the runtime closes first."""
@@ -198,15 +191,20 @@ class Core:
         """Return the store's verdict, retrying while the store cannot write; None if the runtime closes first."""
         return self._persisted(lambda: unit, lambda _: then())
 
-    def persist_mail(
-        self, unit: Report | Answer, accept: Callable[[Mail], None]
-    ) -> Coroutine[Any, Any, Verdict | None]:
-        """Return the verdict, as `persist` does, on a unit that sends mail. The mail is accepted once it is committed.
+    def persist_mail(self, unit: Telling, accept: Callable[[Mail], None]) -> Coroutine[Any, Any, Verdict | None]:
+        """Return the verdict, as `persist` does, on a unit that may send mail. Mail is accepted once it is committed.
 
         Each try gives the mail a new number. With its old number it would be delivered before mail committed in the
         meantime if the runtime crashed with both waiting.
         """
-        return self._persisted(lambda: unit.numbered(self.store.numbers(1)), lambda committed: accept(committed.mail))
+        if unit.tells is None:
+            return self.persist(unit)
+
+        def told(committed: Telling) -> None:
+            if committed.tells is not None:
+                accept(committed.tells)
+
+        return self._persisted(lambda: unit.numbered(self.number()), told)
 
     async def _persisted(self, made: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
         """Persist a unit, retrying. made: makes the unit for the next try. then: called with the committed unit."""

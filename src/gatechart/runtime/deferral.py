@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gatechart.errors import EventIdReusedError, OutsideError
 from gatechart.graph import AnyGraph
@@ -12,9 +11,10 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.turn import MOST_DEFERRED, deferred, too_many_deferred
 from gatechart.values import Event, Mail, Outcome, Posting, Snapshot, Verdict
+from gatechart.values.frozen import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Deferral:
     """What becomes of events that were sent to an agent and that it defers."""
 

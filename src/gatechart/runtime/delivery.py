@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from gatechart.errors import (
     OutsideError,
@@ -30,6 +30,7 @@ NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # verdic
 
 T = TypeVar("T")
 Job: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
+_Jobs: TypeAlias = deque[tuple[Job[Any], asyncio.Future[Any] | None]]
 
 
 class JobQueue:
@@ -42,7 +43,7 @@ class JobQueue:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]] | None = None  # None while idle
+        self._jobs: _Jobs | None = None  # None while idle
         self.mail: dict[int, Mail] = {}  # queued or being taken, by number; what is removed here is not taken
         self.deferred: dict[int, tuple[Recipient, Job[None]]] = {}  # mail passed over, by number, and how to take it
         self._judged_at: Hashable = None  # where the recipient was when it was found which mail is passed over
@@ -77,8 +78,7 @@ class JobQueue:
     def wake(self, position: Hashable) -> None:
         """Take deferred mail that is no longer passed over, if no job is running. position: the recipient's."""
         if self.deferred and self._jobs is None and position != self._judged_at:
-            self._jobs = deque()
-            self._core.spawn(self._work(self._jobs))
+            self._begin()
 
     def _next_deferred(self) -> Job[None] | None:
         """Return how to take the first deferred mail that is not passed over; None if there is none. Some is deferred.
@@ -98,12 +98,17 @@ class JobQueue:
         return None
 
     def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
-        if self._jobs is None:
-            self._jobs = deque()
-            self._core.spawn(self._work(self._jobs))
-        self._jobs.append((job, waiting))
+        jobs = self._begin() if self._jobs is None else self._jobs
+        jobs.append((job, waiting))
 
-    async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
+    def _begin(self) -> _Jobs:
+        """Begin a task of the runtime for jobs to come. It leaves the runtime's tasks by itself, without a callback."""
+        jobs: _Jobs = deque()
+        self._jobs = jobs
+        self._core.tasks.add(asyncio.create_task(self._work(jobs)))
+        return jobs
+
+    async def _work(self, jobs: _Jobs) -> None:
         try:
             while (deferred := self._next_deferred() if self.deferred else None) is not None or jobs:
                 if deferred is not None:
@@ -117,6 +122,7 @@ class JobQueue:
                 jobs.popleft()
         finally:
             self._jobs = None
+            self._core.tasks.discard(cast("asyncio.Task[Any]", asyncio.current_task()))
             if jobs:
                 self._give_up([waiting for _, waiting in jobs if waiting is not None])
 

@@ -113,11 +113,13 @@ class Effects:
                 call = Invocation(agent_id, state, after.version, invoke)
                 running = ActiveInvocation(call, after.graph, after.graph_version, after.context_text)
                 self.invokes.begin(running, is_new=True)
-            case ReplaceMail(number, mail):
-                self.amend(agent_id, number, mail)
-            case ReplaceInvocation(invocation, running):
-                self.invokes.adopt(invocation, running)
-            case Offer() | ChangeHandoff():
+            case ReplaceMail() | ReplaceInvocation():
+                self._replace(agent_id, effect)
+            case Offer(handoff, due):
+                self._core.telemetry.committed(turn, effect)
+                if handoff.is_new and due is None and self._core.attends:
+                    self.inboxes.expect(handoff.target)
+            case ChangeHandoff():
                 self._core.telemetry.committed(turn, effect)
             case Send() | Timer():  # accepted with the turn's mail
                 pass
@@ -134,6 +136,13 @@ class Effects:
             case CancelAll():
                 self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
                 self.invokes.end(agent_id)
+
+    def _replace(self, agent_id: AgentId, effect: ReplaceMail | ReplaceInvocation) -> None:
+        match effect:
+            case ReplaceMail(number, mail):
+                self.amend(agent_id, number, mail)
+            case ReplaceInvocation(invocation, running):
+                self.invokes.adopt(invocation, running)
 
     def forget(self, agent_id: AgentId) -> None:
         """End the invokes of an erased agent, and forget its timers and mail."""

@@ -10,8 +10,6 @@ from typing import Any, Final
 from gatechart.values import HandoffRecord, Obstacle, OpenHandoff, Payload, Side, TurnRecord
 from gatechart.values.frozen import value
 
-PREFIX: Final = "gatechart.handoff."  # of metric and attribute names
-
 
 @value
 class Facts:
@@ -24,20 +22,6 @@ class Facts:
     target_graph: str
     mode: str
     reason: str
-
-    def labels(self) -> dict[str, str]:
-        """Return the facts that label metrics: each has few values."""
-        return {
-            "gatechart.handoff.reason": self.reason,
-            "gatechart.handoff.source.graph": self.source_graph,
-            "gatechart.handoff.target.graph": self.target_graph,
-            "gatechart.handoff.mode": self.mode,
-        }
-
-    def attributes(self) -> dict[str, str]:
-        """Return all facts as attributes of a span."""
-        ids = {f"{PREFIX}id": self.handoff, f"{PREFIX}source.agent": self.source, f"{PREFIX}target.agent": self.target}
-        return self.labels() | ids
 
     def fields(self) -> dict[str, str]:
         """Return all facts as fields of a log record."""

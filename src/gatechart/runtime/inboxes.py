@@ -99,6 +99,12 @@ class Inboxes:
             case never:
                 assert_never(never)
 
+    def expect(self, agent_id: AgentId) -> None:
+        """Take offers to an agent that a turn has just named: the store cannot know it, so it is not asked."""
+        slot = self._slots.of(agent_id)
+        if slot.state is SlotState.OPEN and self._directory.known(agent_id) is None:
+            self._offer(agent_id, slot, deque())
+
     def _hold(self, slot: AgentSlot, mail: Mail) -> None:
         """Hold mail until its recipient has been read, and make sure that it is read."""
         if slot.held is None:
@@ -248,12 +254,15 @@ class Inboxes:
     def _leave(self, agent_id: AgentId, slot: AgentSlot, mails: Sequence[Mail]) -> None:
         """Leave mail to the store until something can take it. An offer may create its agent, so it is taken now."""
         if any(map(is_about_handoff, mails)):
-            slot.offered = deque(mails)
-            self._core.spawn(self._bring_up(agent_id, slot.offered), "offer a handoff to a new agent")
+            self._offer(agent_id, slot, deque(mails))
         elif mails:
             slot.is_unhosted = True
             self._trust_store(mails)
         self._slots.tidy(agent_id)
+
+    def _offer(self, agent_id: AgentId, slot: AgentSlot, mails: deque[Mail]) -> None:
+        slot.offered = mails
+        self._core.spawn(self._bring_up(agent_id, mails), "offer a handoff to a new agent")
 
     async def _bring_up(self, agent_id: AgentId, mails: deque[Mail]) -> None:
         """Take offers to an agent that does not exist yet, and give it the rest of its mail once it does.
@@ -354,10 +363,10 @@ class NewAgent:
             await answer(self.core, self._agent_id, decided, mail.number, self.accept)
             return None
         graph, turn = decided
-        numbered = self.core.numbered(turn, mail.number)
-        with self._directory.holding((self._agent_id,)), self.core.telemetry.begin(numbered) as traced:
-            await self._write(graph, traced)
-        return traced
+        with self._directory.holding((self._agent_id,)), self.core.telemetry.begin(turn, mail.number) as traced:
+            numbered = traced.numbered(self.core.number, mail.number)
+            await self._write(graph, numbered)
+        return numbered
 
     async def _refresh(self, graph: AnyGraph, turn: TurnRecord) -> None:
         """Settle whether a commit that raised has created the agent."""
@@ -381,6 +390,7 @@ class NewAgent:
             self._in_doubt = graph, turn
             raise
         if verdict is Verdict.STALE:
+            await self._directory.get_many((self._agent_id,))  # started by another caller: the mail is for that agent
             raise StaleAgentError(self._agent_id, 0)
         self._settle(graph, turn)
 

@@ -144,9 +144,12 @@ class Invokes:
         """See InvokeHost."""
         return await self._core.ask(partial(self._core.store.steps, invocation))
 
-    async def record(self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = ()) -> str:
+    async def record(
+        self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
+    ) -> str:
         """See InvokeHost."""
-        verdict = await self._core.persist(StepRecord(invocation, name, text, tuple(replaces)))
+        record = StepRecord(invocation, name, text, tuple(replaces), tells)
+        verdict = await self._core.persist_mail(record, self._accept)
         if verdict is Verdict.REPEATED:  # its answer was lost, or an earlier attempt is still running
             return (await self.recorded(invocation)).get(name, text)
         if verdict is not Verdict.COMMITTED:
@@ -159,7 +162,7 @@ class Invokes:
 
     async def enter(self, record: JournalRecord) -> str:
         """See InvokeHost."""
-        call, verdict = record.invocation, await self._core.persist(record)
+        call, verdict = record.invocation, await self._core.persist_mail(record, self._accept)
         if verdict is Verdict.REPEATED:  # as in `record`
             return (await self.journal(call, record.journal)).get(record.name, record.entry)
         if verdict is not Verdict.COMMITTED:
@@ -178,6 +181,14 @@ class Invokes:
         agent = await self._core.ask(partial(self._live, invocation.agent_id))
         check_not_over(agent.snapshot, invocation)
         return agent.snapshot
+
+    async def answered(self, invocation: Invocation) -> Snapshot:
+        """See TrailHost."""
+
+        async def answered() -> Snapshot:
+            return await (await self._live(invocation.agent_id)).answered(invocation)
+
+        return await self._core.ask(answered)
 
     def entry_point(self, graph: str, name: str) -> EntryPoint | None:
         """See TransferHost."""
@@ -223,7 +234,9 @@ class Invokes:
     async def _run(self, running: ActiveInvocation, *, is_new: bool) -> None:
         call = running.invocation
         try:
-            ended = await self._outcome(running, is_new=is_new)
+            graph = self._registry.version(running.graph, running.graph_version)
+            async with SharedPlace(self._slots) as place:
+                ended = await attempts(self, graph, running, place, is_new=is_new)
             try:
                 await self._report(call, ended)
             except UnwritableError as error:
@@ -251,12 +264,6 @@ class Invokes:
             self._tasks.pop(call.agent_id, None)
         if not any(other.invoke == call.invoke for other in tasks):
             self.streams.end((call.agent_id, call.invoke))
-
-    async def _outcome(self, running: ActiveInvocation, *, is_new: bool) -> InvokeEnded:
-        """Try until the invocation has ended."""
-        graph = self._registry.version(running.graph, running.graph_version)
-        async with SharedPlace(self._slots) as place:
-            return await attempts(self, graph, running, place, is_new=is_new)
 
     async def _limited(self, seconds: float, work: Coroutine[Any, Any, T], idleness: Idleness | None) -> T:
         """Return the work's result. Work that goes on after its cancellation is not waited for."""

@@ -67,6 +67,7 @@ from gatechart.values import (
     Status,
     TurnRecord,
     Verdict,
+    shown,
 )
 from gatechart.values.frozen import replaced
 
@@ -135,6 +136,15 @@ class LiveAgent:
         """Process an event of an invocation. Raises InvocationOverError if its state has been left."""
         decided = await self.run(lambda: self._process(event, call=call))
         return decided if isinstance(decided, Outcome) else decided.outcome
+
+    async def answered(self, call: Invocation) -> Snapshot:
+        """Return the snapshot after all mail before. Raises InvocationOverError if the invocation's state was left."""
+        return await self.run(lambda: self._seen_by(call))
+
+    async def _seen_by(self, call: Invocation) -> Snapshot:
+        await self.refresh()
+        check_not_over(self.snapshot, call)
+        return self.snapshot
 
     @property
     def is_live(self) -> bool:
@@ -462,12 +472,12 @@ class LiveAgent:
 
     def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
         if turn.effects:
-            return self._commit_traced(self.core.numbered(turn, consumes))
+            return self._commit_traced(turn, consumes)
         return self._write(turn if consumes is None else replaced(turn, consumes=consumes))
 
-    async def _commit_traced(self, turn: TurnRecord) -> None:
-        with self.core.telemetry.begin(turn) as traced:
-            await self._write(traced)
+    async def _commit_traced(self, turn: TurnRecord, consumes: int | None) -> None:
+        with self.core.telemetry.begin(turn, consumes) as traced:
+            await self._write(traced.numbered(self.core.number, consumes))
 
     async def _write(self, turn: TurnRecord) -> None:
         self._in_doubt = turn  # before the commit: this task may be cancelled while it waits for the verdict
@@ -493,7 +503,7 @@ class LiveAgent:
         if turn.effects:
             self._surroundings.carry_out(turn)
         if None in self.core.changes.watched:
-            self.core.changes.publish(None, entry_of(turn))
+            self.core.changes.publish(None, shown(entry_of(turn)))
 
     def _check_stored(self) -> None:
         if self.is_erased:

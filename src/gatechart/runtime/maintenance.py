@@ -184,7 +184,7 @@ class Maintenance:
             logger.warning("an agent is erased that cannot be read", extra={"agent_id": agent_id})
             return
         if snapshot.status is Status.ACTIVE:
-            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
+            turn = stopped(snapshot, self._core.clock.now()).numbered(self._core.number)
             await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))
 
 

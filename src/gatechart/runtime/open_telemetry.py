@@ -26,12 +26,13 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from gatechart.runtime.handoff_facts import PREFIX, Facts, closes_loop, facts_of_packet, facts_of_record
+from gatechart.runtime.handoff_facts import Facts, closes_loop, facts_of_packet, facts_of_record
 from gatechart.values import ChangeHandoff, HandoffStatus, Obstacle, Offer, Payload, TurnRecord
 from gatechart.values.frozen import replaced
 
 T = TypeVar("T")
 
+PREFIX: Final = "gatechart.handoff."  # of metric and attribute names
 LATENCIES_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 86400.0)
 HOPS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
 ROOT: Final = Context()
@@ -95,19 +96,22 @@ class OpenTelemetry:
         self._tracer = trace.get_tracer_provider().get_tracer("gatechart", release())
         self._count = instruments_of(metrics.get_meter_provider())
 
-    def begin(self, turn: TurnRecord) -> Tracing:
-        """Start the spans of a turn about to be committed; its offers carry the trace context of theirs."""
-        accepts, offers = _handoffs_of(turn)
+    def begin(self, turn: TurnRecord, consumes: int | None) -> Tracing:
+        """Start the spans of a turn about to be committed; its offers carry the trace context of theirs.
+
+        consumes: the number of the mail that it applies.
+        """
+        accepts, offers = _handoffs_of(turn) if turn.effects else (False, [])
         if not accepts and not offers:
             return Tracing(turn)
         start_ns = time_ns() - turn.took_us * 1000
-        parent = None if turn.consumes is None else ROOT
+        parent = None if consumes is None else ROOT
         spans: list[Span] = []
         if accepts:
             span = self._answer_span(turn.event.payload, start_ns)
             if span.is_recording():
                 facts = facts_of_packet(turn.event.payload)
-                span.set_attributes(facts.attributes() | _outcome(HandoffStatus.ACCEPTED))
+                span.set_attributes(_attributes(facts) | _outcome(HandoffStatus.ACCEPTED))
             spans.append(span)
             if not offers:
                 return Tracing(turn, spans)
@@ -134,20 +138,21 @@ class OpenTelemetry:
 
     def offered(self, facts: Facts, *, diverts_loop: bool) -> None:
         """Count an offer. diverts_loop: whether it goes elsewhere than requested, because that would close a loop."""
-        self._count.offers.add(1, facts.labels())
+        labels = _labels(facts)
+        self._count.offers.add(1, labels)
         if diverts_loop:
-            self._count.loops.add(1, facts.labels())
+            self._count.loops.add(1, labels)
 
     def accepted(self, facts: Facts, hops: int, latency_s: float | None) -> None:
         """Count an acceptance. latency_s: since the offer; None if it is not known."""
-        labels = facts.labels()
+        labels = _labels(facts)
         self._count.hops.record(hops, labels)
         if latency_s is not None:
             self._count.latency.record(latency_s, labels)
 
     def ended(self, facts: Facts, status: HandoffStatus, obstacle: str) -> None:
         """Count the end of a handoff. obstacle: the value of an Obstacle, or ""."""
-        labels = facts.labels()
+        labels = _labels(facts)
         self._count.ends.add(1, {**labels, f"{PREFIX}status": status.value})
         if obstacle:
             self._count.rejections.add(1, {**labels, f"{PREFIX}obstacle": obstacle})
@@ -161,7 +166,7 @@ class OpenTelemetry:
         """
         span = self._answer_span(packet, start_ns)
         if span.is_recording():
-            span.set_attributes(facts.attributes() | _outcome(status, obstacle))
+            span.set_attributes(_attributes(facts) | _outcome(status, obstacle))
         span.end()
 
     def _traced(self, offer: Offer, parent: Context | None, start_ns: int, spans: list[Span]) -> Offer:
@@ -170,7 +175,7 @@ class OpenTelemetry:
         span = self._tracer.start_span("handoff.offer", parent, SpanKind.PRODUCER, start_time=start_ns)
         if span.is_recording():
             obstacle = Obstacle.LOOP.value if closes_loop(record) else ""
-            span.set_attributes(facts_of_record(record).attributes() | _outcome(record.status, obstacle))
+            span.set_attributes(_attributes(facts_of_record(record)) | _outcome(record.status, obstacle))
         spans.append(span)
         traceparent = _traceparent(span)
         if record.packet.get("traceparent", "") == traceparent:
@@ -192,6 +197,22 @@ def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer]]:
         elif isinstance(effect, ChangeHandoff) and effect.after is HandoffStatus.ACCEPTED:
             accepts = True
     return accepts, offers
+
+
+def _labels(facts: Facts) -> dict[str, str]:
+    """Return the facts that label metrics: each has few values."""
+    return {
+        "gatechart.handoff.reason": facts.reason,
+        "gatechart.handoff.source.graph": facts.source_graph,
+        "gatechart.handoff.target.graph": facts.target_graph,
+        "gatechart.handoff.mode": facts.mode,
+    }
+
+
+def _attributes(facts: Facts) -> dict[str, str]:
+    """Return all facts as attributes of a span."""
+    ids = {f"{PREFIX}id": facts.handoff, f"{PREFIX}source.agent": facts.source, f"{PREFIX}target.agent": facts.target}
+    return _labels(facts) | ids
 
 
 def _outcome(status: HandoffStatus, obstacle: str = "") -> dict[str, str]:

@@ -22,10 +22,12 @@ from gatechart.api import (
     HandoffsCommand,
     HistoryCommand,
     IsolateBreakerCommand,
+    JournalCommand,
     MailCommand,
     RetryCommand,
     StopCommand,
 )
+from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
@@ -44,6 +46,7 @@ from gatechart.values import (
     GraphCount,
     HandoffRecord,
     HistoryEntry,
+    JournalEntry,
     Mail,
     MailQuery,
     Page,
@@ -75,6 +78,11 @@ class Operations:
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         store, agent_id = self._core.store, known_id(command.agent_id)
         return await store.history(agent_id, after=command.after, limit=command.limit)
+
+    async def _journal(self, command: JournalCommand) -> Sequence[JournalEntry]:
+        store, agent_id = self._core.store, known_id(command.agent_id)
+        await store.load(agent_id)
+        return journal_page(await store.journal(agent_id, command.journal), command)
 
     async def _stop(self, command: StopCommand) -> Snapshot:
         return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
@@ -153,6 +161,7 @@ OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitab
     FindCommand: Operations._find,
     CountsCommand: Operations._counts,
     HistoryCommand: Operations._history,
+    JournalCommand: Operations._journal,
     ForkCommand: Operations._fork,
     StopCommand: Operations._stop,
     EraseCommand: Operations._erase,

@@ -45,12 +45,15 @@ class Telemetry:
     A turn is reported at most once, and never if the process dies right after its commit.
     """
 
+    begin: Callable[[TurnRecord, int | None], AbstractContextManager[TurnRecord]]
+    """Return the context of a turn's commit, which yields the turn to commit: its offers carry their trace.
+
+    Called with the turn and the number of the mail that it applies.
+    """
+
     def __init__(self) -> None:
         self._open = _open_telemetry()
-
-    def begin(self, turn: TurnRecord) -> AbstractContextManager[TurnRecord]:
-        """Return the context of a turn's commit, which yields the turn to commit: its offers carry their trace."""
-        return nullcontext(turn) if self._open is None or not turn.effects else self._open.begin(turn)
+        self.begin = _untraced if self._open is None else self._open.begin
 
     def as_the_caller(self, job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
         """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
@@ -99,6 +102,10 @@ class Telemetry:
         if self._open is not None:
             self._open.ended(facts, status, obstacle)
         _log(status, facts, details, obstacle)
+
+
+def _untraced(turn: TurnRecord, _consumes: int | None) -> AbstractContextManager[TurnRecord]:
+    return nullcontext(turn)
 
 
 def _open_telemetry() -> OpenTelemetry | None:

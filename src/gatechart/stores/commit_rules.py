@@ -326,6 +326,7 @@ class _Batch:
         for replaced_name in record.replaces:
             self._results.pop((record.invocation, replaced_name), None)
         self._results[name] = record
+        self._tell(record.tells)
         return Verdict.COMMITTED
 
     def _record_entry(self, record: JournalRecord) -> Verdict:
@@ -335,7 +336,12 @@ class _Batch:
         for replaced_name in record.replaces:
             self._entries.pop((*name[:2], replaced_name), None)
         self._entries[name] = record
+        self._tell(record.tells)
         return Verdict.COMMITTED
+
+    def _tell(self, mail: Mail | None) -> None:
+        if mail is not None:
+            self._insert(mail)
 
     def _report(self, invocation: Invocation, mail: Mail, *, ends: bool) -> Verdict:
         if ends:

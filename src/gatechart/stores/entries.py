@@ -22,4 +22,5 @@ def entry_of(turn: TurnRecord) -> HistoryEntry:
         took_us=turn.took_us,
         guard_errors=turn.guard_errors,
         appended=told.appended,
+        fired=turn.fired,
     )

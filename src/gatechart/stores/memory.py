@@ -41,6 +41,7 @@ from gatechart.values import (
     TurnRecord,
     Unit,
     Verdict,
+    without_trail,
 )
 
 MEMORY_URL: Final = "memory:"
@@ -116,7 +117,7 @@ class MemoryStore:
         newest = turns[-1].snapshot.version
         if not _oldest(turns) <= version <= newest:
             raise UnknownVersionError(agent_id, version, _oldest(turns), newest)
-        return self._tables.turn(agent_id, version).snapshot
+        return without_trail(self._tables.turn(agent_id, version).snapshot)
 
     async def find(self, query: Query) -> Page:
         """See Store."""

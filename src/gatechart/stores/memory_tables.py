@@ -40,6 +40,7 @@ from gatechart.stores.operations import (
     UpdateMail,
 )
 from gatechart.values import (
+    NO_TRAIL,
     ActiveInvocation,
     AgentId,
     BreakerRecord,
@@ -57,6 +58,7 @@ from gatechart.values import (
     StepRecord,
     TurnRecord,
     Verdict,
+    without_trail,
 )
 from gatechart.values.frozen import replaced
 
@@ -167,6 +169,8 @@ class Tables:
             self.turns[agent_id] = [turn]
             self.started[agent_id] = self._turns
         else:
+            if turns[-1].snapshot.trail is not NO_TRAIL:
+                turns[-1] = _without_trail(turns[-1])
             turns.append(turn)
         self._turns += 1
         self.newest[agent_id] = self._turns
@@ -392,3 +396,11 @@ class Tables:
 def waits(mail: Mail) -> bool:
     """Whether the mail is still to be delivered."""
     return mail.status is MailStatus.WAITING
+
+
+def _without_trail(turn: TurnRecord) -> TurnRecord:
+    """Return a turn that is no longer its agent's newest: only the newest has a trail, as in a database."""
+    before = turn.previous
+    return replaced(
+        turn, previous=None if before is None else without_trail(before), snapshot=without_trail(turn.snapshot)
+    )

@@ -54,6 +54,7 @@ class Home:
     can = waiting(AgentHome.can)
     snapshot_at = waiting(AgentHome.snapshot_at)
     history = waiting(AgentHome.history)
+    journal = waiting(AgentHome.journal)
     find = waiting(AgentHome.find)
     schedule = waiting(AgentHome.schedule)
     schedules = waiting(AgentHome.schedules)

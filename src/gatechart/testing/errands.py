@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from gatechart.ports import Store
@@ -16,7 +17,6 @@ from gatechart.values import (
     Mail,
     MailQuery,
     Posting,
-    Send,
     StartInvoke,
     Timer,
     TurnRecord,
@@ -40,9 +40,8 @@ async def posted(store: Store, *letters: Mail) -> None:
 
 def acting(store: Store, turn: TurnRecord, *effects: Effect, consumes: Mail | None = None) -> TurnRecord:
     """Add effects to a turn, with numbers for the mail among them."""
-    count = sum(isinstance(effect, Send | Timer) for effect in effects)
     number = None if consumes is None else consumes.number
-    return replace(turn, effects=effects, first_number=store.numbers(count), consumes=number)
+    return replace(turn, effects=effects).numbered(partial(store.numbers, 1), number)
 
 
 def minutes(count: int, event: str = "RANG", **more: Any) -> Timer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -386,8 +387,7 @@ def offer(handoff_id: str, **more: Any) -> Offer:
 
 def asking(store: Store, turn: TurnRecord, *effects: Effect) -> TurnRecord:
     """Add offers and other effects to a turn, with numbers for the mail among them."""
-    made = replace(turn, effects=effects)
-    return replace(made, first_number=store.numbers(made.mail_count))
+    return replace(turn, effects=effects).numbered(partial(store.numbers, 1))
 
 
 async def offered(store: Store, *offers: Offer, agent_id: str = "a") -> TurnRecord:

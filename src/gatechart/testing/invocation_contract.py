@@ -246,6 +246,29 @@ class InvocationContract:
         assert await verdicts(store, replace(record, invocation=call_of(first, "g")), left) == [STALE, COMMITTED]
         assert await store.journal("a", "j") == {}
 
+    async def test_a_record_and_the_mail_that_it_tells_are_accepted_together(self, store: Store) -> None:
+        """The mail of a StepRecord or JournalRecord waits once it is COMMITTED. One that is not brings none."""
+        first = await calling(store, "a", "f", "g")
+        call, over = call_of(first, "f"), replace(call_of(first, "f"), epoch=7)
+        mails = [letter(store, "a", event) for event in ("ONE", "TWO", "AGAIN", "OVER")]
+        step = StepRecord(call, "s", "1", tells=mails[0])
+        entry = JournalRecord(call, "j", "n", "1", tells=mails[1])
+        again = [replace(each, tells=mails[2]) for each in (step, entry)]
+        late = [replace(each, invocation=over, tells=mails[3]) for each in (step, entry)]
+        assert await verdicts(store, step, entry, again[0]) == [COMMITTED, COMMITTED, REPEATED]
+        assert await verdicts(store, *again, *late) == [REPEATED, REPEATED, STALE, STALE]
+        assert await kept(store) == mails[:2]
+        assert (await store.steps(call), await store.journal("a", "j")) == ({"s": "1"}, {"n": "1"})
+
+    async def test_mail_that_a_record_tells_outlives_its_invocation(self, store: Store) -> None:
+        """Mail of a StepRecord waits though a report of the same commit ends the invocation, and its steps with it."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        told, end = letter(store, "a", "TOLD"), letter(store, "a", "DONE", state="A", epoch=1)
+        units = StepRecord(call, "s", "1", tells=told), Report(call, end, ends=True)
+        assert await verdicts(store, *units) == [COMMITTED, COMMITTED]
+        assert await events(store) == ["TOLD", "DONE"]
+        assert await store.steps(call) == {}
+
     async def test_an_erased_agent_has_no_journals(self, store: Store) -> None:
         """`erase` forgets the agent's journals; a later agent of the same id begins without any."""
         for agent_id in "ab":

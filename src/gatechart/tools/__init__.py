@@ -1,5 +1,6 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
+from gatechart.secrets import MASK, masked
 from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Takes
 from gatechart.tools.breaker import Breaker, breaker_snapshot
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
@@ -8,14 +9,15 @@ from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
 from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
 from gatechart.tools.retries import (
     MOST_RETRY_AFTER_S,
+    RetryOn,
     ToolError,
     is_in_doubt,
     is_passing,
     is_worth_retrying,
+    next_try_s,
     retry_after_s,
 )
 from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool, without_nulls
-from gatechart.tools.secrets import MASK, masked, revealed
 from gatechart.tools.toolbox import ToolBox
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Described",
     "FailureKind",
     "Repeat",
+    "RetryOn",
     "Takes",
     "Tool",
     "ToolBox",
@@ -49,9 +52,9 @@ __all__ = [
     "masked",
     "mcp_tool",
     "model_name",
+    "next_try_s",
     "openai_tool",
     "retry_after_s",
-    "revealed",
     "tool",
     "without_nulls",
 ]

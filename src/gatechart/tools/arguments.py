@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from gatechart.context import problems_of
 from gatechart.errors import Fault, contained
 from gatechart.graph import JsonSchema
-from gatechart.tools.secrets import revealed
+from gatechart.secrets import marked, revealed
 
 RESERVED_ARGUMENT: Final = "call_id"
 """The name that no argument may have: it is a keyword of the call itself."""
@@ -90,7 +90,7 @@ class Signature:
         """See Takes."""
         try:
             text = self._adapter.dump_json(dict(arguments), round_trip=True)
-            found: Mapping[str, Any] = revealed(arguments, from_json(text))
+            found: Mapping[str, Any] = revealed(marked(arguments, from_json(text)))
         except (PydanticSerializationError, ValueError) as error:
             raise ArgumentsMisfitError(f"they cannot be written as JSON: {error}") from error
         return found

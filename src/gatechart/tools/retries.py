@@ -7,7 +7,8 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
 
-from gatechart.values import Delay, seconds_in
+from gatechart.errors import BreakerOpenError
+from gatechart.values import Delay, Retry, seconds_in
 
 MOST_RETRY_AFTER_S: Final = 86400.0
 """The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""
@@ -39,12 +40,12 @@ RetryOn: TypeAlias = "Callable[[Exception], bool] | type[Exception] | tuple[type
 def is_passing(error: Exception) -> bool:
     """Tell whether another attempt may succeed: by default any but one that the other side calls the caller's fault.
 
-    Known are `ToolError`, and the status of an HTTP response on the exception, as httpx and the clients of OpenAI and
+    Known are `ToolError`, and the status of an HTTP response, as httpx, pydantic-ai and the clients of OpenAI and
     Anthropic raise it.
     """
     if isinstance(error, ToolError):
         return error.retry
-    status = getattr(getattr(error, "response", None), "status_code", None)
+    status = getattr(_response_of(error), "status_code", None)
     return not isinstance(status, int) or status >= 500 or status in _PASSING
 
 
@@ -68,13 +69,34 @@ def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
 def retry_after_s(error: Exception, now: datetime) -> float:
     """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
 
-    Source: RFC 9110, section 10.2.3: seconds, or the date of a moment.
+    An open circuit breaker asks to wait until it lets a call through. Source of Retry-After: RFC 9110, section 10.2.3:
+    seconds, or the date of a moment.
     """
     if isinstance(error, ToolError):
         return error.after_s or 0.0
-    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    if isinstance(error, BreakerOpenError):
+        return 0.0 if error.retry_at is None else max((error.retry_at - now).total_seconds(), 0.0)
+    headers: Any = getattr(_response_of(error), "headers", None)
     given = headers.get("retry-after") if hasattr(headers, "get") else None
     return _seconds(given, now) if isinstance(given, str) else 0.0
+
+
+def next_try_s(
+    retry: Retry, failed: int, draw: float, error: Exception, retry_on: RetryOn, now: datetime
+) -> float | None:
+    """Return the seconds to wait before another try, at least as many as the other side asks for; None to give up.
+
+    failed: how many tries did so far. draw: see `Retry.wait_s`. error: of the last one. now: aware, in UTC.
+    """
+    wait_s, asked_s = retry.wait_s(failed, draw), retry_after_s(error, now)
+    if wait_s is None or asked_s > MOST_RETRY_AFTER_S or not is_worth_retrying(error, retry_on):
+        return None
+    return max(wait_s, asked_s)
+
+
+def _response_of(error: Exception) -> Any:
+    """Return what tells of an HTTP response: the exception's `response`, or itself, as in pydantic-ai."""
+    return getattr(error, "response", error)
 
 
 def _seconds(given: str, now: datetime) -> float:

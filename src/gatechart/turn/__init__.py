@@ -53,9 +53,11 @@ from gatechart.turn.mail import (
     take_mail,
     unchanged,
 )
+from gatechart.turn.noticing import foreseen, with_trail_of
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
+from gatechart.turn.trail_mail import DUE, payload_of
 from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
@@ -70,6 +72,7 @@ from gatechart.turn.turns import (
 
 __all__ = [
     "ACCEPTED",
+    "DUE",
     "ERROR_EXECUTION",
     "MOST_DEFERRED",
     "REQUESTED",
@@ -107,6 +110,7 @@ __all__ = [
     "failures",
     "fatal_mail",
     "fit_payload",
+    "foreseen",
     "graph_offered",
     "in_order",
     "is_about_handoff",
@@ -123,6 +127,7 @@ __all__ = [
     "one_line",
     "own_copy",
     "payload_data",
+    "payload_of",
     "plain_payload",
     "possible",
     "raised_name",
@@ -141,5 +146,6 @@ __all__ = [
     "told_by",
     "too_many_deferred",
     "unchanged",
+    "with_trail_of",
     "withdrawn",
 ]

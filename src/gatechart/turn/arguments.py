@@ -26,11 +26,14 @@ from gatechart.errors import (
     contained,
 )
 from gatechart.graph import EntryPoint
+from gatechart.secrets import has_secrets, is_secret, marked
 from gatechart.values import (
     DELAY_FORMS,
     HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
+    MASK,
+    SECRET,
     AgentId,
     Delay,
     Event,
@@ -43,6 +46,7 @@ from gatechart.values import (
     is_count,
     is_reserved,
     name_of,
+    revealed,
     seconds_of,
     unkept,
 )
@@ -54,6 +58,7 @@ _ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 _LOST: Final = (b"null", b"NaN", b"Infinity")
 """What JSON text may contain in place of numbers that JSON does not have."""
 
+_MASK: Final = MASK.encode()
 _READ: Final = 200  # maximum nesting that pydantic reads
 _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
 _SHOWN: Final = 60  # characters of a refused text shown in the error
@@ -244,7 +249,7 @@ def _shown(text: object) -> str:
 def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) -> Payload:
     """Return the payload as JSON values, in a new copy: what a store would give back.
 
-    payload: None, a mapping with text keys, or a pydantic model.
+    payload: None, a mapping with text keys, or a pydantic model. Its secrets, as of type `SecretStr`, are marked.
     is_finite: whether it is known to have no numbers that JSON does not have. To look for them takes longer than the
         rest, and a text with a null, as every packet has, gives reason to.
     Raises PayloadError, also for too deep nesting, and for numbers that JSON does not have, which would come back
@@ -252,22 +257,33 @@ def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) ->
     """
     if payload is None:
         return {}
-    if isinstance(payload, Mapping):
-        payload = dict(payload)
-        for name in payload:
-            if not isinstance(name, str):
-                raise PayloadError(_taker(event), (f"{name!r} is no text",), _EXPECTED)
-    elif not isinstance(payload, BaseModel):
-        raise PayloadError(_taker(event), (f"it is a {type(payload).__name__}",), _EXPECTED)
+    problem = _no_payload(payload)
     try:
-        text = to_json(payload, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode="constants")
-        _check_depth(text)
-        if not is_finite and any(sign in text for sign in _LOST):
-            check_finite(payload)
-        plain: Payload = from_json(text)
+        plain: Payload = {} if problem else _plain(payload, is_finite=is_finite)
     except (PydanticSerializationError, ValueError) as error:
         raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
+    if SECRET in plain:  # a payload is an object, even where its secrets are masked
+        problem = f"{SECRET!r} stands where it has names; name the secret, as in {{'pin': {{{SECRET!r}: ...}}}}"
+    if problem:
+        raise PayloadError(_taker(event), (problem,), _EXPECTED)
     return plain
+
+
+def _no_payload(payload: Any) -> str:
+    """Say why this cannot be a payload, whatever is in it; empty if it can."""
+    if isinstance(payload, Mapping):
+        return next((f"{name!r} is no text" for name in payload if not isinstance(name, str)), "")
+    return "" if isinstance(payload, BaseModel) else f"it is a {type(payload).__name__}"
+
+
+def _plain(payload: Any, *, is_finite: bool) -> Payload:
+    given = dict(payload) if isinstance(payload, Mapping) else payload
+    text = to_json(given, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode="constants")
+    _check_depth(text)
+    if not is_finite and any(sign in text for sign in _LOST):
+        check_finite(given)
+    plain: Payload = from_json(text)
+    return marked(given, plain, "base64") if _MASK in text else plain
 
 
 def check_finite_payload(payload: Any, event: EventName) -> None:
@@ -335,9 +351,11 @@ def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
         yield from _odd(each, f"{place}.{name}" if place else f"{name}")
 
 
-def _mapping(value: object) -> dict[Any, Any]:
+def _mapping(value: object) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
+    if is_secret(value):
+        return MASK
     raise PydanticSerializationError(f"Unable to serialize unknown type: {type(value)}")
 
 
@@ -351,17 +369,22 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
     try:
         with contained():
             return entry.takes.model_validate(
-                _values(payload), by_alias=True, by_name=True, from_attributes=isinstance(payload, BaseModel)
+                _values(entry.takes, payload),
+                by_alias=True,
+                by_name=True,
+                from_attributes=isinstance(payload, BaseModel),
             )
     except ValidationError as error:
         expected = f"{entry.takes.__name__}({describe_fields(entry.takes)})"
         raise PayloadError(taker, problems_of(error), expected) from error
 
 
-def _values(payload: Any) -> Any:
+def _values(taker: type[BaseModel], payload: Any) -> Any:
     """Return the values to validate: a copy of a model's values, because a model itself would pass unchecked."""
     if isinstance(payload, RootModel):
         return payload.root
     if isinstance(payload, BaseModel):
         return values_of(payload.model_copy(deep=True))
-    return {} if payload is None else payload
+    if payload is None:
+        return {}
+    return revealed(payload) if has_secrets(taker) else payload

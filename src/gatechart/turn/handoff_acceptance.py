@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
+from pydantic import BaseModel
+
 from gatechart.context import AgentContext
 from gatechart.errors import EntryGuardError, PacketError, PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
@@ -22,12 +24,13 @@ from gatechart.handoff import (
 from gatechart.handoff.packet import readable as text
 from gatechart.handoff.reading import unreadable
 from gatechart.kernel import plan_entry
+from gatechart.secrets import has_secrets
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, REJECTED, answer_payload, conclusion
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.turn.macrostep import Macrostep, macrostep_of
-from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
+from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, completed, entry_fields
 from gatechart.values import (
     AgentId,
     CancelAll,
@@ -46,10 +49,10 @@ from gatechart.values import (
     Status,
     TurnRecord,
 )
-from gatechart.values.frozen import replaced
+from gatechart.values.frozen import replaced, value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rejection:
     """A rejected offer: the answer to the source agent, and the change of the handoff."""
 
@@ -110,13 +113,15 @@ async def begin_with_offer(
 ) -> TurnRecord | Rejection:
     """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
-    context = _checked(graph, packet, event, None)
+    told = _as_read(event, packet)
+    context = _checked(graph, packet, event, told, None)
     if isinstance(context, Rejection):
         return context
-    entry, told = graph.entry_points[packet.entry_point], _as_read(event, packet)
+    entry = graph.entry_points[packet.entry_point]
     macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1),), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
-    return recorded(macrostep, None, event, started, before=_acceptance(packet))
+    door = packet.entry_point
+    return await completed(macrostep, None, event, started, before=_acceptance(packet), entry_point=door)
 
 
 async def take_offer(
@@ -133,10 +138,11 @@ async def take_offer(
         return packet
     if previous.status is not Status.ACTIVE:
         return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
-    context = _checked(graph, packet, event, previous)
+    told = _as_read(event, packet)
+    context = _checked(graph, packet, event, told, previous)
     if isinstance(context, Rejection):
         return context
-    entry, told = graph.entry_points[packet.entry_point], _as_read(event, packet)
+    entry = graph.entry_points[packet.entry_point]
     handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
     renewed = replaced(previous, transfers=())  # another owner's choices do not count
     macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, handoffs, services)
@@ -144,7 +150,8 @@ async def take_offer(
     if not _leads_to(macrostep, entry):
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
         return rejection(packet, Obstacle.NO_TRANSITION, reason)
-    return recorded(macrostep, previous, event, started, before=_acceptance(packet))
+    door = packet.entry_point
+    return await completed(macrostep, previous, event, started, before=_acceptance(packet), entry_point=door)
 
 
 async def take_withdrawal(
@@ -171,9 +178,12 @@ async def take_withdrawal(
 
 
 def _checked(
-    graph: AnyGraph, packet: HandoffPacket, event: Event, previous: Snapshot | None
+    graph: AnyGraph, packet: HandoffPacket, event: Event, told: Event, previous: Snapshot | None
 ) -> AgentContext | Rejection:
-    """Return the context for the turn that accepts the packet. previous: None for a new agent."""
+    """Return the context for the turn that accepts the packet.
+
+    told: the event as guards see it. previous: None for a new agent.
+    """
     objection = _objection(graph, packet, event)
     if objection is not None:
         return objection
@@ -182,7 +192,7 @@ def _checked(
     try:
         fields = _fields(graph, entry, packet)
         context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
-        ask_entry_guard(graph, entry, context, _as_read(event, packet))
+        ask_entry_guard(graph, entry, context, told)
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(error))
     except EntryGuardError as error:
@@ -220,11 +230,18 @@ def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mappin
     if entry.takes is None:
         return fields_for(graph.context, packet)
     if issubclass(entry.takes, HandoffPacket):
-        return entry_fields(graph, entry, packet)
+        return entry_fields(graph, entry, _as_taken(graph, entry, packet))
     content = {**packet.internal_state, **packet.entities}
     known = {name: content[name] for name in entry.takes.model_fields if name in content}
     told = graph.context.fields_from(packet) if issubclass(graph.context, ConversationContext) else {}
     return {**told, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
+
+
+def _as_taken(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> BaseModel | None:
+    """Return the packet as the entry point's own type if that has secrets, else as it is. Raises PayloadError."""
+    takes = entry.takes
+    is_plain = takes is None or not has_secrets(takes)
+    return packet if is_plain else fit_payload(graph.name, entry, packet.model_dump(mode="json"))
 
 
 def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:

@@ -34,7 +34,6 @@ from gatechart.values import (
     Payload,
     Reason,
     Send,
-    Side,
 )
 
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
@@ -136,12 +135,6 @@ def record_of(
         status=status,
         changes=(HandoffChange(HandoffStatus.PENDING, now), *changes),
     )
-
-
-def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "") -> OpenHandoff:
-    """Return the source agent's record of an offer."""
-    made = offer.handoff
-    return OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
 
 
 def answer_payload(

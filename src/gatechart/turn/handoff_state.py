@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gatechart.errors import HandoffNotAwaitedError
-from gatechart.turn.handoff_offers import asked, conclusion
+from gatechart.turn.handoff_offers import conclusion
 from gatechart.turn.macrostep import Macrostep
 from gatechart.values import (
     WITHDRAWN,
@@ -52,6 +52,12 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
     ]
     new = [asked(offer, turn.version, *log.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
     return Standing((*kept, *new), (*concluded, *still.effects))
+
+
+def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "") -> OpenHandoff:
+    """Return the source agent's record of an offer."""
+    made = offer.handoff
+    return OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
 
 
 def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandoff], tuple[StateName, ...]]) -> Standing:

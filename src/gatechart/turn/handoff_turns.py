@@ -10,11 +10,10 @@ from typing import Any, Final
 from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
 from gatechart.kernel import candidates, plan_microstep
-from gatechart.turn.handoff_offers import asked
-from gatechart.turn.handoff_state import Standing
+from gatechart.turn.handoff_state import Standing, asked
 from gatechart.turn.macrostep import macrostep_of
 from gatechart.turn.turn_context import Turn, TurnLog, own_copy
-from gatechart.turn.turns import committed_context, delegate, recorded
+from gatechart.turn.turns import committed_context, completed, delegate, recorded
 from gatechart.values import (
     ERROR_MAIL,
     AgentId,
@@ -61,14 +60,14 @@ async def reacted(
     if dead is not None:
         return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))
     started = perf_counter_ns()
-    is_read = _is_read(graph, previous, event, handoffs)
+    is_read = graph.has_signals or _is_read(graph, previous, event, handoffs)
     context = committed_context(graph, previous) if is_read else None
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
     if previous.status is Status.ACTIVE:
         await macrostep.react()
     if not macrostep.taken:
         return unmoved(previous, event, handoffs, before)
-    return recorded(macrostep, previous, event, started, before=before, replied=replied)
+    return await completed(macrostep, previous, event, started, before=before, replied=replied)
 
 
 def _is_read(graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:

@@ -29,9 +29,11 @@ from gatechart.turn.turn_context import (
     told,
 )
 from gatechart.values import (
+    NO_TRAIL,
     AgentId,
     Event,
     EventName,
+    FiredSignal,
     GuardError,
     Memory,
     OpenHandoff,
@@ -42,6 +44,7 @@ from gatechart.values import (
     Snapshot,
     StateName,
     Status,
+    Trail,
     TransferCounts,
 )
 
@@ -57,6 +60,7 @@ class Macrostep:
         "context",
         "event",
         "explanations",
+        "fired",
         "graph",
         "guard_errors",
         "is_final",
@@ -65,6 +69,7 @@ class Macrostep:
         "memory",
         "plans",
         "taken",
+        "trail",
         "transfers",
         "turn",
     )
@@ -77,6 +82,7 @@ class Macrostep:
         context: Any,
         turn: Turn,
         transfers: TransferCounts = (),
+        trail: Trail = NO_TRAIL,
     ) -> None:
         self.graph = graph
         self.configuration = configuration
@@ -84,6 +90,8 @@ class Macrostep:
         self.context = context
         self.turn = turn
         self.transfers = transfers  # counts of the graph's transfers so far
+        self.trail = trail
+        self.fired: FiredSignal | None = None  # what was noticed at the end of the turn
         self.event = turn.event  # the event of the current microstep
         self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
@@ -126,6 +134,13 @@ class Macrostep:
         self._raised.append(refusal_raised(self.turn.event, refusal))
         await self._settle()
         return bool(self.taken)
+
+    async def answer(self, signal: Event) -> bool:
+        """Take the transitions for a signal, then those that follow. Return whether there was one for it."""
+        self.event = signal
+        is_taken = await self._step(signal.name, is_raised=True)
+        await self._settle()
+        return is_taken
 
     def result(self) -> Payload:
         """Return the output of the final state; empty if the agent ended in several regions.
@@ -331,7 +346,7 @@ def macrostep_of(
         return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
     leaves, version = previous.configuration, previous.version + 1
     turn = Turn(agent_id, version, event, services, graph.name, handoffs, context, TurnLog(leaves))
-    return Macrostep(graph, leaves, previous.memory, context, turn, previous.transfers)
+    return Macrostep(graph, leaves, previous.memory, context, turn, previous.transfers, previous.trail)
 
 
 def _period(taken: Sequence[str]) -> int:

@@ -21,10 +21,11 @@ from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_turns import is_noted, reacted
 from gatechart.turn.turn_context import told
-from gatechart.turn.turns import take_turn
+from gatechart.turn.turns import take_trail_mail, take_turn
 from gatechart.values import (
     ERROR_MAIL,
     OFFERED,
+    TRAIL,
     WITHDRAWN,
     AgentId,
     Event,
@@ -130,7 +131,8 @@ def fatal_mail(graph: AnyGraph, snapshot: Snapshot, dead: Sequence[Mail], waitin
     active = {state for state, _ in snapshot.entered}
     ended = {mail.event.partition("invoke.")[2] for mail in dead if (mail.state, mail.epoch) in snapshot.entered}
     runs = any(invoke.id not in ended for state in active for invoke in graph.nodes[state].invokes)
-    comes = any(mail.due is not None or not is_passed_over(graph, snapshot, mail) for mail in waiting)
+    others = [mail for mail in waiting if not mail.event.startswith(TRAIL)]  # that moves nothing
+    comes = any(mail.due is not None or not is_passed_over(graph, snapshot, mail) for mail in others)
     return None if not dead or comes or snapshot.handoffs or runs else dead[-1]
 
 
@@ -147,6 +149,8 @@ async def take_mail(
 
     dead: the mail, if the chart failed at it; an answer or a withdrawal is then recorded without the chart.
     """
+    if event.name.startswith(TRAIL):
+        return await take_trail_mail(graph, previous, event, services) or Void()
     if event.name == ERROR_MAIL and event.sender == previous.agent_id:
         return await _take_loss(graph, previous, event, services)
     if event.sender is not None and event.name.startswith("handoff."):

@@ -12,7 +12,7 @@ from gatechart.errors import PayloadError, UndeclaredEventError, contained
 from gatechart.graph import AnyGraph, EventType, JsonSchema
 from gatechart.kernel import accepted_events
 from gatechart.turn.turn_context import one_line
-from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved
+from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved, revealed_text
 from gatechart.values.frozen import value
 
 
@@ -37,7 +37,7 @@ def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
     declared = graph.event_types.get(event)
     if declared is None or declared.takes is None:
         return None
-    text = to_json(payload, inf_nan_mode="constants")
+    text = revealed_text(to_json(payload, inf_nan_mode="constants").decode())
     if isinstance(declared.takes, JsonSchema):
         return _by_schema(graph, declared, declared.takes, text)
     return _by_model(graph, declared, text)
@@ -72,7 +72,7 @@ def check_declared(graph: AnyGraph, event: EventName, refusal: Refusal) -> None:
         raise _misfit(graph, graph.event_types[event], refusal.problems)
 
 
-def _by_schema(graph: AnyGraph, declared: EventType, schema: JsonSchema, text: bytes) -> Any:
+def _by_schema(graph: AnyGraph, declared: EventType, schema: JsonSchema, text: str) -> Any:
     payload = from_json(text)
     problems = schema.problems(payload)
     if problems:
@@ -80,7 +80,7 @@ def _by_schema(graph: AnyGraph, declared: EventType, schema: JsonSchema, text: b
     return payload
 
 
-def _by_model(graph: AnyGraph, declared: EventType, text: bytes) -> Any:
+def _by_model(graph: AnyGraph, declared: EventType, text: str) -> Any:
     model: Any = declared.takes
     try:
         with contained():

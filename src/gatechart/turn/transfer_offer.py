@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -60,7 +59,7 @@ def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetim
     return _Offering(graph, snapshot, state, transfers, doors).offer(now)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Offering:
     """The offer of one state, while it is made."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from random import Random
@@ -57,6 +56,7 @@ from gatechart.values import (
     StateName,
     Timer,
 )
+from gatechart.values.frozen import value
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
 
@@ -64,7 +64,7 @@ ERROR_EXECUTION: Final[EventName] = "error.execution"
 ServicesT = TypeVar("ServicesT", default=Any)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failure:
     """An exception of a guard or an action."""
 
@@ -103,7 +103,7 @@ def refusal_raised(refused: Event, refusal: Refusal) -> Raised:
     return Raised(Event(ERROR_REFUSED, payload, refused.time))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Raised:
     """An event on the internal queue of a turn."""
 
@@ -132,7 +132,7 @@ def own_copy(event: Event) -> Event:
 class TurnLog:
     """The requests of a turn so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
 
-    __slots__ = ("active", "asked", "awaits", "concluded", "left", "raised", "steps")
+    __slots__ = ("active", "asked", "awaits", "concluded", "left", "progressed", "raised", "steps")
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
         self.left = left  # leaves in which the turn began
@@ -141,6 +141,7 @@ class TurnLog:
         self.asked: list[Send | Timer | CancelTimer | Offer] = []  # effects requested so far
         self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
         self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
+        self.progressed: list[str] = []  # what actions said of progress
         self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
 
 
@@ -291,14 +292,15 @@ class Turn(Generic[ServicesT]):
         target, door = graph_name(to), raised_name(at)
         wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
         check_targets([target], "handoff")
-        peer, step = None if agent is None else checked_addressee(agent), self._step(achieved)
+        peer, words = None if agent is None else checked_addressee(agent), checked_words(achieved, "achieved")
         if fallbacks is not None:
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
         if packet is not None:  # `model_copy` checks nothing
             check_finite_payload(packet, f"{OFFERED}{door}")
+        step, content = self._step(words), packet or self._packet()
         ids = self.random
         made = stamped(
-            packet or self._packet(),
+            content,
             reason=why,
             to=target,
             at=door,
@@ -323,7 +325,7 @@ class Turn(Generic[ServicesT]):
             agent=self.agent_id,
             graph=self.graph,
             state=", ".join(self._log.left or sorted(self._log.active)),
-            achieved=checked_words(achieved, "achieved"),
+            achieved=achieved,
             time=self.event.time,
         )
 
@@ -346,6 +348,13 @@ class Turn(Generic[ServicesT]):
         if handoff not in taken:
             raise UnknownHandoffError(self.agent_id, handoff, tuple(taken))
         self._log.concluded[handoff] = conclusion(taken[handoff], status, details, result)
+
+    def progressed(self, by: str = "") -> None:
+        """Tell the signals of the graph that the agent gets on with its work.
+
+        by: what was done, such as the id of a task. Raises PayloadError if no store can keep the text.
+        """
+        self._log.progressed.append(checked_words(by, "progressed"))
 
     def new_id(self) -> str:
         """Return an id of 32 hexadecimal digits, a new one at each call."""

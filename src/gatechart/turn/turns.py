@@ -6,6 +6,7 @@ is refused or fails has nothing to undo, and a restored agent continues as if it
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from time import perf_counter_ns
@@ -23,13 +24,15 @@ from gatechart.context import (
     rewritten,
 )
 from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
-from gatechart.graph import AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
+from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
+from gatechart.turn.noticing import note_answer, notice, set_timer
 from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
+from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.values import (
     RECURRING,
@@ -39,9 +42,11 @@ from gatechart.values import (
     Effect,
     EntryVersions,
     Event,
+    FiredSignal,
     GuardError,
     Mode,
     Outcome,
+    Reaction,
     Refusal,
     RefusalReason,
     Refused,
@@ -51,11 +56,19 @@ from gatechart.values import (
     StateName,
     Status,
     Timer,
+    Trail,
     TurnRecord,
     is_reserved,
 )
+from gatechart.values.frozen import replaced
+
+logger = logging.getLogger(__name__)
 
 NO_HANDOFFS: Final = Standing()
+_UNDONE: Final = (
+    "the answer to a signal raised and is undone: %(signal)s of agent %(agent_id)s, graph %(graph)s: %(reason)s"
+)
+
 MOST_DEFERRED: Final = 100
 """How many events an agent can defer at a time."""
 
@@ -86,12 +99,24 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
         refusal = macrostep.refusal()
         if not (_is_told(graph, event) and await macrostep.tell(refusal)):
             return _refused(previous, event, refusal, tuple(macrostep.guard_errors))
-    return recorded(macrostep, previous, event, started)
+    return await completed(macrostep, previous, event, started)
 
 
 def _is_told(graph: AnyGraph, event: Event) -> bool:
     """Whether the chart hears that the event is refused. Events of the framework were not sent by anybody."""
     return graph.on_refusal is OnRefusal.EVENT and not is_reserved(event.name)
+
+
+async def take_trail_mail(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | None:
+    """Write into the trail what an event tells it, and let the chart answer a signal that fires by it.
+
+    Return None if the agent has ended or its graph has no signals: then there is nothing to write.
+    """
+    if previous.status is not Status.ACTIVE or graph.signals_at(previous.trail.entry_point) is None:
+        return None
+    started, context = perf_counter_ns(), committed_context(graph, previous)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
+    return await completed(macrostep, previous, event, started)
 
 
 async def begin(
@@ -111,7 +136,7 @@ async def begin(
     ask_entry_guard(graph, entry, context, event)
     macrostep = macrostep_of(graph, None, agent_id, context, event, (), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
-    return recorded(macrostep, None, event, started)
+    return await completed(macrostep, None, event, started, entry_point=entry.name)
 
 
 def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot) -> ContextT:
@@ -169,6 +194,56 @@ def ask_entry_guard(graph: AnyGraph, entry: EntryPoint, context: AgentContext, e
     raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised, reason)
 
 
+async def completed(
+    macrostep: Macrostep,
+    previous: Snapshot | None,
+    event: Event,
+    started: int,
+    *,
+    before: tuple[Effect, ...] = (),
+    replied: str = "",
+    entry_point: str = "",
+) -> TurnRecord:
+    """Notice what a turn shows, let the chart answer it, and build the record. Raises as `recorded` does.
+
+    An answer that raises is undone alone. entry_point: at which the agent begins in this turn, or takes over work.
+    """
+    graph = macrostep.graph
+    if not graph.has_signals:
+        return recorded(macrostep, previous, event, started, before=before, replied=replied)
+    if entry_point:
+        macrostep.trail = Trail(entry_point=entry_point, is_timed=macrostep.trail.is_timed)
+    fired = notice(macrostep, previous)
+    if fired is not None:
+        savepoint = Savepoint(macrostep)
+        try:
+            await _answer(macrostep, fired)
+            return recorded(macrostep, previous, event, started, before=before, replied=replied)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            savepoint.restore(macrostep)
+            macrostep.fired = replaced(fired, reaction=Reaction.UNDONE, problem=told(error))
+            _log_undone(macrostep, macrostep.fired)
+    set_timer(macrostep)
+    return recorded(macrostep, previous, event, started, before=before, replied=replied)
+
+
+async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
+    """Have the chart answer a signal."""
+    signal, leaves = Event(f"{SIGNAL}{fired.signal}", fired.payload, macrostep.turn.now), macrostep.configuration
+    is_taken = await macrostep.answer(signal)
+    macrostep.fired = replaced(fired, reaction=Reaction.TAKEN if is_taken else Reaction.UNTAKEN)
+    note_answer(macrostep, signal, leaves)
+    set_timer(macrostep)
+
+
+def _log_undone(macrostep: Macrostep, fired: FiredSignal) -> None:
+    facts = {"agent_id": macrostep.turn.agent_id, "graph": macrostep.graph.name}
+    facts |= {"signal": fired.signal, "reason": fired.problem}
+    logger.warning(_UNDONE, facts, extra=facts)
+
+
 def recorded(
     macrostep: Macrostep,
     previous: Snapshot | None,
@@ -208,6 +283,7 @@ def recorded(
         previous.started if previous else event.time,
         event.time,
         macrostep.transfers,
+        macrostep.trail,
     )
     took_us = (perf_counter_ns() - started) // 1000
     effects = () if is_plain else effects_of(macrostep)
@@ -219,6 +295,7 @@ def recorded(
         took_us,
         tuple(macrostep.guard_errors),
         (*before, *effects, *standing.effects),
+        fired=macrostep.fired,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from gatechart.values.frozen import replaced, value
+from gatechart.values.frozen import Sparse, replaced, value
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Payload, StateName, is_reserved
+from gatechart.values.secrets import hidden_text, shown_repr
+from gatechart.values.trail import NO_TRAIL, Trail, begun_at
 from gatechart.values.transfers import TransferCounts
 
 
@@ -61,6 +63,8 @@ class Event:
             return Origin.FRAMEWORK
         return Origin.OUTSIDE if self.sender is None else Origin.AGENT
 
+    __repr__ = shown_repr
+
 
 @value
 class Snapshot:
@@ -77,7 +81,7 @@ class Snapshot:
     graph_version: str
     fingerprint: str
     configuration: tuple[StateName, ...]  # the active leaves, in document order
-    context_text: str  # JSON
+    context_text: str  # JSON, as stored; its secrets are marked, see `gatechart.secrets`
     version: int  # of the agent: the number of committed turns, the start included
     status: Status
     memory: Memory = ()
@@ -86,12 +90,24 @@ class Snapshot:
     started: datetime | None = None  # aware, UTC, as `changed`; None for an agent of a release that did not keep it
     changed: datetime | None = None  # when the event of the newest turn happened
     transfers: TransferCounts = ()  # of states with transfers that were entered or chose
+    trail: Annotated[Trail, Sparse()] = NO_TRAIL  # what it did lately; empty if its graph has no signals
 
     @property
     def context(self) -> dict[str, Any]:
-        """The context as JSON values, read from its text each time. `graph.context_of(snapshot)` reads the model."""
-        context: dict[str, Any] = json.loads(self.context_text)
+        """The context as JSON values, read from its text each time, with its secrets masked.
+
+        `graph.context_of(snapshot)` reads the model, with the secrets.
+        """
+        context: dict[str, Any] = json.loads(hidden_text(self.context_text))
         return context
+
+    __repr__ = shown_repr
+
+
+def without_trail(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot of an agent whose trail begins anew, at the entry point that it knows."""
+    trail = snapshot.trail
+    return snapshot if trail is NO_TRAIL else replaced(snapshot, trail=begun_at(trail.entry_point))
 
 
 @value

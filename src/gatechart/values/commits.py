@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from itertools import count
-from typing import Final, Never, TypeAlias, get_args
+from typing import Any, Final, Never, TypeAlias, get_args
 
 from gatechart.errors import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
@@ -26,13 +25,11 @@ from gatechart.values.effects import (
     Timer,
     refuse_unknown,
 )
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import OFFERED, WITHDRAWN
-
-_MAILED: Final = (Send, Timer)  # tuples, because isinstance with a union is several times slower
-_NOT_MAILED: Final = (CancelTimer, StartInvoke, Cancel, CancelAll, ReplaceMail, ReplaceInvocation, ChangeHandoff)
 
 
 @value
@@ -47,7 +44,8 @@ class TurnRecord:
     guard_errors: tuple[GuardError, ...] = ()
     effects: tuple[Effect, ...] = ()  # carried out with the commit, in this order
     consumes: int | None = None  # number of the mail that the turn applies
-    first_number: int = 0  # first number for the mail that the turn sends
+    mail: tuple[Mail, ...] = ()  # that the turn sends, and timers that it sets, in order; see `numbered`
+    fired: FiredSignal | None = None  # what the turn noticed about the agent
 
     @property
     def outcome(self) -> Outcome:
@@ -57,49 +55,43 @@ class TurnRecord:
             self.event.name, after.configuration, after.version, after.status, self.taken, None, self.guard_errors
         )
 
-    @property
-    def mail_count(self) -> int:
-        """Count of the numbers that `mail` needs."""
-        needed = 0
-        for each in self.effects:
-            if isinstance(each, Offer):
-                needed += 1 if each.handoff.deadline is None else 2
-            elif isinstance(each, _MAILED):
-                needed += 1
-            elif not isinstance(each, _NOT_MAILED):
-                refuse_unknown(each)
-        return needed
+    def numbered(self, number: Callable[[], int], consumes: int | None = None) -> TurnRecord:
+        """Return the turn with the mail that its effects send, and the number of the mail that it applies.
 
-    @property
-    def mail(self) -> tuple[Mail, ...]:
-        """Mail that the turn sends and timers that it sets, in order."""
-        mailed = [each for each in self.effects if not isinstance(each, _NOT_MAILED)]
-        return tuple(self._mail(mailed)) if mailed else ()
+        number: returns the next number for mail.
+        """
+        if not self.effects and consumes is None:
+            return self
+        return replaced(self, consumes=consumes, mail=tuple(self._mail(number)))
 
-    def _mail(self, mailed: Iterable[Send | Timer | Offer]) -> Iterator[Mail]:
-        numbers, agent_id, now = count(self.first_number), self.snapshot.agent_id, self.event.time
-        for effect in mailed:
+    def _mail(self, number: Callable[[], int]) -> Iterator[Mail]:
+        agent_id, now = self.snapshot.agent_id, self.event.time
+        for effect in self.effects:
             match effect:
                 case Send(to, event, content, mail_id, due):
-                    yield Mail(next(numbers), to, event, content, now, mail_id, agent_id, due)
+                    yield Mail(number(), to, event, content, now, mail_id, agent_id, due)
                 case Timer(event, due, content, state, key):
                     # A recurring timer belongs to an entry of the state that an earlier turn made.
                     epoch = 0 if state is None else dict(self.snapshot.entered).get(state, self.snapshot.version)
-                    yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
+                    yield Mail(number(), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
                 case Offer(offered, due):
-                    yield from self._offered(offered, due, numbers)
+                    yield from self._offered(offered, due, number)
+                case ChangeHandoff() | StartInvoke() | Cancel() | CancelTimer() | CancelAll():
+                    pass
+                case ReplaceMail() | ReplaceInvocation():
+                    pass
                 case _:
                     refuse_unknown(effect)
 
-    def _offered(self, offered: HandoffRecord, due: datetime | None, numbers: Iterator[int]) -> Iterator[Mail]:
+    def _offered(self, offered: HandoffRecord, due: datetime | None, number: Callable[[], int]) -> Iterator[Mail]:
         """Yield the mail that tells the target of an offer; none for an offer that was over when it was made."""
         if offered.status is not HandoffStatus.PENDING:
             return
         agent_id, now, to = self.snapshot.agent_id, self.event.time, offered.target
-        yield Mail(next(numbers), to, f"{OFFERED}{offered.entry_point}", offered.packet, now, offered.id, agent_id, due)
+        yield Mail(number(), to, f"{OFFERED}{offered.entry_point}", offered.packet, now, offered.id, agent_id, due)
         if offered.deadline is not None:
             late = {"handoff": offered.id, "expired": True}
-            yield Mail(next(numbers), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
+            yield Mail(number(), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
 
 
 @value
@@ -132,6 +124,11 @@ class StepRecord:
     name: str
     result: str  # JSON text
     replaces: tuple[str, ...] = ()  # names of steps that are forgotten with the write
+    tells: Mail | None = None  # mail to the agent that is accepted with the write
+
+    def numbered(self, number: int) -> StepRecord:
+        """Return the same record with this number for its mail, if it has any."""
+        return self if self.tells is None else replaced(self, tells=replaced(self.tells, number=number))
 
 
 @value
@@ -143,6 +140,23 @@ class JournalRecord:
     name: str  # unique in the journal
     entry: str  # JSON text
     replaces: tuple[str, ...] = ()  # names of entries that are forgotten with the write
+    tells: Mail | None = None  # mail to the agent that is accepted with the write
+
+    def numbered(self, number: int) -> JournalRecord:
+        """Return the same record with this number for its mail, if it has any."""
+        return self if self.tells is None else replaced(self, tells=replaced(self.tells, number=number))
+
+
+@value
+class JournalEntry:
+    """An entry of one of an agent's journals, for readers."""
+
+    name: str  # unique in the journal
+    content: Any  # JSON value
+
+
+CONVERSATION: Final = "conversation"
+"""The journal in which model loops keep the transcript, unless they name another."""
 
 
 @value
@@ -152,6 +166,11 @@ class Report:
     invocation: Invocation
     mail: Mail
     ends: bool
+
+    @property
+    def tells(self) -> Mail:
+        """Mail that it sends."""
+        return self.mail
 
     def numbered(self, number: int) -> Report:
         """Return the same report with this number."""
@@ -168,7 +187,7 @@ class Answer:
     reply: Mail
 
     @property
-    def mail(self) -> Mail:
+    def tells(self) -> Mail:
         """Mail that it sends."""
         return self.reply
 
@@ -194,6 +213,8 @@ class BreakerChange:
 
 
 InvocationTask: TypeAlias = StepRecord | JournalRecord | Report
+Telling: TypeAlias = InvocationTask | Answer
+"""Units that can bring mail with them, under `tells`."""
 StoreTask: TypeAlias = Posting | MailChange | MailEnd | InvocationTask | Answer | ReserveSlot
 Unit: TypeAlias = TurnRecord | StoreTask | BreakerChange
 

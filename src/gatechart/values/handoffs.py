@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, Payload, StateName
+from gatechart.values.secrets import shown_repr
 
 
 class Mode(StrEnum):
@@ -101,6 +102,8 @@ class HandoffRecord:
     changes: tuple[HandoffChange, ...]  # oldest first, beginning with the offer
     result: Payload | None = None  # result of a delegation
     number: int = 0  # in the order offered, in a store
+
+    __repr__ = shown_repr
 
 
 @value

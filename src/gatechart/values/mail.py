@@ -8,6 +8,7 @@ from enum import StrEnum
 from gatechart.values.agents import Event, Origin
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, EventName, Payload, StateName
+from gatechart.values.secrets import shown_repr
 
 
 class MailStatus(StrEnum):
@@ -56,6 +57,8 @@ class Mail:
         """Build the event that the turn applies."""
         return Event(self.event, self.payload, now, self.id, self.sender, self.operator_reason)
 
+    __repr__ = shown_repr
+
 
 @value
 class Receipt:
@@ -83,3 +86,5 @@ class ActiveInvocation:
     graph: str
     graph_version: str
     context: str  # JSON text, as committed by the turn that entered the state
+
+    __repr__ = shown_repr

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from gatechart.values.frozen import value
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.mail import ActiveInvocation, Mail
 from gatechart.values.names import RECURRING, AgentId, EntryVersions, Memory, StateName
 from gatechart.values.transfers import TransferCount, TransferCounts
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Stored:
     """The stored state that a migration receives and returns, changed with `dataclasses.replace`."""
 
@@ -78,7 +79,7 @@ class Fate(StrEnum):
     STUCK = "stuck"  # no registered version fits; the agent is unchanged
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Migrated:
     """The migration result for one stored agent, with counts of its mail (timers included) and invokes."""
 
@@ -98,7 +99,7 @@ class Migrated:
     invokes_begun: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KnownGraph:
     """A graph that once hosted agents on a store; describes their states when the graph is gone."""
 

@@ -54,10 +54,14 @@ _RESERVED: Final = (
 RECURRING: Final = "every."
 """Beginning of the names of recurring timers' events."""
 
+TRAIL: Final = "trail."
+"""Prefix of the names of events that tell an agent's trail of something. No transition takes them."""
+
 _PREFIXES: Final = (
     *(f"{name}." for name in _RESERVED),
     "after.",
     RECURRING,
+    TRAIL,
     "signal.",
     "escape.",
     "alarm.",

@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Snapshot, Status
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import value
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import OFFERED, STARTED, AgentId, StateName
 from gatechart.values.search import Condition
+from gatechart.values.secrets import shown_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class HistoryEntry:
     appended: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict
     )  # list fields that only grew, with the new items
+    fired: FiredSignal | None = None  # what the turn noticed about the agent
 
     @property
     def origin(self) -> Origin:
@@ -44,13 +47,15 @@ class HistoryEntry:
         beginnings = (prefix for prefix in (STARTED, OFFERED) if self.event.name.startswith(prefix))
         return "" if self.source else self.event.name.removeprefix(next(beginnings, self.event.name))
 
+    __repr__ = shown_repr
+
     @property
     def outcome(self) -> Outcome:
         """Outcome of the event."""
         return Outcome(self.event.name, self.target, self.version, self.status, self.taken, None, self.guard_errors)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ActiveIn:
     """Agents of a graph (any if None) in which one of these leaves is active."""
 
@@ -64,7 +69,7 @@ BY_START: Final = "started"
 BY_CHANGE: Final = "changed"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Order:
     """The order of the agents found."""
 
@@ -88,7 +93,7 @@ class Order:
         return cls(by, (by == BY_CHANGE) is (by == text))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Query:
     """A query for agents; a field that is None matches all."""
 
@@ -103,7 +108,7 @@ class Query:
     where: tuple[Condition, ...] = ()  # all of these
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Page:
     """A page of the agents found."""
 
@@ -119,7 +124,7 @@ class Page:
         return cls(agents, places[-1] if len(found) > limit else None, places, incomplete)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GraphCount:
     """How many agents a graph has, in any version."""
 
@@ -147,7 +152,7 @@ def _in_order(counted: Counter[N]) -> dict[N, int]:
     return dict(sorted(counted.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MailQuery:
     """A query for mail, answered in the order accepted; a field that is None matches all."""
 
@@ -157,7 +162,7 @@ class MailQuery:
     limit: int = 100
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pruning:
     """A rule for what may be forgotten; a field that is None forgets nothing.
 
@@ -173,7 +178,7 @@ class Pruning:
     status: Status | None = None  # erase only agents with this status: done, failed or stopped; None: any of them
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Forgotten:
     """Totals that a pruning has forgotten, or would forget."""
 
@@ -182,7 +187,7 @@ class Forgotten:
     mail: int = 0  # without that of erased agents
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pruned:
     """The part of a pruning that one call has forgotten, or would forget."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from itertools import islice
@@ -10,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from gatechart.values.delays import DELAY_REMEDY, Delay, delay_text, seconds_of
+from gatechart.values.frozen import value
 
 Missed: TypeAlias = Literal["one", "each", "none"]
 
@@ -22,7 +22,7 @@ LATE: Final = timedelta(minutes=1)
 SHORTEST_S: Final = 0.001
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Every:
     """When a recurring timer is due.
 

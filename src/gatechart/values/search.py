@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any, Final, Literal, TypeAlias
 
+from gatechart.values.frozen import value
 from gatechart.values.names import unkept
 
 LONGEST_VALUE: Final = 300
@@ -65,7 +65,7 @@ def _value_at(values: Any, field: str) -> Any:
     return values
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Condition:
     """A condition for a field: its value is one of some, or within bounds, each as its key."""
 
@@ -102,7 +102,7 @@ def _behind(text: str) -> str:
     return kept[:-1] + chr(0xE000 if last == 0xD800 else last)  # no text has the code points between
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Searchable:
     """A field by which the agents of a graph are found."""
 

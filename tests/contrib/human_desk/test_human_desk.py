@@ -24,6 +24,8 @@ from tests.contrib.human_desk.support import (
 )
 from tests.runtime.support import at_rest, eventually, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.fixture
 def clock():

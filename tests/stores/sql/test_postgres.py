@@ -294,9 +294,10 @@ async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_
         for table in ("history", "mail"):
             await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN operator_reason")
         await asked(empty_postgres_url, "DROP TABLE searchable, found_values, breakers, journals")
-        for column in ("started_us", "changed_us", "transfers"):
+        for column in ("started_us", "changed_us", "transfers", "trail", "noticed"):
             await asked(empty_postgres_url, f"ALTER TABLE agents DROP COLUMN {column}")
-        await asked(empty_postgres_url, "ALTER TABLE history DROP COLUMN transfers")
+        for column in ("transfers", "fired"):
+            await asked(empty_postgres_url, f"ALTER TABLE history DROP COLUMN {column}")
         await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0008'")
         await cut(empty_postgres_url)
         assert await upgrade_store(empty_postgres_url) == ("0008", schema.NEWEST)

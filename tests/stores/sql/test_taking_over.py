@@ -21,6 +21,7 @@ from gatechart.stores.sql import ownership
 from gatechart.testing.records import COMMITTED, started, verdicts
 from gatechart.values import Query, Role
 from tests.homes import POSTGRESQL
+from tests.postgres import state_of
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -52,7 +53,9 @@ def frozen(process):
 
 
 def stopped(process):
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    """Return once the system has stopped it."""
+    while state_of(process.pid) != "T":
+        time.sleep(0.001)
 
 
 async def agents(store):

@@ -16,7 +16,7 @@ from gatechart.ports import Store
 from gatechart.restate.migration.arrival import digest_of_agent
 from gatechart.restate.state import IDS, SNAPSHOT, STATE, AgentState, Applied, Ids, Turn, UnderWay, digest_of, plain
 from gatechart.stores.sql.export import Departing
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HistoryEntry, Snapshot
+from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HistoryEntry, Snapshot, without_trail
 
 PAGE_BYTES: Final = 1_000_000  # approximate size of turns that travel together
 
@@ -71,7 +71,15 @@ def as_turns(
 ) -> list[Turn]:
     """Convert turns for the projection. handoffs: those to send along, by version."""
     return [
-        Turn(snapshot, entry.event, entry.taken, entry.took_us, entry.guard_errors, handoffs.get(entry.version, ()))
+        Turn(
+            snapshot,
+            entry.event,
+            entry.taken,
+            entry.took_us,
+            entry.guard_errors,
+            entry.fired,
+            handoffs.get(entry.version, ()),
+        )
         for snapshot, entry in found
     ]
 
@@ -93,6 +101,7 @@ async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]
         for entry in found:
             digest.update(_told(entry, is_first=entry.version == after + 1))
         turns, last = turns + len(found), found[-1].version
+    newest = without_trail(newest)  # the projection has none
     digest.update(canonical_json(plain(SNAPSHOT, newest)).encode(errors="replace"))
     for each in sorted(await handoffs_of(store, agent_id), key=lambda each: each.id):
         digest.update(canonical_json(plain(_HANDOFF, replace(each, number=0))).encode(errors="replace"))

@@ -93,7 +93,8 @@ class _Move:
     async def check(self) -> Moved:
         """Count what will be moved. Raises MoveError if any of it cannot be."""
         await check_terms(self._store, self._terms, self._fail)
-        moved, digest = Moved(source=self._source, to=self._to), Digest()
+        breakers = len(await self._store.breakers())
+        moved, digest = Moved(source=self._source, to=self._to, breakers=breakers), Digest()
         large: list[AgentId] = []
         living: list[AgentId] = []
         async for page in self._pages("checked"):

@@ -28,6 +28,7 @@ class Moved:
     steps: int = 0  # steps that these have recorded
     entries: int = 0  # of their journals
     places: int = 0  # slots held by handoffs
+    breakers: int = 0  # circuit breakers that are not closed
     turns: int = 0  # turns of history that were moved
     turns_left: int = 0  # turns that only the old database has
     were_there: int = 0  # agents that an earlier, interrupted move had brought

@@ -30,6 +30,7 @@ from gatechart.stores.sql.columns import (
     us_or_null,
 )
 from gatechart.stores.sql.tables import agents, graphs
+from gatechart.stores.sql.trail_rows import changed_columns, from_trail, to_trail
 from gatechart.values import (
     AgentId,
     EntryVersions,
@@ -64,8 +65,9 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "status": snapshot.status.value,
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
-        "handoffs": from_open(snapshot.handoffs),
         "transfers": from_counts(snapshot.transfers),
+        **from_trail(snapshot.trail),
+        "handoffs": from_open(snapshot.handoffs),
         "started_us": us_or_null(snapshot.started),
         "changed_us": us_or_null(snapshot.changed),
     }
@@ -94,6 +96,8 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         row["handoffs"] = from_open(after.handoffs)
     if before.transfers != after.transfers:
         row["transfers"] = from_counts(after.transfers)
+    if before.trail is not after.trail:
+        row |= changed_columns(before.trail, after.trail)
     row["changed_us"] = us_or_null(after.changed)
     return row
 
@@ -117,6 +121,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         started=moment_or_none(row.started_us),
         changed=moment_or_none(row.changed_us),
         transfers=to_counts(row.transfers),
+        trail=to_trail(row.trail, row.noticed),
     )
 
 

@@ -56,7 +56,6 @@ from gatechart.stores.sql.tables import (
     places,
     steps,
 )
-from gatechart.stores.touched import touched
 from gatechart.values import (
     ActiveInvocation,
     BreakerRecord,
@@ -153,7 +152,7 @@ def commit_units(
     The connection holds the owner's lock. Meanwhile others write only to `requests`.
     searchable: the declared fields, by graph.
     """
-    stored = Stored(connection, touched(units))
+    stored = Stored(connection, units)
     verdicts, operations = apply(units, stored)
     changes = _Changes(stored, FoundValues(searchable) if searchable else None)
     for operation in operations:

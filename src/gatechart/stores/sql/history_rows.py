@@ -30,6 +30,7 @@ from gatechart.stores.sql.columns import (
     to_us,
 )
 from gatechart.stores.sql.tables import agents, history
+from gatechart.stores.sql.trail_rows import entry_point_in, from_fired, to_fired
 from gatechart.values import (
     AgentId,
     Event,
@@ -40,6 +41,7 @@ from gatechart.values import (
     StateName,
     Status,
     TurnRecord,
+    begun_at,
 )
 
 LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuild never reads very many rows
@@ -97,7 +99,7 @@ def delta_of(turn: TurnRecord, deltas: int) -> Delta:
     if before is None:
         return Delta(None, None, 0)
     told = difference(before.context_text, after.context_text)
-    changed, appended = json_or_null(told.changed), json_or_null(told.appended)
+    changed, appended = told.texts()
     deltas += max(len(changed or "") + len(appended or ""), LEAST)
     is_same_graph = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
     is_enough = is_same_graph and told.is_enough and deltas <= 2 * len(after.context_text) + EXTRA
@@ -128,6 +130,7 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
         "appended": delta.appended,
         "status": None if after.status is Status.ACTIVE else after.status.value,
         "guard_errors": to_json([astuple(error) for error in turn.guard_errors]) if turn.guard_errors else None,
+        "fired": None if turn.fired is None else from_fired(turn.fired),
         **apart,
     }
     return {name: value for name, value in columns.items() if value is not None}
@@ -201,6 +204,7 @@ def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
         took_us=row.took_us,
         guard_errors=tuple(GuardError(*each) for each in json_or(row.guard_errors, ())),
         appended={name: tuple(items) for name, items in json_or(row.appended, {}).items()},
+        fired=to_fired(row.fired),
     )
 
 
@@ -239,6 +243,7 @@ def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
         started=moment_or_none(agent.started_us),
         changed=from_us(last.time_us),
         transfers=to_counts(_newest([row.transfers for row in rows])),
+        trail=begun_at(entry_point_in(agent.noticed)),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import Connection, and_, func, literal_column, select
 
@@ -15,8 +16,40 @@ from gatechart.stores.sql.handoff_rows import to_state
 from gatechart.stores.sql.mail_rows import to_shown
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, journals, mail, places, steps
-from gatechart.stores.touched import Touched
-from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
+from gatechart.values import (
+    AgentId,
+    Answer,
+    BreakerChange,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    ChangeHandoff,
+    Effect,
+    EventName,
+    HandoffStatus,
+    Invocation,
+    InvocationTask,
+    JournalRecord,
+    Mail,
+    MailChange,
+    MailEnd,
+    Offer,
+    Payload,
+    Posting,
+    ReplaceInvocation,
+    ReplaceMail,
+    Report,
+    ReserveSlot,
+    Send,
+    StartInvoke,
+    StepRecord,
+    StoreTask,
+    Timer,
+    TurnRecord,
+    Unit,
+    refuse_unknown,
+    refuse_unknown_unit,
+)
 
 _Agent: TypeAlias = tuple[int, int]  # its key and deltas; a plain tuple is cheapest
 
@@ -65,7 +98,9 @@ SLOTS_HELD: Final = Single(
 class Stored:
     """The stored rows that a batch touches. Fulfils `Loaded`. Kinds that the batch does not touch cost no query."""
 
-    def __init__(self, connection: Connection, wanted: Touched) -> None:
+    def __init__(self, connection: Connection, units: Sequence[Unit]) -> None:
+        """Load what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
+        wanted = _touched(units)
         self.agents: dict[AgentId, _Agent] = {}  # of the turns
         self.versions: dict[AgentId, int] = {}  # see Loaded
         self._consumable = _consumable(connection, wanted.consumed) if wanted.consumed else frozenset()
@@ -182,7 +217,7 @@ class Stored:
         self._writers = {asked[row.place][0]: row.key for row in found}
         self._entries = frozenset(asked[row.place] for row in found if row.written is not None)
 
-    def _load_handoffs(self, connection: Connection, wanted: Touched) -> None:
+    def _load_handoffs(self, connection: Connection, wanted: _Touched) -> None:
         ids = sorted(wanted.handoffs)
         found = HANDOFFS.all(connection, ids)
         self._handoffs = {handoff_id: to_state(*columns) for handoff_id, *columns in found}
@@ -206,3 +241,85 @@ def _canonical(payload: Any) -> str:
 
 def _pairs(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     return {row[0]: row[1] for row in rows}
+
+
+@dataclass(slots=True)
+class _Touched:
+    """What a batch of units touches."""
+
+    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in order
+    consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
+    numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
+    names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
+    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # the step is "" for anything else
+    entries: list[tuple[AgentId, str, str]] = field(default_factory=list)  # of journals: agent, journal and name
+    handoffs: set[str] = field(default_factory=set)  # changed, or about to get a slot
+    graphs: set[str] = field(default_factory=set)  # of requested slots
+
+    def add_effect(self, effect: Effect) -> None:
+        """Note what an effect touches."""
+        match effect:
+            case Send(recipient, id=mail_id):
+                self._add_name(recipient, mail_id)
+            case ChangeHandoff(handoff_id):
+                self.handoffs.add(handoff_id)
+            case ReplaceMail(number):
+                self.numbers.append(number)
+            case ReplaceInvocation(invocation):
+                self.steps.append((invocation, ""))
+            case Offer() | Timer() | CancelTimer() | Cancel() | CancelAll() | StartInvoke():
+                pass  # the id of an offer is new: the turn that makes it draws it
+            case _:
+                refuse_unknown(effect)
+
+    def add_task(self, task: StoreTask) -> None:
+        """Note what a task touches."""
+        match task:
+            case Posting(mail):
+                self._add_name(mail.recipient, mail.id)
+            case MailChange(mail):
+                self.numbers.append(mail.number)
+                self._add_name(mail.recipient, mail.id)
+            case MailEnd(number):
+                self.numbers.append(number)
+            case StepRecord() | JournalRecord() | Report():
+                self._add_invocation_task(task)
+            case Answer(change, consumes=number):
+                self.numbers.append(number)
+                self.handoffs.add(change.handoff)
+            case ReserveSlot(handoff_id, graph):
+                self.handoffs.add(handoff_id)
+                self.graphs.add(graph)
+            case _:
+                refuse_unknown_unit(task)
+
+    def _add_invocation_task(self, task: InvocationTask) -> None:
+        match task:
+            case StepRecord(invocation, name):
+                self.steps.append((invocation, name))
+            case JournalRecord(invocation, journal, name):
+                self.steps.append((invocation, ""))
+                self.entries.append((invocation.agent_id, journal, name))
+            case Report(invocation):
+                self.steps.append((invocation, ""))
+            case _:
+                assert_never(task)
+
+    def _add_name(self, recipient: AgentId, mail_id: str | None) -> None:
+        if mail_id is not None:
+            self.names.append((recipient, mail_id))
+
+
+def _touched(units: Sequence[Unit]) -> _Touched:
+    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
+    noted = _Touched()
+    for unit in units:
+        if isinstance(unit, TurnRecord):
+            noted.agent_ids.append(unit.snapshot.agent_id)
+            if unit.consumes is not None:
+                noted.consumed.append(unit.consumes)
+            for effect in unit.effects:
+                noted.add_effect(effect)
+        elif not isinstance(unit, BreakerChange):
+            noted.add_task(unit)
+    return noted

@@ -101,7 +101,7 @@ def _survey(pruning: Pruning, after: int, limit: int) -> Select[Any]:
     of_agent = history.c.agent == agents.c.key
     versions = select(history.c.version).where(of_agent).order_by(history.c.version).limit(1)
     young = versions.where(history.c.time_us >= to_us(pruning.turns_before)) if pruning.turns_before else versions
-    columns = (agents.c.key, agents.c.id, agents.c.graph, agents.c.version, agents.c.started_us)
+    columns = (agents.c.key, agents.c.id, agents.c.graph, agents.c.version, agents.c.started_us, agents.c.noticed)
     return (
         select(
             *columns,

@@ -27,6 +27,7 @@ SCHEMAS: Final = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

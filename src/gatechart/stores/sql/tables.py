@@ -57,6 +57,8 @@ agents = Table(
     Column("started_us", BigInteger),  # since 1970, UTC; NULL if an earlier schema did not keep it
     Column("changed_us", BigInteger),  # the time of the newest turn's event
     Column("transfers", Text),  # JSON, the counts of states with transfers; NULL if none
+    Column("trail", Text),  # what it did lately, an entry a line; NULL if its graph has no signals
+    Column("noticed", Text),  # JSON, what its detectors remember; NULL if its graph has no signals
     Index("ix_agents_graph_status", "graph", "status"),
 )
 
@@ -98,6 +100,7 @@ history = Table(
     Column("handoffs", Text),  # JSON; NULL if unchanged, or if empty in a full copy
     Column("operator_reason", Text),  # why an operator caused the event; NULL if none did
     Column("transfers", Text),  # JSON; NULL if unchanged, or if empty in a full copy
+    Column("fired", Text),  # JSON, the signals that fired in the turn; NULL if none did
     UniqueConstraint("agent", "version"),
 )
 

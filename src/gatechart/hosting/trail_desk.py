@@ -1,0 +1,141 @@
+"""What an invoke tells the trail of its agent, and the wait for the agent once a signal fires by that.
+
+An invoke runs outside turns. So what it tells is looked at here as the turn of its mail will look at it. Where a signal
+fires, the function waits for that turn: it calls nothing more before the agent has answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from gatechart.graph import AnyGraph
+from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.turn import foreseen, payload_of
+from gatechart.values import Called, Event, Invocation, Mail, Noted, Payload, Reasoned, Snapshot, digest_of
+
+if TYPE_CHECKING:  # functions that call no tool do without this module
+    from gatechart.tools import ToolFailure, ToolResult
+
+Entry: TypeAlias = Called | Noted | Reasoned
+
+NOTHING: Final = "null"
+
+
+class TrailHost(Protocol):
+    """What a runtime does for invocations of agents with signals."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    async def answered(self, invocation: Invocation) -> Snapshot:
+        """Return the agent's newest snapshot once it has taken all mail that was accepted before.
+
+        Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+
+class TrailDesk:
+    """The trail of an agent with signals, for one attempt at an invocation's function."""
+
+    def __init__(
+        self, host: TrailHost, journal: InvokeJournal, idleness: Idleness, graph: AnyGraph, context: Any
+    ) -> None:
+        """Bind to an attempt. journal: of the invocation. context: that of the commit that entered the state."""
+        self._host = host
+        self._journal = journal
+        self._idleness = idleness
+        self._graph = graph
+        self._context = context
+        self._seen: Snapshot | None = None  # as the turns of what was told will leave it; None until first asked for
+        self._unseen: list[Event] = []  # told, and not looked at yet
+        self._answering = asyncio.Lock()  # held while the agent is waited for
+        self._equal: Counter[str] = Counter()  # entries without a name so far, by what they tell
+
+    async def open(self) -> bool:
+        """Wait until the agent has answered, and return whether it has signals. To be called while busy.
+
+        An earlier attempt may have told it something to answer, so each attempt waits at first.
+        """
+        if self._seen is None or self._answering.locked():
+            async with self._idleness.waiting(), self._answering:
+                self._seen = self._seen or await self._host.answered(self._journal.invocation)
+        return self._graph.signals_at(self._seen.trail.entry_point) is not None
+
+    def called(self, tool: str, arguments: Payload, result: ToolResult[Any], value: str | None) -> Called:
+        """Return the entry of a call that has ended, in a desk that is open. value: of its result, as JSON text."""
+        trail = self._opened.trail
+        terms = self._graph.signals_at(trail.entry_point)
+        ignore = () if terms is None else terms.ignore
+        failure = result.failure
+        return Called(
+            tool,
+            digest_of(arguments, ignore),
+            ok=failure is None,
+            outcome=digest_of(json.loads(value or NOTHING) if failure is None else _shown(failure), ignore),
+            error="" if failure is None else _kind(failure),
+            attempts=result.attempts,
+            task=trail.task,
+            time_ms=int(self._host.now().timestamp() * 1000),
+        )
+
+    async def tell(self, entry: Noted | Reasoned, name: str = "") -> None:
+        """Write an entry, once in the invocation. To be called while busy. Raises InvocationOverError.
+
+        name: by which a repeat knows it; by default what it tells, and how many equal ones this attempt told before.
+        """
+        if not await self.open():
+            return
+        record = mark("told", f"named.{name}" if name else self._place_of(entry))
+        if self._journal.recorded(record) is None:
+            await self.record(self._journal, record, NOTHING, entry)
+
+    def _place_of(self, entry: Entry) -> str:
+        told = f"{type(entry).__name__}.{digest_of(payload_of(entry)[1])}"
+        self._equal[told] += 1
+        return f"{told}.{self._equal[told]}"
+
+    async def record(self, journal: InvokeJournal, name: str, text: str, entry: Entry) -> str:
+        """Record a text together with the mail that tells of an entry, and return what is recorded.
+
+        If a signal fires by it, the agent has answered when this returns. Raises InvocationOverError if the state has
+        been left, by the answer too.
+        """
+        event, payload = payload_of(entry)
+        mail = Mail(0, journal.invocation.agent_id, event, payload, self._host.now())
+        kept = await journal.record(name, text, tells=mail)
+        self._unseen.append(mail.happens(mail.accepted))
+        if not self._answering.locked():  # otherwise it is looked at after the answer
+            await self._look()
+        return kept
+
+    async def _look(self) -> None:
+        """Look at what was told, and wait for the agent where a signal fires.
+
+        What is told while the agent is waited for may be in the snapshot already, and then counts twice. At worst that
+        is a wait for an agent that has nothing to answer.
+        """
+        while self._unseen:
+            self._seen, fired = foreseen(self._graph, self._opened, self._unseen.pop(0), self._context)
+            if fired is not None:
+                async with self._idleness.waiting(), self._answering:
+                    self._seen = await self._host.answered(self._journal.invocation)
+
+    @property
+    def _opened(self) -> Snapshot:
+        assert self._seen is not None
+        return self._seen
+
+
+def _kind(failure: ToolFailure) -> str:
+    return failure.type or failure.kind.value
+
+
+def _shown(failure: ToolFailure) -> Payload:
+    return {"type": _kind(failure), "message": failure.message}

@@ -1,0 +1,64 @@
+"""What can be noticed in what an agent does, and presets of it. See `gatechart.values.detectors` for what all share."""
+
+from gatechart.signals.circles import GoesInCircles
+from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures
+from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
+from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
+from gatechart.signals.presets import Preset, handing_on, looping
+from gatechart.signals.questions import SameQuestion
+from gatechart.signals.repeats import Repeats, SameCall
+from gatechart.signals.said import Keywords, UserAsked
+from gatechart.signals.standing import NoProgress, VisitsOver
+from gatechart.values import (
+    CALLED,
+    MOVED,
+    NOTED,
+    PROGRESSED,
+    REASONED,
+    SAID,
+    Called,
+    Moved,
+    Noted,
+    Progressed,
+    Reasoned,
+    Said,
+    TrailEntry,
+)
+
+__all__ = [
+    "ASKING_FOR_A_PERSON",
+    "CALLED",
+    "MOVED",
+    "NOTED",
+    "PROGRESSED",
+    "REASONED",
+    "SAID",
+    "TROUBLE",
+    "Called",
+    "Confidence",
+    "ErrorRate",
+    "GoesInCircles",
+    "Keywords",
+    "Moved",
+    "NoProgress",
+    "Noted",
+    "Noticed",
+    "Phrases",
+    "Preset",
+    "Progressed",
+    "Reasoned",
+    "Repeats",
+    "RetriesOver",
+    "Risk",
+    "Said",
+    "Same",
+    "SameCall",
+    "SameQuestion",
+    "Sentiment",
+    "ToolFailures",
+    "TrailEntry",
+    "UserAsked",
+    "VisitsOver",
+    "handing_on",
+    "looping",
+]

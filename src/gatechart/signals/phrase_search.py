@@ -1,0 +1,88 @@
+"""Finding phrases in what somebody said, but not where they are denied."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+from gatechart.values.frozen import value
+
+PhrasePairs: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Phrases by language, as a value that can be compared and hashed."""
+
+GAP: Final = "…"
+_GAP_PATTERN: Final = r"(?:\W+\w+){0,3}?\W+"
+
+_DENIED: Final = re.compile(
+    r"\b(?:no|not|never|without|nothing|(?:do|does|did|need|wo|is|are|was)n'?t|rather than|instead of)"
+    r"(?: +(?!(?:but|and|so|because|can|could|please|let)\b)[\w']+){0,4} *$"
+    r"|\b(?:are you|you are|you're|am i|is (?:this|it))"
+    r"(?: +(?!(?:i|want|need|get|give|let|so|and|but)\b)[\w']+){0,4} *$"
+    r"|(?<![能要会會可是])[不别別没沒無无勿非][是用要需必想会會能算太帮我給给再]{0,4}$"
+)
+"""What denies a phrase when it stands before it, with a few words between, or asks whether the agent is a person.
+
+能不能 and its like ask and deny nothing.
+"""
+
+_REACH: Final = 60  # characters before a phrase in which it may be denied
+
+
+@value
+class Found:
+    """A phrase that somebody said."""
+
+    phrase: str  # as it was listed
+    language: str
+
+
+@value
+class Phrase:
+    """A phrase, prepared for the search."""
+
+    told: Found
+    words: tuple[str, ...]  # the longest first: a text without one of them does not have the phrase
+    pattern: re.Pattern[str]
+
+
+class PhraseSearch:
+    """Phrases that are looked for in texts."""
+
+    __slots__ = ("_by_word", "_plain_words", "_words")
+
+    def __init__(self, phrases: PhrasePairs) -> None:
+        by_word: dict[str, list[Phrase]] = {}
+        for prepared in (_prepared(phrase, language) for language, each in phrases for phrase in each):
+            by_word.setdefault(prepared.words[0], []).append(prepared)
+        self._by_word = by_word
+        self._words = tuple(by_word)
+        self._plain_words = tuple(filter(str.isascii, by_word))
+
+    def phrase_in(self, text: str) -> Found | None:
+        """Return a phrase that a text has and does not deny; None if there is none."""
+        folded = text.casefold()
+        words = self._plain_words if folded.isascii() else self._words
+        if not any(map(folded.__contains__, words)):
+            return None
+        folded = folded.replace("\u2019", "'")
+        likely = (each for word in words if word in folded for each in self._by_word[word])
+        return next((each.told for each in likely if _has(folded, each)), None)
+
+
+def _has(text: str, phrase: Phrase) -> bool:
+    if not all(each in text for each in phrase.words):
+        return False
+    found = (each.start() for each in phrase.pattern.finditer(text))
+    return any(not _DENIED.search(text, max(start - _REACH, 0), start) for start in found)
+
+
+def _prepared(phrase: str, language: str) -> Phrase:
+    folded = phrase.casefold()
+    words = sorted(folded.replace(GAP, " ").split(), key=len, reverse=True)
+    return Phrase(Found(phrase, language), tuple(words), re.compile(_pattern(folded)))
+
+
+def _pattern(phrase: str) -> str:
+    parts = [r"\W+".join(map(re.escape, part.split())) for part in phrase.split(GAP)]
+    pattern = _GAP_PATTERN.join(parts)
+    return rf"\b{pattern}\b" if phrase.isascii() or GAP in phrase else pattern

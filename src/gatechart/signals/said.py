@@ -1,0 +1,83 @@
+"""What people say: that they want a person, or that something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from gatechart.signals.phrase_search import Found, PhrasePairs, PhraseSearch
+from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
+from gatechart.signals.slots import slot_of
+from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class _Phrased(Detector):
+    """A detector of phrases. It ceases when somebody says something without them."""
+
+    sees: ClassVar[int] = SAID
+    usual: ClassVar[Phrases]
+
+    phrases: PhrasePairs  # by language
+    search: PhraseSearch = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        phrases: Mapping[str, Iterable[str]] | None = None,
+        *,
+        also: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        object.__setattr__(self, "phrases", _joined(self.usual if phrases is None else phrases, also or {}))
+        if not any(each for _, each in self.phrases):
+            raise ValueError(
+                f"{type(self).__name__}() has no phrases; pass some by language, such as {{'en': ['help']}}"
+            )
+
+        object.__setattr__(self, "search", PhraseSearch(self.phrases))
+
+    def after(self, slot: str, look: Look) -> str:
+        """Return the slot after a turn: whether a phrase was said."""
+        found = self._found(look)
+        if found is None and not any(isinstance(each, Said) for each in look.entries):
+            return slot
+        return slot_of(found is not None, "")
+
+    def evidence(self, slot: str, look: Look) -> Evidence:
+        """Return the phrase, and its language."""
+        found = self._found(look)
+        return {} if found is None else {"phrase": found.phrase, "language": found.language}
+
+    def _found(self, look: Look) -> Found | None:
+        said = (each.text for each in look.entries if isinstance(each, Said))
+        return next((found for text in said if (found := self.search.phrase_in(text))), None)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class UserAsked(_Phrased):
+    """Notice that somebody asks for a person, or for another one.
+
+    phrases: by language, in place of the usual ones. also: phrases beside those. In a phrase, `…` stands for up to
+    three words. A phrase that is denied ("I don't need a real person") does not count.
+    """
+
+    reason: ClassVar[Reason] = Reason.USER_ESCALATION
+    usual: ClassVar[Phrases] = ASKING_FOR_A_PERSON
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Keywords(_Phrased):
+    """Notice words that tell of trouble, such as "complaint" or "urgent". phrases, also: as for UserAsked."""
+
+    reason: ClassVar[Reason] = Reason.USER_ESCALATION
+    usual: ClassVar[Phrases] = TROUBLE
+
+
+def _joined(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]]) -> PhrasePairs:
+    languages = dict.fromkeys((*first, *second))
+    return tuple((each, (*_listed(first, each), *_listed(second, each))) for each in languages)
+
+
+def _listed(phrases: Mapping[str, Iterable[str]], language: str) -> tuple[str, ...]:
+    listed = phrases.get(language, ())
+    return (listed,) if isinstance(listed, str) else tuple(listed)

@@ -1,0 +1,149 @@
+"""Standing still: turns and seconds of work without progress, and too many visits to one state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from gatechart.signals.slots import require, slot_of
+from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Moved, Noted, Origin, Reason
+
+_TRAIL: Final = "trail."  # of the events that only tell the trail of something
+
+
+@dataclass(frozen=True, slots=True)
+class NoProgress(Detector):
+    """Notice that the agent works without getting on: for so many turns, or for so many seconds.
+
+    Only work counts: turns that begin, and seconds that pass, while an invoke is under way. What somebody brings while
+    the agent waits begins both anew, and so does progress: what the chart says it is, or the first entry to a state
+    within the window, or a task done. It ceases with either.
+    """
+
+    reason: ClassVar[Reason] = Reason.COMPLEXITY_EXCEEDED
+
+    turns: int | None = None
+    seconds: float | None = None
+    measure: str = ""  # a noted measure, or a field of the context: then only its growth is progress
+
+    def __post_init__(self) -> None:
+        """Refuse numbers with which nothing can be found."""
+        if self.turns is None and self.seconds is None:
+            raise ValueError("NoProgress() notices nothing; pass turns= or seconds=, or both")
+        given = {name: number for name in ("turns", "seconds") if (number := getattr(self, name)) is not None}
+        require(self, **{name: (number, 0.001 if name == "seconds" else 1) for name, number in given.items()})
+
+    @property
+    def due_s(self) -> float | None:
+        """Seconds of work after which it must be asked again though nothing happened."""
+        return self.seconds
+
+    def remaining_s(self, slot: str) -> float | None:
+        """Return the seconds of work that are left until it must be asked again; None if it has found something."""
+        if self.seconds is None or slot.startswith(HOLDS):
+            return None
+        return self.seconds - _Standing.read(slot).worked_ms / 1000
+
+    def after(self, slot: str, look: Look) -> str:
+        """Return the slot after a turn: turns, milliseconds of work, when this work began, and the measure's best."""
+        is_work = look.was_working or look.is_working
+        if not (is_work or self.measure):
+            return "" if slot and _is_progress(look) else slot
+        standing = _Standing.read(slot)
+        if is_work:
+            standing.work(look)
+        if self._went_on(standing, look):
+            standing.turns = standing.worked_ms = 0
+        return standing.written(self._is_too_long(standing))
+
+    def evidence(self, slot: str, look: Look) -> Evidence:
+        """Return the turns and the seconds of work without progress."""
+        standing = _Standing.read(slot)
+        return {"turns": standing.turns, "seconds": round(standing.worked_ms / 1000, 3)}
+
+    def _went_on(self, standing: _Standing, look: Look) -> bool:
+        if not self.measure:
+            return _is_progress(look)
+        number = _measured(self.measure, look)
+        if number is None or (standing.best is not None and number <= standing.best):
+            return False
+        standing.best = number
+        return True
+
+    def _is_too_long(self, standing: _Standing) -> bool:
+        by_turns = self.turns is not None and standing.turns >= self.turns
+        return by_turns or (self.seconds is not None and standing.worked_ms >= self.seconds * 1000)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What NoProgress remembers."""
+
+    turns: int
+    worked_ms: int
+    since_ms: int  # 0 while no invoke is under way
+    best: float | None
+
+    @classmethod
+    def read(cls, slot: str) -> _Standing:
+        if not slot:
+            return cls(0, 0, 0, None)
+        turns, worked_ms, since_ms, best = slot[1:].split(" ")
+        return cls(int(turns), int(worked_ms), int(since_ms), float(best) if best else None)
+
+    def written(self, found: bool) -> str:
+        if not (self.turns or self.worked_ms or self.since_ms or self.best is not None):
+            return ""
+        best = "" if self.best is None else repr(self.best)
+        return slot_of(found, f"{self.turns} {self.worked_ms} {self.since_ms} {best}")
+
+    def work(self, look: Look) -> None:
+        now_ms = round(look.now.timestamp() * 1000)
+        if look.was_working:
+            self.turns += not look.event.name.startswith(_TRAIL)
+            self.worked_ms += max(now_ms - self.since_ms, 0) if self.since_ms else 0
+        self.since_ms = now_ms if look.is_working else 0
+
+
+@dataclass(frozen=True, slots=True)
+class VisitsOver(Detector):
+    """Notice that a state was entered more than so many times. Only progress that the chart tells of begins anew."""
+
+    sees: ClassVar[int] = MOVED | PROGRESSED
+    reason: ClassVar[Reason] = Reason.LOOP_DETECTED
+
+    state: str  # a leaf
+    n: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse numbers with which nothing can be found."""
+        require(self, n=(self.n, 1))
+
+    def after(self, slot: str, look: Look) -> str:
+        """Return the slot after a turn: how often the state was entered."""
+        if look.is_told:
+            slot = ""
+        visits = sum(isinstance(each, Moved) and self._is_entered(each, look) for each in look.entries)
+        if not visits:
+            return slot
+        visits += int(slot[1:] or 0)
+        return slot_of(visits > self.n, str(visits))
+
+    def evidence(self, slot: str, look: Look) -> Evidence:
+        """Return the state, and how often it was entered."""
+        return {"state": self.state, "visits": int(slot[1:]), "threshold": self.n}
+
+    def _is_entered(self, move: Moved, look: Look) -> bool:
+        return self.state in move.states and (self.state not in look.before or look.before == move.states)
+
+
+def _is_progress(look: Look) -> bool:
+    if look.progress or look.is_told:
+        return True
+    return not look.was_working and bool(look.event.payload) and look.event.origin is Origin.OUTSIDE
+
+
+def _measured(measure: str, look: Look) -> float | None:
+    noted = [each.number for each in look.entries if isinstance(each, Noted) and each.measure == measure]
+    found = noted[-1] if noted else getattr(look.context, measure, None)
+    return found if isinstance(found, int | float) else None

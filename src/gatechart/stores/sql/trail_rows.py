@@ -1,0 +1,61 @@
+"""Trails and fired signals in columns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from gatechart.stores.sql.columns import to_json
+from gatechart.values import NO_TRAIL, FiredSignal, Trail
+from gatechart.values.frozen import replaced
+
+_DEFAULTS: Final = {each.name: each.default for each in fields(Trail) if each.name != "text"}
+_REST: Final[TypeAdapter[Trail]] = TypeAdapter(Trail)
+_FIRED: Final[TypeAdapter[FiredSignal]] = TypeAdapter(FiredSignal)
+
+
+def from_trail(trail: Trail) -> dict[str, str | None]:
+    """Return the columns of a trail."""
+    if trail is NO_TRAIL or trail == NO_TRAIL:
+        return {"trail": None, "noticed": None}
+    return {"trail": trail.text, "noticed": to_json(told) if (told := _told(trail)) else None}
+
+
+def changed_columns(before: Trail, after: Trail) -> dict[str, str | None]:
+    """Return the columns of a trail that differ from those before."""
+    if before is after:
+        return {}
+    columns = from_trail(after)
+    if before.text == after.text:
+        del columns["trail"]
+    return columns
+
+
+def to_trail(text: str | None, noticed: str | None) -> Trail:
+    """Read a trail from its columns."""
+    if text is None and noticed is None:
+        return NO_TRAIL
+    return replaced(_REST.validate_json(noticed or "{}"), text=text or "")
+
+
+def entry_point_in(noticed: str | None) -> str:
+    """Return the entry point in the columns of a trail; empty if it has none."""
+    return "" if noticed is None else str(json.loads(noticed).get("entry_point", ""))
+
+
+def from_fired(fired: FiredSignal) -> str:
+    """Return the signals that fired in a turn as JSON text."""
+    return _FIRED.dump_json(fired, exclude_defaults=True).decode()
+
+
+def to_fired(text: str | None) -> FiredSignal | None:
+    """Read the signals that fired from the text that `from_fired` wrote."""
+    return None if text is None else _FIRED.validate_json(text)
+
+
+def _told(trail: Trail) -> dict[str, object]:
+    """Return the fields that differ from their defaults, without the text."""
+    return {name: held for name, default in _DEFAULTS.items() if (held := getattr(trail, name)) != default}

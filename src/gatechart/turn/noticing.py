@@ -1,0 +1,234 @@
+"""What a turn adds to the trail of its agent, and the signals that fire by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from gatechart.graph import AnyGraph, Signals
+from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.progress import went_on
+from gatechart.turn.trail_mail import DUE, entries_told
+from gatechart.turn.trail_text import grown
+from gatechart.turn.watch import Watch, watch_of
+from gatechart.values import (
+    LONGEST_TOLD,
+    NO_TRAIL,
+    TRAIL,
+    AgentId,
+    Event,
+    EventName,
+    FiredSignal,
+    Look,
+    Moved,
+    Origin,
+    Said,
+    Snapshot,
+    StateName,
+    Status,
+    Timer,
+    Trail,
+    TrailEntry,
+    character_of,
+    digest_of,
+    entries_in,
+    kinds_of,
+    written,
+)
+from gatechart.values.frozen import replaced
+
+_SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
+_ENDS: Final = ("done.invoke.", "error.invoke.")
+
+
+def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | None:
+    """Write a turn into the trail of its agent. Return what fires by it; None if nothing does."""
+    trail, event = macrostep.trail, macrostep.turn.event
+    watch = watch_of(macrostep.graph, trail.entry_point)
+    if watch is None or macrostep.is_final:
+        return None
+    before = () if previous is None else previous.configuration
+    entries, line = _entries(macrostep, before, event, watch)
+    progress = went_on(macrostep, watch, before if line else macrostep.configuration)
+    if progress.entries:
+        entries += progress.entries
+    lines = [line] if line else []
+    if len(entries) > len(lines):
+        lines += map(written, entries[len(lines) :])
+    text, appended = grown(trail, lines, watch.terms)
+    working = _working(macrostep, trail)
+    look = Look(
+        event,
+        before,
+        macrostep.configuration,
+        entries,
+        kinds_of(entries),
+        macrostep.context,
+        partial(entries_in, text),
+        _character_of(line) if line else "",
+        progress.is_made,
+        progress.is_told,
+        bool(trail.working),
+        bool(working),
+    )
+    slots, fired = watch.asked(watch.slots_of(trail), look)
+    is_timed = trail.is_timed and event.name != DUE
+    macrostep.trail = Trail(
+        text,
+        slots,
+        watch.marks,
+        progress.recent,
+        working,
+        progress.task,
+        progress.best,
+        is_timed,
+        appended,
+        trail.entry_point,
+    )
+    return fired
+
+
+def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...]) -> None:
+    """Write into the trail where the answer to a signal led. Nothing is asked again in that turn."""
+    watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
+    if watch is None or macrostep.is_final:
+        return
+    after = macrostep.configuration
+    lines = [written(Moved(after, event.name))] if after != before else []
+    text, appended = grown(macrostep.trail, lines, watch.terms)
+    macrostep.trail = replaced(
+        macrostep.trail, text=text, appended=appended, working=_working(macrostep, macrostep.trail)
+    )
+
+
+def set_timer(macrostep: Macrostep) -> None:
+    """Have the agent asked again later, if it works, time counts, and no timer is pending."""
+    trail = macrostep.trail
+    if not trail.working or trail.is_timed or macrostep.is_final:
+        return
+    watch = watch_of(macrostep.graph, trail.entry_point)
+    wait_s = None if watch is None else watch.wait_s(trail.slots)
+    if wait_s is not None:
+        due = macrostep.turn.now + timedelta(seconds=wait_s)
+        macrostep.log.asked.append(Timer(DUE, due, {}, key=DUE))
+        macrostep.trail = replaced(trail, is_timed=True)
+
+
+def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
+    """Return a snapshot whose trail suits the graph, and the timer that it then needs.
+
+    For an agent that goes on in these states without a turn of its chart: after a rollback, a fork or a migration.
+    What detectors remember is kept where the graph still has them.
+    """
+    if not graph.has_signals:
+        return replaced(snapshot, trail=NO_TRAIL), ()
+    trail = snapshot.trail
+    watch = watch_of(graph, trail.entry_point)
+    if watch is None or snapshot.status is not Status.ACTIVE:
+        return snapshot, ()
+    slots = watch.slots_of(trail)
+    working = _invokes_in(graph, snapshot.configuration)
+    wait_s = watch.wait_s(slots) if working and not trail.is_timed else None
+    is_timed = trail.is_timed or wait_s is not None
+    after = replaced(trail, slots=slots, marks=watch.marks, working=working, is_timed=is_timed)
+    timer = () if wait_s is None else (Timer(DUE, now + timedelta(seconds=wait_s), {}, key=DUE),)
+    return replaced(snapshot, trail=after), timer
+
+
+def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) -> tuple[Snapshot, FiredSignal | None]:
+    """Return a snapshot with an event told to its trail, and what fires by it, as the turn of that event will find.
+
+    For an invoke, which has no turn. snapshot: of the entering commit, or as this function returned it for the event
+    before. event: one that only tells the trail, such as `trail.call`.
+    """
+    trail, leaves = snapshot.trail, snapshot.configuration
+    watch = watch_of(graph, trail.entry_point)
+    entries = entries_told(event)
+    if watch is None or not entries:
+        return snapshot, None
+    text, appended = grown(trail, [*map(written, entries)], watch.terms)
+    read = partial(entries_in, text)
+    is_working = bool(trail.working)
+    look = Look(
+        event, leaves, leaves, entries, kinds_of(entries), context, read, was_working=is_working, is_working=is_working
+    )
+    slots, fired = watch.asked(watch.slots_of(trail), look)
+    after = replaced(trail, text=text, appended=appended, slots=slots, marks=watch.marks)
+    return replaced(snapshot, trail=after), fired
+
+
+def _entries(
+    macrostep: Macrostep, before: tuple[StateName, ...], event: Event, watch: Watch
+) -> tuple[list[TrailEntry], str]:
+    """Return the entries of the turn's event, a move first, and the line of that move; empty if nothing was entered."""
+    if event.name.startswith(TRAIL):
+        return list(entries_told(event)), ""
+    entries: list[TrailEntry] = []
+    line = ""
+    after = macrostep.configuration
+    if after != before or _is_led_back(macrostep, event):
+        digest = digest_of(event.payload, watch.terms.ignore) if event.payload else ""
+        line = _line_of(after, event.name) + digest
+        entries.append(Moved(after, event.name, digest))
+    if watch.has_said and event.payload:
+        entries += _said(event, watch.terms)
+    return entries, line
+
+
+@lru_cache(1024)  # agents of a few graphs make the same few moves
+def _line_of(states: tuple[StateName, ...], event: EventName) -> str:
+    """Return the line of a move without its digest."""
+    return written(Moved(states, event))
+
+
+_character_of: Final = lru_cache(1024)(character_of)
+
+
+def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
+    """Tell whether the turn entered again the states in which it began, by something that the agent did itself.
+
+    What somebody else sends brings something new, so to be led back by it is harmless.
+    """
+    return any(plan.entries for plan in macrostep.plans) and not _is_brought(event, macrostep.turn.agent_id)
+
+
+def _is_brought(event: Event, agent_id: AgentId) -> bool:
+    is_other = event.sender is not None and event.sender != agent_id
+    return is_other or event.origin in (Origin.OUTSIDE, Origin.OPERATOR)
+
+
+def _said(event: Event, terms: Signals) -> Iterator[Said]:
+    """Yield what somebody says by the event."""
+    payload = event.payload
+    fields = _SAYING if terms.said is None else [terms.said[event.name]] if event.name in terms.said else []
+    for field in fields:
+        if field in payload:
+            text = payload[field]
+            if isinstance(text, str) and text and (terms.said is not None or event.origin is Origin.OUTSIDE):
+                yield Said(text[:LONGEST_TOLD])
+                return
+
+
+def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
+    """Return the ids of the invokes that are under way after the turn, those of agents apart."""
+    if macrostep.is_final:
+        return ()
+    name = macrostep.turn.event.name
+    if trail.marks and not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
+        return trail.working
+    nodes = macrostep.graph.nodes
+    if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
+        return _invokes_in(macrostep.graph, macrostep.configuration)
+    ended = {each.id for state in macrostep.left for each in nodes[state].invokes}
+    ended.add(name.partition(".invoke.")[2])
+    begun_ids = (each.id for state in macrostep.attended for each in nodes[state].invokes if not each.agent)
+    return (*(each for each in trail.working if each not in ended), *begun_ids)
+
+
+def _invokes_in(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[str, ...]:
+    """Return the ids of the invokes of the active states, those of agents apart."""
+    nodes = graph.nodes
+    active = dict.fromkeys(state for leaf in leaves for state in (*nodes[leaf].ancestors[::-1], leaf))
+    return tuple(each.id for state in active for each in nodes[state].invokes if not each.agent)

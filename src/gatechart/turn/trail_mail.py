@@ -1,0 +1,53 @@
+"""Mail that tells the trail of an agent what happened in its invokes. The chart does not see it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gatechart.values import LONGEST_TOLD, TRAIL, Called, Event, EventName, Noted, Payload, Reasoned, TrailEntry
+
+CALL: Final[EventName] = f"{TRAIL}call"
+NOTE: Final[EventName] = f"{TRAIL}note"
+STEP: Final[EventName] = f"{TRAIL}step"
+DUE: Final[EventName] = f"{TRAIL}due"
+"""Event of the timer by which detectors are asked again though nothing happened; also its key."""
+
+
+def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, Any]]:
+    """Return the name and the payload of the event that tells of an entry, as JSON values."""
+    match entry:
+        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms):
+            told = {"tool": tool, "arguments": arguments, "ok": ok, "outcome": outcome, "error": error}
+            return CALL, {**told, "attempts": attempts, "task": task, "time_ms": time_ms}
+        case Noted(measure, number):
+            return NOTE, {"measure": measure, "number": number}
+        case Reasoned(action, outcome, worker):
+            return STEP, {"action": action, "outcome": outcome, "worker": worker}
+
+
+def entries_told(event: Event) -> tuple[TrailEntry, ...]:
+    """Return the entries of which an event tells; none if it is no event for the trail."""
+    told = event.payload
+    match event.name:
+        case "trail.call":
+            return (_called(told),)
+        case "trail.note":
+            return (Noted(told["measure"], told["number"]),)
+        case "trail.step":
+            action, outcome = (str(told[name])[:LONGEST_TOLD] for name in ("action", "outcome"))
+            return (Reasoned(action, outcome, told.get("worker", "")),)
+        case _:
+            return ()
+
+
+def _called(told: Payload) -> Called:
+    return Called(
+        tool=told["tool"],
+        arguments=told["arguments"],
+        ok=told["ok"],
+        outcome=told.get("outcome", ""),
+        error=told.get("error", ""),
+        attempts=told.get("attempts", 1),
+        task=told.get("task", ""),
+        time_ms=told.get("time_ms", 0),
+    )

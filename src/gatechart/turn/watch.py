@@ -1,0 +1,172 @@
+"""The signals of an entry point as turns use them: each detector once, signals in the order of their reasons."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from re import sub
+from typing import Final, TypeAlias
+from zlib import crc32
+
+from gatechart.errors import is_failure
+from gatechart.graph import AnyGraph, Signal, Signals
+from gatechart.turn.arguments import plain_payload
+from gatechart.turn.turn_context import told
+from gatechart.values import (
+    HOLDS,
+    SAID,
+    Detector,
+    Evidence,
+    FiredSignal,
+    Look,
+    Reason,
+    StateName,
+    Trail,
+    walk,
+)
+from gatechart.values.frozen import replaced
+
+logger = logging.getLogger(__name__)
+
+_ORDER: Final = (
+    Reason.USER_ESCALATION,
+    Reason.KNOWLEDGE_GAP,
+    Reason.OUT_OF_SCOPE,
+    Reason.TOOL_FAILURE,
+    Reason.COMPLEXITY_EXCEEDED,
+    Reason.LOW_CONFIDENCE,
+    Reason.LOOP_DETECTED,
+)
+"""Reasons, the one that goes first first; any other comes after them."""
+
+_MARK: Final = 6  # characters
+
+_Ask: TypeAlias = tuple[int, Callable[[str, Look], str]]  # the place of a detector, and how it is asked
+
+
+class Watch:
+    """What the turns of agents that began at an entry point look for."""
+
+    __slots__ = (
+        "_concerned",
+        "detectors",
+        "has_said",
+        "implies",
+        "marks",
+        "progress_states",
+        "signals",
+        "terms",
+        "timed",
+    )
+
+    def __init__(self, graph: AnyGraph, terms: Signals) -> None:
+        self.terms = terms
+        self.signals = tuple(sorted(terms.signals, key=_place_of))
+        self.detectors = tuple(walk([each.when for each in terms.signals]))
+        self.marks = "".join(map(_mark_of, self.detectors))
+        self.has_said = any(each.sees & SAID for each in self.detectors)
+        self.progress_states = graph.progress_states
+        self.implies = not (graph.progress_states or terms.measure)  # whether a first entry to a state is progress
+        self._concerned: dict[int, tuple[_Ask, ...]] = {}  # by kinds of entries
+        self.timed = tuple(place for place, each in enumerate(self.detectors) if each.due_s is not None)
+
+    def slots_of(self, trail: Trail) -> tuple[str, ...]:
+        """Return the slots of the detectors. Those that are new since the trail was written begin anew."""
+        if trail.marks == self.marks:
+            return trail.slots
+        marks = (trail.marks[at : at + _MARK] for at in range(0, len(trail.marks), _MARK))
+        kept = dict(zip(marks, trail.slots, strict=False))
+        return tuple(kept.get(_mark_of(each), "") for each in self.detectors)
+
+    def asked(self, slots: tuple[str, ...], look: Look) -> tuple[tuple[str, ...], FiredSignal | None]:
+        """Return the slots after a turn, and what fires by it; None if nothing does.
+
+        A detector that raises keeps its slot: it must not break the turn.
+        """
+        concerned = self._concerned.get(look.kinds)
+        if concerned is None:
+            concerned = self._concerned[look.kinds] = self._places_of(look.kinds)
+        after, is_changed = [*slots], False
+        for place, ask in concerned:
+            slot = slots[place]
+            try:
+                after[place] = new = ask(slot, look)
+            except BaseException as error:
+                self._log_raised(place, look, error)
+                continue
+            if new[:1] != slot[:1]:
+                is_changed = True
+        kept = tuple(after)
+        return kept, self._fired(slots, kept, look) if is_changed else None
+
+    def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
+        """Return the detectors that entries of these kinds concern, each with its place."""
+        places = enumerate(self.detectors)
+        return tuple((place, each.after) for place, each in places if not each.sees or each.sees & kinds)
+
+    def _log_raised(self, place: int, look: Look, error: BaseException) -> None:
+        if not is_failure(error):
+            raise error
+        facts = {"detector": repr(self.detectors[place]), "event": look.event.name}
+        logger.warning("a detector raised: %(detector)s at %(event)s", facts, extra=facts, exc_info=error)
+
+    def wait_s(self, slots: tuple[str, ...]) -> float | None:
+        """Return the seconds of work after which a detector must be asked again; None if none must."""
+        waits = [self.detectors[place].remaining_s(slots[place]) for place in self.timed]
+        return min((each for each in waits if each is not None), default=None)
+
+    def _fired(self, before: tuple[str, ...], after: tuple[str, ...], look: Look) -> FiredSignal | None:
+        """Return what fires: signals whose symptoms hold after a turn, and did not before; None if nothing does."""
+        held, holds = self._found(before), self._found(after)
+        came = [
+            each
+            for each in self.signals
+            if each.when.holds(holds.__contains__) and not each.when.holds(held.__contains__)
+        ]
+        if not came:
+            return None
+        slots = dict(zip(self.detectors, after, strict=True))
+        first, *others = (_fired(each, slots, look) for each in came)
+        return replaced(
+            first, others=tuple({k: v for k, v in each.payload.items() if k != "others"} for each in others)
+        )
+
+    def _found(self, slots: tuple[str, ...]) -> set[Detector]:
+        return {each for each, slot in zip(self.detectors, slots, strict=True) if slot.startswith(HOLDS)}
+
+
+def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
+    """Return what agents that began at the entry point look for; None for nothing. Worked out once."""
+    key = ("signals", entry_point)
+    if key not in graph.memo:
+        terms = graph.signals_at(entry_point)
+        graph.memo[key] = None if terms is None else Watch(graph, terms)
+    found: Watch | None = graph.memo[key]
+    return found
+
+
+def _fired(signal: Signal, slots: dict[Detector, str], look: Look) -> FiredSignal:
+    """Return a signal with the evidence of those of its detectors that have found something."""
+    found = (each for each in walk([signal.when]) if slots[each].startswith(HOLDS))
+    return FiredSignal(signal.name, signal.reason, tuple(_evidence(each, slots[each], look) for each in found))
+
+
+def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:
+    """Return what a detector found. One that cannot say it fires all the same."""
+    kind = {"detector": type(detector).__name__}
+    try:
+        return {**kind, **plain_payload(detector.evidence(slot, look), "evidence")}
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return {**kind, "problem": told(error)}
+
+
+def _place_of(signal: Signal) -> int:
+    return _ORDER.index(signal.reason) if signal.reason in _ORDER else len(_ORDER)
+
+
+def _mark_of(detector: Detector) -> str:
+    """Return six hexadecimal digits that detectors which notice the same share, in every process."""
+    text = sub(r" at 0x[0-9a-fA-F]+", "", repr(detector))
+    return f"{crc32(text.encode(errors='surrogatepass')):08x}"[:_MARK]

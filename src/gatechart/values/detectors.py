@@ -1,0 +1,170 @@
+"""What notices something in what an agent does: detectors, and symptoms that join them.
+
+A detector is a frozen value that remembers a short text for each agent, its slot. It is asked at the end of each turn
+that concerns it, within the turn. So it is pure, quick, and asks nobody.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
+
+from gatechart.values.agents import Event
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import StateName
+from gatechart.values.trail import TrailEntry
+
+HOLDS: Final = "+"
+"""First character of the slot of a detector that has found what it looks for."""
+
+EVERY_TURN: Final = 0
+"""In place of kinds of entries: a detector that is asked at the end of every turn."""
+
+
+class ReadTrail(Protocol):
+    """Reads the trail, with the entries of the turn that is looked at."""
+
+    def __call__(self, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
+        """Return its entries, oldest first.
+
+        kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Look:
+    """What a detector is shown of a turn, or of a call in an invoke."""
+
+    event: Event
+    before: tuple[StateName, ...]  # active leaves when the turn began; empty for an agent's first turn
+    after: tuple[StateName, ...]  # active leaves now
+    entries: Sequence[TrailEntry]  # what the turn adds to the trail
+    kinds: int  # of these entries, as bits
+    context: Any  # the agent's; detectors read it and never write
+    read_trail: ReadTrail
+    move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
+    progress: bool = False  # whether work went forward, be it that a state was entered for the first time in the window
+    is_told: bool = False  # whether the chart itself said so: a state with `progress`, an action, or a measure
+    was_working: bool = False  # whether an invoke was under way when the turn began
+    is_working: bool = False  # whether one is under way now
+
+    @property
+    def now(self) -> datetime:
+        """Time of the turn, aware, in UTC."""
+        return self.event.time
+
+
+Evidence: TypeAlias = Mapping[str, Any]
+"""What was found, as JSON values: numbers, names, the repeated block."""
+
+
+class Symptom(ABC):
+    """What a signal waits for: a detector, or several joined by `&`, `|`, `~` and `AnyOf`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def detectors(self) -> tuple[Detector, ...]:
+        """The detectors that it is made of."""
+
+    @abstractmethod
+    def holds(self, found: Callable[[Detector], bool]) -> bool:
+        """Return whether it holds, given which detectors do."""
+
+    def __and__(self, other: Symptom) -> Symptom:
+        """Return a symptom that holds while both do."""
+        return AnyOf(2, self, other)
+
+    def __or__(self, other: Symptom) -> Symptom:
+        """Return a symptom that holds while one of both does."""
+        return AnyOf(1, self, other)
+
+    def __invert__(self) -> Symptom:
+        """Return a symptom that holds while this one does not."""
+        return Inverted(self)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AnyOf(Symptom):
+    """A symptom that holds while at least so many of several do."""
+
+    least: int
+    parts: tuple[Symptom, ...]
+
+    def __init__(self, least: int, *parts: Symptom) -> None:
+        object.__setattr__(self, "least", least)
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """Those of its parts."""
+        return tuple(each for part in self.parts for each in part.detectors)
+
+    def holds(self, found: Callable[[Detector], bool]) -> bool:
+        """Return whether enough parts hold."""
+        return sum(part.holds(found) for part in self.parts) >= self.least
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted(Symptom):
+    """A symptom that holds while another does not."""
+
+    part: Symptom
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """Those of the other."""
+        return self.part.detectors
+
+    def holds(self, found: Callable[[Detector], bool]) -> bool:
+        """Return whether the other does not hold."""
+        return not self.part.holds(found)
+
+
+class Detector(Symptom):
+    """One thing to notice. Subclasses are frozen dataclasses, equal if they notice the same, and share a slot then.
+
+    A slot begins as an empty text. It begins with HOLDS while the detector has found what it looks for; whatever else
+    it holds is the detector's own: printable text, some ten characters, 100 at most.
+    """
+
+    __slots__ = ()
+
+    sees: ClassVar[int] = EVERY_TURN  # kinds of entries, as bits, without which a turn does not concern it
+    reason: ClassVar[Reason] = Reason.OTHER  # of a handoff that answers it
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """The detector alone."""
+        return (self,)
+
+    def holds(self, found: Callable[[Detector], bool]) -> bool:
+        """Return whether it has found what it looks for."""
+        return found(self)
+
+    @property
+    def due_s(self) -> float | None:
+        """Seconds of work after which it must be asked again though nothing happened; None if never."""
+        return None
+
+    def remaining_s(self, slot: str) -> float | None:  # noqa: ARG002  for subclasses that know it better
+        """Return the seconds of work that are left, since the slot was written, until it must be asked again."""
+        return self.due_s
+
+    @abstractmethod
+    def after(self, slot: str, look: Look) -> str:
+        """Return the slot after a turn."""
+
+    @abstractmethod
+    def evidence(self, slot: str, look: Look) -> Evidence:
+        """Return what was found, as JSON values, once it holds."""
+
+
+def walk(symptoms: Sequence[Symptom]) -> Iterator[Detector]:
+    """Yield the distinct detectors of several symptoms, in order."""
+    yield from dict.fromkeys(each for symptom in symptoms for each in symptom.detectors)

@@ -1,0 +1,258 @@
+"""The trail of an agent: what it did lately, as text that a turn appends to without reading it.
+
+Each entry is a line: a letter for its kind, then its fields, separated by tabs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, TypeAlias
+from zlib import crc32
+
+from gatechart.values.frozen import value
+from gatechart.values.names import EventName, StateName
+from gatechart.values.secrets import SECRET, hidden
+
+MOVED: Final = 1
+CALLED: Final = 2
+SAID: Final = 4
+REASONED: Final = 8
+NOTED: Final = 16
+PROGRESSED: Final = 32
+"""Kinds of entries as bits, so that a detector can say in one number which of them concern it."""
+
+LONGEST_TOLD: Final = 500
+"""Maximum length of a text in an entry, in characters."""
+
+# All characters above the first 65,536: so many that two texts in a window hardly ever get the same one by chance.
+_FIRST_CHARACTER: Final = 0x10000
+_CHARACTERS: Final = 0x100000
+
+# Made once, because `json.dumps` with these arguments would make one each time.
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+_NESTED: Final = frozenset({dict, list, tuple})
+
+_SEPARATOR: Final = "\t"
+_BETWEEN_STATES: Final = "\x1f"
+_ESCAPES: Final = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\x1f", "\\s"))
+_PLAIN: Final = {escaped: plain for plain, escaped in _ESCAPES}
+_ESCAPED: Final = re.compile(r"\\[\\tns]")
+
+
+@value
+class Moved:
+    """The agent came to states by an event, or was led back to those where it was."""
+
+    states: tuple[StateName, ...]  # the active leaves
+    event: EventName
+    digest: str = ""  # of the event's payload without ignored fields; empty for none
+
+
+@value
+class Called:
+    """A tool was called, with all its attempts; or a step of an invoke, whose name then stands for the tool."""
+
+    tool: str
+    arguments: str  # digest, without ignored fields
+    ok: bool
+    outcome: str = ""  # digest of the result, or of the error's type and message
+    error: str = ""  # type of the error; empty if there was none
+    attempts: int = 1
+    task: str = ""  # id of the task at which the agent was; empty if it names none
+    time_ms: int = 0  # since 1970, UTC
+
+
+@value
+class Said:
+    """Somebody said something to the agent."""
+
+    text: str  # cut to LONGEST_TOLD characters
+
+
+@value
+class Reasoned:
+    """A step of reasoning: what was to be done, and what came of it."""
+
+    action: str  # cut to LONGEST_TOLD characters
+    outcome: str  # cut to LONGEST_TOLD characters
+    worker: str = ""  # who was to do it; empty for the agent itself
+
+
+@value
+class Noted:
+    """An invoke handed in the value of a measure."""
+
+    measure: str
+    number: float
+
+
+@value
+class Progressed:
+    """Work went forward."""
+
+    by: str = ""  # id of the task that was done, or name of the measure that grew
+
+
+TrailEntry: TypeAlias = Moved | Called | Said | Reasoned | Noted | Progressed
+
+
+@value
+class Trail:
+    """The trail of an agent as its snapshot keeps it."""
+
+    text: str = ""  # entries, oldest first, a line each
+    slots: tuple[str, ...] = ()  # what each detector remembers
+    marks: str = ""  # six characters for each of these detectors, by which its slot is found again
+    recent: str = ""  # a character for each state that was entered lately, the newest last
+    working: tuple[str, ...] = ()  # ids of the invokes under way, those of agents apart
+    task: str = ""  # id of the task at hand; empty if the context names none
+    best: float | None = None  # highest value of the context's measure so far
+    is_timed: bool = False  # whether a timer is pending by which the detectors are asked again
+    appended: int = 0  # lines since the text was last shortened
+    entry_point: str = ""  # at which the agent began, or took over the work that it has
+
+
+NO_TRAIL: Final = Trail()
+
+
+def begun_at(entry_point: str) -> Trail:
+    """Return the trail of an agent that begins at an entry point, or begins its trail anew; none for an empty name."""
+    return Trail(entry_point=entry_point) if entry_point else NO_TRAIL
+
+
+def kinds_of(entries: Iterable[TrailEntry]) -> int:
+    """Return the kinds of entries, as bits."""
+    kinds = 0
+    for each in entries:
+        kinds |= _KINDS[type(each)]
+    return kinds
+
+
+def character_of(text: str) -> str:
+    """Return a character, of a million, that equal texts share.
+
+    >>> character_of("CHECKING") == character_of("CHECKING"), len(character_of(""))
+    (True, 1)
+    """
+    return chr(_FIRST_CHARACTER + crc32(text.encode(errors="surrogatepass")) % _CHARACTERS)
+
+
+def digest_of(content: object, ignore: Collection[str] = ()) -> str:
+    """Return eight hexadecimal digits that equal JSON values share; empty for none and for an empty mapping.
+
+    ignore: names of fields that make no difference, at any depth.
+
+    >>> digest_of({"order": "4711", "at": 3}, ["at"]) == digest_of({"at": 4, "order": "4711"}, ["at"])
+    True
+    """
+    counted = _without(content, frozenset(ignore)) if ignore else content
+    if counted is None or counted == {}:
+        return ""
+    if type(counted) is dict and _NESTED.isdisjoint(map(type, counted.values())):  # as nearly always, and far quicker
+        text = repr(sorted(counted.items()))
+    else:
+        text = _encode(counted)
+    if SECRET in text:  # a digest of a short one would give it away
+        text = _encode(hidden(counted))
+    return f"{crc32(text.encode(errors='surrogatepass')):08x}"
+
+
+def _without(content: object, ignore: frozenset[str]) -> object:
+    if isinstance(content, Mapping):
+        return {name: _without(each, ignore) for name, each in content.items() if name not in ignore}
+    if isinstance(content, list | tuple):
+        return [_without(each, ignore) for each in content]
+    return content
+
+
+def written(entry: TrailEntry) -> str:
+    r"""Return the line of an entry, without its end.
+
+    >>> written(Moved(("CHECKING",), "ORDER_PLACED", "x1f3"))
+    'mCHECKING\tORDER_PLACED\tx1f3'
+    """
+    match entry:
+        case Moved(states, event, digest):
+            return _line("m", _BETWEEN_STATES.join(map(_kept, states)), _kept(event), digest)
+        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms):
+            told = (_kept(tool), arguments, "+" if ok else "-", outcome, _kept(error))
+            return _line("c", *told, str(attempts), _kept(task), str(time_ms))
+        case Said(text):
+            return _line("u", _kept(text))
+        case Reasoned(action, outcome, worker):
+            return _line("r", _kept(action), _kept(outcome), _kept(worker))
+        case Noted(measure, number):
+            return _line("n", _kept(measure), repr(number))
+        case Progressed(by):
+            return _line("p", _kept(by))
+
+
+def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
+    """Read the entries of a trail's text, oldest first.
+
+    kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+    """
+    lines = [line for line in text.split("\n") if line and (not kinds or _LETTERS.get(line[0], 0) & kinds)]
+    return tuple(map(_read, lines[-last:]))
+
+
+def text_of(entries: Iterable[TrailEntry]) -> str:
+    """Return the text of a trail with these entries."""
+    return "".join(f"{written(each)}\n" for each in entries)
+
+
+def _line(kind: str, *fields: str) -> str:
+    return kind + _SEPARATOR.join(fields)
+
+
+def _read(line: str) -> TrailEntry:
+    fields = line[1:].split(_SEPARATOR)
+    match line[0], fields:
+        case "m", (states, event, digest):
+            return Moved(tuple(map(_shown, states.split(_BETWEEN_STATES))), _shown(event), digest)
+        case "c", (tool, arguments, ok, outcome, error, attempts, task, time_ms):
+            told = _shown(tool), arguments, ok == "+", outcome, _shown(error)
+            return Called(*told, int(attempts), _shown(task), int(time_ms))
+        case "u", (text,):
+            return Said(_shown(text))
+        case "r", (action, outcome, worker):
+            return Reasoned(_shown(action), _shown(outcome), _shown(worker))
+        case "n", (measure, number):
+            return Noted(_shown(measure), float(number))
+        case "p", (by,):
+            return Progressed(_shown(by))
+        case _:
+            raise ValueError(f"{line!r} is no entry of a trail")
+
+
+def _kept(text: str) -> str:
+    for plain, escaped in _ESCAPES:
+        if plain in text:
+            text = text.replace(plain, escaped)
+    return text
+
+
+def _shown(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _PLAIN[found[0]], text) if "\\" in text else text
+
+
+_KINDS: Final[dict[type, int]] = {
+    Moved: MOVED,
+    Called: CALLED,
+    Said: SAID,
+    Reasoned: REASONED,
+    Noted: NOTED,
+    Progressed: PROGRESSED,
+}
+
+_LETTERS: Final = {
+    "m": MOVED,
+    "c": CALLED,
+    "u": SAID,
+    "r": REASONED,
+    "n": NOTED,
+    "p": PROGRESSED,
+}

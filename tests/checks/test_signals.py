@@ -1,0 +1,92 @@
+"""Findings about signals: thresholds out of reach, and signals that nobody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatechart.checks import check
+from gatechart.graph import Allow, EntryPoint, Handoff, Invoke, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.signals import NoProgress, Repeats, SameCall, ToolFailures, VisitsOver, handing_on, looping
+from gatechart.values import Detector
+
+
+def work(context: object, work: object) -> None: ...
+
+
+WORK = Invoke(work)
+
+
+def graph(signals: Any, *more: Transition, invoke: Any = WORK, **parts: Any) -> StateTransitionGraph[Any]:
+    transitions = [
+        Transition("WORKING", "done.invoke.work", "CHECKING"),
+        Transition("CHECKING", "AGAIN", "WORKING"),
+        Transition("CHECKING", "GOOD", "ENDED"),
+        Transition("WORKING", "error.invoke.work", "ENDED"),
+        Transition("BEGINNING", "GO", "WORKING"),
+    ]
+    given: dict[str, Any] = {"entry_points": [EntryPoint("WORKING", description="work")]}
+    return StateTransitionGraph(
+        "shop",
+        states=[State("WORKING", invoke=invoke), "CHECKING", State("ENDED", final=True)],
+        transitions=[*transitions, *more],
+        signals=signals,
+        **given | parts,
+    )
+
+
+def found(code: str, shop: StateTransitionGraph[Any]) -> list[tuple[str, str]]:
+    return [(each.place, each.problem) for each in check(shop) if each.code == code]
+
+
+TAKES_ALL = Transition("*", "signal", "ENDED")
+
+
+def test_presets_that_are_taken_have_no_findings() -> None:
+    shop = graph(handing_on() + looping()[1:], TAKES_ALL)
+    assert [each for each in check(shop) if each.code in ("GC701", "GC702")] == []
+
+
+@pytest.mark.parametrize(
+    ("detector", "told"),
+    [
+        (Repeats(7, 3, window=20), "a block of 7, seen 3 times, does not fit in the window of 20 moves"),
+        (Repeats(times=21), "a block of 1, seen 21 times, does not fit in the window of 20 moves"),
+        (SameCall(3, window=120), "the trail keeps 100 calls, fewer than the 120 in which it looks for 3"),
+        (VisitsOver("ENDED"), "the agent ends in 'ENDED', so it is visited once"),
+        (VisitsOver("BEGINNING"), "no way leads from 'BEGINNING' back to it, so it is visited once"),
+        (VisitsOver("NOWHERE"), "'NOWHERE' is no state in which an agent can rest"),
+    ],
+)
+def test_a_threshold_that_can_never_be_reached_is_found(detector: Detector, told: str) -> None:
+    name = Signal(detector).name
+    assert found("GC701", graph(detector, TAKES_ALL)) == [(f"signals, {name}", told)]
+
+
+@pytest.mark.parametrize("detector", [Repeats(7, 2), Repeats(), SameCall(), VisitsOver("CHECKING", 5)])
+def test_a_threshold_that_can_be_reached_is_not(detector: Detector) -> None:
+    assert found("GC701", graph(detector, TAKES_ALL)) == []
+
+
+@pytest.mark.parametrize("detector", [ToolFailures(), NoProgress(3), SameCall()])
+def test_what_only_invokes_do_is_never_found_in_a_graph_without_any(detector: Detector) -> None:
+    ((_, problem),) = found("GC701", graph(detector, TAKES_ALL, invoke=()))
+    assert "the graph invokes no function" in problem
+
+
+def test_a_signal_that_nothing_takes_is_found_where_it_is_declared_and_can_be_allowed() -> None:
+    doors = [EntryPoint("WORKING", description="work", signals=[ToolFailures(5)])]
+    shop = graph(Repeats(), entry_points=doors, allow=Allow("GC702", "signals, repeats", "noting it is enough"))
+    assert found("GC702", shop) == [
+        ("entry point 'WORKING', signals, tool_failures", "nothing takes 'signal.tool_failures'")
+    ]
+
+
+def test_a_transition_for_every_event_takes_no_signal() -> None:
+    assert found("GC702", graph(Repeats(), Transition("*", "*", "ENDED"))) != []
+
+
+def test_an_answer_takes_its_signal() -> None:
+    answered = Signal(Repeats(), answer=Handoff("desk", at="HELPING"), otherwise="CHECKING")
+    assert found("GC702", graph(Signals(answered))) == []

@@ -1,0 +1,89 @@
+"""What the command line tells of trails and signals."""
+
+from gatechart.cli.agent_views import snapshot_document, turn_text
+from gatechart.cli.signal_views import entry_text, trail_document
+from gatechart.testing.records import NOON, started
+from gatechart.values import (
+    Called,
+    Event,
+    FiredSignal,
+    HistoryEntry,
+    Moved,
+    Noted,
+    Progressed,
+    Reaction,
+    Reason,
+    Reasoned,
+    Said,
+    Status,
+)
+
+FAILURES = {"detector": "ToolFailures", "failures": 2, "threshold": 2, "tool": "search"}
+BLOCK = {"detector": "Repeats", "period": 1, "times": 3, "block": [{"states": ["A"], "event": "GO"}]}
+
+
+def lines(fired):
+    label = "A --trail.call"
+    entry = HistoryEntry("a", 2, Event("trail.call", {}, NOON), ("A",), ("A",), (label,), {}, Status.ACTIVE, 9)
+    return turn_text(HistoryEntry(**{name: getattr(entry, name) for name in entry.__slots__} | {"fired": fired})).plain
+
+
+def test_the_history_tells_which_signal_fired_and_what_was_found():
+    fired = FiredSignal("tool_failures", Reason.TOOL_FAILURE, (FAILURES,), reaction=Reaction.TAKEN)
+    assert lines(fired).splitlines()[2:] == [
+        "  signal tool_failures (tool failure)",
+        "    ToolFailures: failures 2, threshold 2, tool search",
+    ]
+
+
+def test_the_history_tells_of_signals_that_nothing_took_and_of_those_that_fired_with_them():
+    other = {"signal": "repeats", "reason": "loop detected", "evidence": [BLOCK]}
+    told = lines(FiredSignal("tool_failures", Reason.TOOL_FAILURE, (FAILURES,), (other,)))
+    assert "signal tool_failures (tool failure); nothing took it" in told
+    assert "and repeats (loop detected): Repeats: period 1, times 3, block [[A] GO]" in told
+
+
+def test_the_history_tells_what_undid_the_answer_to_a_signal():
+    fired = FiredSignal("repeats", Reason.LOOP_DETECTED, (BLOCK,), (), Reaction.UNDONE, "ValueError: no")
+    assert "signal repeats (loop detected); the answer to it was undone: ValueError: no" in lines(fired)
+
+
+def test_every_entry_of_a_trail_is_told_in_words():
+    call = Called("search", "1f3a0b2c", ok=False, error="TimeoutError", attempts=4)
+    entries = [
+        Moved(("CHECKING",), "ORDER_PLACED"),
+        call,
+        Said("where is it?"),
+        Reasoned("look again", "nothing", "browser"),
+        Noted("confidence", 0.25),
+        Progressed("order 7"),
+    ]
+    assert [entry_text(each) for each in entries] == [
+        "to CHECKING by ORDER_PLACED",
+        "search(1f3a0b2c) failed with TimeoutError after 4 attempts",
+        "where is it?",
+        "browser: look again → nothing",
+        "confidence is 0.25",
+        "by order 7",
+    ]
+    document = trail_document("a", entries)
+    assert [each["kind"] for each in document["trail"]] == [
+        "moved",
+        "called",
+        "said",
+        "reasoned",
+        "noted",
+        "progressed",
+    ]
+
+
+def test_an_agent_is_described_without_its_trail():
+    assert "trail" not in snapshot_document(started("a").snapshot)
+
+
+def test_an_agent_without_a_trail_says_so(project, prepare, gatechart):
+    prepare(("start", "desk", "--at", "LISTENING", "--id", "a"))
+    shown = gatechart("trail", "a")
+    assert (shown.out, shown.code) == ("", 0)
+    assert "no trail is kept" in shown.err
+    assert gatechart("trail", "a", "--json").document == {"agent_id": "a", "trail": []}

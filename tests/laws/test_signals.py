@@ -1,0 +1,52 @@
+"""What an agent notices depends on its snapshot and its events alone: wherever it is stored and read again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from gatechart.graph import Signals
+from gatechart.signals import handing_on, looping
+from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
+from gatechart.turn import take_mail
+from gatechart.values import Event, FiredSignal, Snapshot, TurnRecord
+from gatechart.values.frozen import replaced
+from tests.noticing import call_payload, go_round
+from tests.support import NOW, at_once, started
+
+GRAPH = go_round(signals=Signals([*handing_on(), *looping()], most_bytes=400, states=10, window=8))
+SNAPSHOT = TypeAdapter(Snapshot)
+
+said = st.sampled_from(["hello", "I want a person", "转人工", "", "tab\tnew\nline \x1f \\"])
+moves = st.tuples(st.sampled_from(["GO", "REST", "STAY"]), st.builds(lambda text: {"text": text}, said))
+calls = st.tuples(st.just("trail.call"), st.builds(lambda ok: call_payload(ok=ok), st.booleans()))
+notes = st.tuples(st.just("trail.note"), st.just({"measure": "confidence", "number": 0.25}))
+events = st.lists(st.one_of(moves, calls, notes), max_size=30)
+
+
+def lived(given: list[tuple[str, dict[str, object]]], stores: set[int]) -> list[tuple[Snapshot, FiredSignal | None]]:
+    """The snapshots of an agent after each event, with what fired. stores: events before which it is read again."""
+    snapshot = at_once(started(GRAPH)).snapshot
+    seen: list[tuple[Snapshot, FiredSignal | None]] = []
+    for place, (name, payload) in enumerate(given):
+        if place in stores:
+            snapshot = SNAPSHOT.validate_json(SNAPSHOT.dump_json(snapshot))
+            columns = from_trail(snapshot.trail)
+            snapshot = replaced(snapshot, trail=to_trail(columns["trail"], columns["noticed"]))
+        record = at_once(take_mail(GRAPH, snapshot, Event(name, payload, NOW + timedelta(seconds=place))))
+        if isinstance(record, TurnRecord):
+            snapshot = record.snapshot
+            assert record.fired is None or to_fired(from_fired(record.fired)) == record.fired
+            seen.append((snapshot, record.fired))
+    return seen
+
+
+@given(events, st.sets(st.integers(0, 29)))
+def test_a_restored_agent_notices_the_same_as_one_that_never_stopped(given, stores):
+    seen = lived(given, set())
+    assert lived(given, stores) == seen
+    assert all(len(snapshot.trail.text.encode()) <= 400 for snapshot, _ in seen)
+    assert all(len("".join(snapshot.trail.slots).encode()) < 500 for snapshot, _ in seen)

@@ -1,0 +1,48 @@
+"""A service of agents that loop, in a process that kills itself at a point.
+
+`main(port, file, point, count)` serves at the port, and dies at the COUNT-th time that it comes to POINT (see
+journal_points). With "nowhere" it lives until it is told to end, and leaves in FILE how often it came where. What the
+agents' model and tools did is in files beside that.
+"""
+
+import asyncio
+import json
+from functools import partial
+from pathlib import Path
+
+from gatechart import ToolBox
+from gatechart.restate import Terms, serving
+from gatechart.testing.scripted_model import scripted_model
+from tests.crash import choosing_agents, noticing_agents, talking_agents
+from tests.crash.fault_points import FaultPoints
+from tests.restate.journal_points import install
+
+GRAPHS = {
+    "talking": talking_agents.talking(),
+    "choosing": choosing_agents.choosing,
+    "noticing": noticing_agents.noticing,
+}
+
+
+class Services:
+    """What all graphs need."""
+
+    def __init__(self, folder, url, points):
+        talk = talking_agents.services(folder, url)
+        self.model, self.tools = talk.model, ToolBox([*talk.tools, noticing_agents.find])
+        self.note = partial(noticing_agents.note, folder)
+        self.pass_by = points.pass_by
+
+
+async def serve(port, folder, points):
+    async with scripted_model(talking_agents.script(folder)) as server:
+        given = {"graphs": GRAPHS.values(), "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
+        async with serving(f"127.0.0.1:{port}", **given, stops_on_sigterm=True, grace_s=0.1) as stop:
+            await stop.wait()
+
+
+def main(port, file, point, count):
+    points = FaultPoints(point, int(count))
+    install(points)
+    asyncio.run(serve(port, Path(file).parent, points))
+    Path(file).write_text(json.dumps(points.passed))

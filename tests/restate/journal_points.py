@@ -1,0 +1,43 @@
+"""Points on an agent's way through the engine's journal, at which the process of its service can kill itself."""
+
+from functools import wraps
+
+from gatechart.restate import agent_object, invokes, journals
+from gatechart.restate.invoke_session import Session
+
+OF_INVOKES = ("report made", "report journaled", "answer had")
+OF_ENTRIES = ("entry written",)
+OF_TURNS = ("turn decided", "turn carried out")
+
+
+def install(points):
+    """Have all agents of this process pass the points, each as near to an entry of the engine's journal as can be."""
+    Session.report = _passing(points, Session.report, after="report made")
+    for name in ("_note", "_post"):
+        setattr(invokes, name, _passing_plain(points, getattr(invokes, name), "report journaled"))
+    invokes._asked = _passing(points, invokes._asked, before="report journaled", after="answer had")
+    journals._enter = _passing(points, journals._enter, after="entry written")
+    agent_object.decide = _passing(points, agent_object.decide, after="turn decided")
+    agent_object._carried_out = _passing(points, agent_object._carried_out, after="turn carried out")
+
+
+def _passing(points, function, before="", after=""):
+    @wraps(function)
+    async def passed_by(*arguments, **named):
+        if before:
+            points.pass_by(before)
+        result = await function(*arguments, **named)
+        if after:
+            points.pass_by(after)
+        return result
+
+    return passed_by
+
+
+def _passing_plain(points, function, before):
+    @wraps(function)
+    def passed_by(*arguments):
+        points.pass_by(before)
+        return function(*arguments)
+
+    return passed_by

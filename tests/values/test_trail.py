@@ -1,0 +1,30 @@
+"""The text of a trail: every entry comes back as it was written."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatechart.values import Called, Moved, Noted, Progressed, Reasoned, Said, TrailEntry
+from gatechart.values.trail import entries_in, text_of
+
+TEXT = st.text(max_size=12) | st.text(alphabet="\\\t\n\x1fstn", max_size=8)
+DIGEST = st.text(alphabet="0123456789abcdef", max_size=8)
+ENTRIES: st.SearchStrategy[TrailEntry] = st.one_of(
+    st.builds(Moved, st.lists(TEXT, min_size=1, max_size=3).map(tuple), TEXT, DIGEST),
+    st.builds(Called, TEXT, DIGEST, st.booleans(), DIGEST, TEXT, st.integers(0, 9), TEXT, st.integers(0, 2**45)),
+    st.builds(Said, TEXT),
+    st.builds(Reasoned, TEXT, TEXT, TEXT),
+    st.builds(Noted, TEXT, st.floats(allow_nan=False)),
+    st.builds(Progressed, TEXT),
+)
+
+
+@given(st.lists(ENTRIES, max_size=6))
+def test_every_entry_comes_back_as_it_was_written(entries: list[TrailEntry]) -> None:
+    assert entries_in(text_of(entries)) == tuple(entries)
+
+
+@given(ENTRIES)
+def test_an_entry_is_one_line(entry: TrailEntry) -> None:
+    assert text_of([entry]).count("\n") == 1
