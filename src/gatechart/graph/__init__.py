@@ -22,6 +22,7 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.selection import WEIGHTS, Best, Filter, Needed, NeedRule, Scorer
 from gatechart.graph.signals import SIGNAL, Signal, Signals, answered
 from gatechart.graph.transfer_edges import TransferRole
 from gatechart.graph.transfers import To, Transfers
@@ -30,18 +31,21 @@ __all__ = [
     "ANY",
     "ROOT",
     "SIGNAL",
+    "WEIGHTS",
     "Accepts",
     "Action",
     "Allow",
     "AnyGraph",
     "Ask",
     "Asking",
+    "Best",
     "Data",
     "Default",
     "Edge",
     "EntryPoint",
     "EventType",
     "Fallbacks",
+    "Filter",
     "Guard",
     "Handoff",
     "Human",
@@ -50,11 +54,14 @@ __all__ = [
     "JsonSchema",
     "Kind",
     "Migration",
+    "NeedRule",
+    "Needed",
     "Node",
     "OnRefusal",
     "OtherGraph",
     "Recall",
     "SameTarget",
+    "Scorer",
     "Signal",
     "Signals",
     "State",

@@ -23,6 +23,7 @@ from gatechart.values import (
     Every,
     Name,
     PoliciesByTool,
+    Profile,
     Refused,
     Retry,
     StateName,
@@ -365,6 +366,7 @@ class EntryPoint:
     guard: EntryGuard | None = None  # called with the context made from the payload
     description: str = ""
     signals: Signals | None = None  # in place of the graph's for agents that begin here; None: those of the graph
+    profile: Profile | None = None  # what it can do, for selections; what it leaves out is the graph's
 
     def __init__(
         self,
@@ -377,6 +379,7 @@ class EntryPoint:
         guard: EntryGuard | None = None,
         description: str = "",
         signals: Given | None = None,
+        profile: Profile | None = None,
     ) -> None:
         fill(
             self,
@@ -388,6 +391,7 @@ class EntryPoint:
             guard=guard,
             description=description,
             signals=signals_in(signals),
+            profile=profile,
         )
 
     def context_fields(self, payload: BaseModel) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from gatechart.graph.signal_edges import answering, declared_signals, waiting_st
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfer_edges import with_waiting_states
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
-from gatechart.values import EventName, Name, PoliciesByTool, Snapshot, StateName, name_of
+from gatechart.values import EventName, Name, PoliciesByTool, Profile, Snapshot, StateName, name_of
 
 EVERYTHING: Final = Accepts()
 
@@ -46,6 +46,7 @@ class StateTransitionGraph(Generic[ContextT]):
     tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than those of a
     state, and not part of the fingerprint.
     signals: what its agents notice about themselves, see `Signals`; only answers to them are part of the fingerprint.
+    profile: what its entry points can do where their own profiles say nothing; not part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
@@ -72,6 +73,7 @@ class StateTransitionGraph(Generic[ContextT]):
     searchable: tuple[str, ...]
     tools: PoliciesByTool
     signals: Signals | None
+    profile: Profile | None
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
     nodes: Mapping[StateName, Node]  # including the root, in document order
@@ -106,6 +108,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        profile: Profile | None = None,
     ) -> None: ...
 
     @overload
@@ -130,6 +133,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        profile: Profile | None = None,
     ) -> None: ...
 
     def __init__(
@@ -153,6 +157,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        profile: Profile | None = None,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -178,6 +183,7 @@ class StateTransitionGraph(Generic[ContextT]):
             searchable=one_or_more(searchable),
             tools=dict(tools or {}),
             signals=noticed,
+            profile=profile,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         given = {state.name for state in walk(listed)}
@@ -218,6 +224,14 @@ class StateTransitionGraph(Generic[ContextT]):
         door = self.entry_points.get(entry_point)
         found = self.signals if door is None or door.signals is None else door.signals
         return found or None
+
+    def profile_at(self, entry_point: str) -> Profile | None:
+        """Return what an entry point can do, with the graph's profile for what its own leaves out; None if neither is.
+
+        A graph whose entry points have no profiles is not in the directory.
+        """
+        own = self.entry_points[entry_point].profile
+        return self.profile if own is None else own.over(self.profile)
 
     def leaves(self, state: Name) -> tuple[StateName, ...]:
         """Return the leaves of a state: itself, or those below it. Raises UnknownStateError."""
@@ -270,6 +284,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "searchable": tuple(draft.searchable),
         "tools": MappingProxyType(draft.tools),
         "signals": draft.signals,
+        "profile": draft.profile,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(

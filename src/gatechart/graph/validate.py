@@ -43,7 +43,7 @@ from gatechart.graph.structure_faults import (
 )
 from gatechart.graph.transfer_edges import answers, choices_first, choices_last
 from gatechart.graph.transfer_faults import transfer_faults
-from gatechart.values import DELAY_REMEDY, LONGEST_NAME, unkept
+from gatechart.values import DELAY_REMEDY, LONGEST_NAME, Profile, unkept
 
 _CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
 _MOST_FAULTS: Final = 100  # faults reported in allowances; the rest follows once these are fixed
@@ -68,6 +68,7 @@ class Draft:
     searchable: Sequence[Any] = ()
     tools: Mapping[Any, Any] = field(default_factory=dict)
     signals: Signals | None = None
+    profile: Profile | None = None
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
