@@ -30,7 +30,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.values import Every, Mode, Reason, Retry
+from gatechart.values import Every, Hours, Mode, Profile, Reason, Retry
 from tests.charts.functions import (
     Brought,
     Case,
@@ -67,6 +67,19 @@ GUARDS = st.sampled_from(
         Except(("x", "y")),
         Except(("x",), note),
     ]
+)
+WORDS = st.lists(TEXTS, max_size=2).map(tuple)
+HOURS = st.sampled_from([Hours(), Hours(("MON", "SUN"), "09:00", "17:30", "Europe/Berlin"), Hours(ends="00:00")])
+PROFILES = st.builds(
+    Profile,
+    capabilities=WORDS,
+    domains=WORDS,
+    tier=st.none() | st.integers(1, 9),
+    languages=WORDS,
+    samples=WORDS,
+    group=st.just("") | TEXTS,
+    schedule=st.lists(HOURS, max_size=2).map(tuple),
+    cost=st.none() | st.floats(0, 1e6),
 )
 FALLBACKS = st.none() | st.lists(
     st.sampled_from(
@@ -261,4 +274,5 @@ def _entry_point(draw, state, number):
         maps=maps,
         guard=draw(st.none() | GUARDS),
         description=draw(st.just("") | TEXTS),
+        profile=draw(st.none() | PROFILES),
     )

@@ -15,6 +15,7 @@ from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
 from gatechart.charts.model import Except, Fixed
+from gatechart.charts.selection import written_profile
 from gatechart.charts.signals import written_signals
 from gatechart.charts.source import scalar_of
 from gatechart.charts.tool_policies import written_policies
@@ -44,7 +45,7 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
-from gatechart.values import Every, Mode, Retry, delay_text
+from gatechart.values import Every, Mode, Profile, Retry, delay_text
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
 _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -146,22 +147,26 @@ class _Dumping:
     def chart(self) -> dict[str, Any]:
         """Return the whole chart."""
         graph = self.graph
-        return {"id": graph.name, "version": graph.version} | _without_blanks(
-            description=graph.description,
-            context=self.context(graph.context),
-            on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
-            max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
-            accepts=self.accepts(graph.accepts),
-            events={each.name: self.event_type(each) for each in graph.event_types.values()},
-            events_closed=graph.events_closed,
-            searchable=list(graph.searchable),
-            tools=written_policies(graph.tools),
-            signals=self.signals(graph.signals),
-            allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
-            entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
-            initial=self.begins(),
-            **self.transitions(ANY),
-            states={state.name: self.state(state) for state in graph.tree},
+        return (
+            {"id": graph.name, "version": graph.version}
+            | _profile(graph.profile)
+            | _without_blanks(
+                description=graph.description,
+                context=self.context(graph.context),
+                on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
+                max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
+                accepts=self.accepts(graph.accepts),
+                events={each.name: self.event_type(each) for each in graph.event_types.values()},
+                events_closed=graph.events_closed,
+                searchable=list(graph.searchable),
+                tools=written_policies(graph.tools),
+                signals=self.signals(graph.signals),
+                allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
+                entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
+                initial=self.begins(),
+                **self.transitions(ANY),
+                states={state.name: self.state(state) for state in graph.tree},
+            )
         )
 
     def begins(self) -> Any:
@@ -351,6 +356,7 @@ class _Dumping:
         )
         if maps is not None:
             more["maps"] = maps
+        more |= _profile(entry.profile)
         state = ANY if entry.state == ANY else _reference(entry.state)
         return {"state": state, **more} if more else state
 
@@ -431,6 +437,10 @@ def _reference(state: str) -> str:
     ('IDLE', '#a.b')
     """
     return f"#{state}" if "." in state or state.startswith("#") else state
+
+
+def _profile(profile: Profile | None) -> dict[str, Any]:
+    return {} if profile is None else {"profile": written_profile(profile)}
 
 
 def _delay(delay: Any) -> Any:

@@ -12,25 +12,21 @@ from gatechart.charts import xstate
 from gatechart.charts.bindings import Bind, Bindings, Unbound
 from gatechart.charts.contexts import context_type
 from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.handing_on import HandingOn
 from gatechart.charts.model import (
-    ActionForm,
     AfterForm,
-    BuiltInForm,
     ChartForm,
     Dialect,
     EntryForm,
     EventTypeForm,
     Except,
     Fixed,
-    HandoffForm,
-    InvokeForm,
     Reference,
     StateForm,
     ThenForm,
-    ToForm,
     Values,
 )
-from gatechart.charts.names import Events, Names
+from gatechart.charts.names import Events
 from gatechart.charts.parse import read_chart
 from gatechart.charts.parts import Handoffs
 from gatechart.charts.schema import KEYS
@@ -48,17 +44,13 @@ from gatechart.graph import (
     AnyGraph,
     EntryPoint,
     EventType,
-    Handoff,
     Initial,
-    Invoke,
     Migration,
     OnRefusal,
     Signals,
     State,
     StateTransitionGraph,
     Then,
-    To,
-    Transfers,
     Transition,
 )
 from gatechart.graph.definition import after_event, beginning, recurring_event
@@ -140,19 +132,16 @@ def load_tool_policies(source: Source) -> dict[str, ToolPolicies]:
     return found
 
 
-class _Building:
+class _Building(HandingOn):
     """The builder of one chart's graph."""
 
     def __init__(
         self, chart: ChartForm, bindings: Bindings, faults: Faults, context: type[AgentContext] | None
     ) -> None:
-        self.chart = chart
+        super().__init__(chart, bindings, faults)
         self.given = context
-        self.bindings = bindings
-        self.faults = faults
-        self.names = Names(chart, faults)
         self.is_xstate = chart.dialect is Dialect.XSTATE
-        self.places: dict[str, Spot] = {"entry_points": _entry_points(chart.root.spot)}
+        self.places["entry_points"] = _entry_points(chart.root.spot)
         if chart.searchable:
             where = chart.root.spot.get("searchable")
             self.places |= {f"searchable {each!r}": where for each in chart.searchable if where is not None}
@@ -183,6 +172,7 @@ class _Building:
             "searchable": self.chart.searchable,
             "tools": self.chart.tools,
             "signals": self.signals(self.chart.signals, "signals"),
+            "profile": self.chart.profile,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
@@ -335,83 +325,6 @@ class _Building:
         if left:
             self.faults.add(then.spot, *xstate.stays_there(left, self.names.names[left[0]]))
 
-    def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
-        """Return the functions, built-in actions and handoffs of some actions."""
-        return [self.action(each) for each in actions]
-
-    def action(self, form: ActionForm) -> Callable[..., Any]:
-        """Return one of them."""
-        if isinstance(form, HandoffForm):
-            return self.handoff(form)
-        return self.bindings.built_in(form) if isinstance(form, BuiltInForm) else self.bindings.function(form, "action")
-
-    def handoff(self, form: HandoffForm) -> Handoff:
-        """Return an action that hands on work."""
-        return Handoff(
-            form.to or "?",
-            at=form.at or "?",
-            mode=form.mode,
-            reason=form.reason or None,
-            deadline=form.deadline,
-            fallbacks=form.fallbacks,
-            packet=self.told(form.packet),
-            agent=self.told(form.agent),
-            achieved=self.told(form.achieved),
-        )
-
-    def told(self, reference: Reference | None) -> Callable[..., Any] | None:
-        """Return a function about a handoff, if there is one."""
-        return None if reference is None else self.bindings.function(reference, "function")
-
-    def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
-        """Return the invoke of a function or of an agent."""
-        if invoke.function is not None:
-            function = self.bindings.function(invoke.function, "invoke")
-            return Invoke(function, id=id_, timeout_s=invoke.timeout_s, retry=invoke.retry)
-        return Invoke(
-            id=id_,
-            timeout_s=invoke.timeout_s,
-            agent=invoke.agent,
-            at=invoke.at or "?",
-            packet=self.told(invoke.packet),
-            fallbacks=invoke.fallbacks,
-        )
-
-    def transfers(self, form: StateForm) -> Transfers | None:
-        """Return the targets among which what the state invokes chooses."""
-        given = form.transfers
-        if given is None:
-            return None
-        place = f"state {self.names.names[form]!r}, transfers"
-        self.places.setdefault(place, given.spot)
-        targets = [self.to(each, form, place) for each in given.targets]
-        otherwise = "" if given.otherwise is None else self.names.target(given.otherwise, form)
-        self.places.setdefault(f"{place}, otherwise", given.otherwise or given.spot)
-        status = None if given.status is None else self.bindings.function(given.status, "function")
-        resets_on, arguments = given.resets_on, given.arguments
-        return Transfers(
-            targets, most=given.most, otherwise=otherwise, resets_on=resets_on, arguments=arguments, status=status
-        )
-
-    def to(self, form: ToForm, source: StateForm, place: str) -> To:
-        """Return a target of transfers."""
-        target = form.target.node.text if form.at else self.names.target(form.target, source)
-        made = To(
-            target,
-            at=form.at,
-            description=form.description,
-            guard=self.bindings.guard(form.guard),
-            actions=self.actions(form.actions),
-            takes=None if form.takes is None else self.bindings.type(form.takes, BaseModel),
-            packet=self.told(form.packet),
-            deadline=form.deadline,
-            fallbacks=form.fallbacks,
-            waits="" if form.waits is None else self.names.target(form.waits, source),
-        )
-        self.places.setdefault(f"{place}, {made.key}", form.spot)
-        self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
-        return made
-
     def signals(self, spot: Spot | None, place: str) -> Signals | None:
         """Return the signals of the chart or of an entry point; None where nothing is said of them."""
         if spot is None:
@@ -477,6 +390,7 @@ class _Building:
             guard=self.bindings.guard(entry.guard),
             description=entry.description,
             signals=self.signals(entry.signals, f"entry point {entry.name or state!r}, signals"),
+            profile=entry.profile,
         )
         self.places.setdefault(f"entry point {found.name!r}", entry.spot)
         for trigger in entry.opens_on:

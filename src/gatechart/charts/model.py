@@ -15,7 +15,7 @@ from gatechart.charts.faults import Spot
 from gatechart.context import canonical_json
 from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Every, Refused, Retry, ToolPolicies
+from gatechart.values import Delay, Every, Profile, Refused, Retry, ToolPolicies
 
 
 class Dialect(StrEnum):
@@ -247,6 +247,7 @@ class EntryForm:
     guard: Question | None = None
     description: str = ""
     signals: Spot | None = None  # read once the names of states are known
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +299,7 @@ class ChartForm:
     tools: Mapping[str, ToolPolicies]
     description: str
     signals: Spot | None = None  # read once the names of states are known
+    profile: Profile | None = None
 
 
 class Fixed:

@@ -23,6 +23,7 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.parts import OF_AN_AGENT, Entries, without
 from gatechart.charts.schema import KEYS
+from gatechart.charts.selection import read_profile
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.transfers import transfers_form
 from gatechart.graph import OnRefusal
@@ -78,6 +79,7 @@ class _Shape(Entries):
             tools=read_policies(spot.get("tools"), self.faults, self.known),
             description=fields.text("description"),
             signals=None if self.is_xstate else spot.get("signals"),
+            profile=None if self.is_xstate else read_profile(spot.get("profile"), self.faults),
         )
 
     def machine(self, spot: Spot) -> Spot:

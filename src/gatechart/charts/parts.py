@@ -26,6 +26,7 @@ from gatechart.charts.model import (
     Values,
 )
 from gatechart.charts.schema import KEYS
+from gatechart.charts.selection import read_profile
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, seconds_of
 
@@ -329,6 +330,7 @@ class Entries(Handoffs):
             guard=self.guard(spot.get("guard")),
             description=fields.text("description"),
             signals=None if self.is_xstate else spot.get("signals"),
+            profile=None if self.is_xstate else read_profile(spot.get("profile"), self.faults),
         )
 
     def event_types(self, spot: Spot | None) -> Iterator[EventTypeForm]:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
+from gatechart.charts.handoff_keys import (
+    HANDOFF_KEYS,
+    HANDOFF_MEANINGS,
+    OF_AN_AGENT,
+    handoff_kinds,
+    require_in_handoffs,
+    without,
+)
+from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, selection_kinds
 from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
-from gatechart.values import LONGEST_S, PATTERN, Missed, Mode, Reason
+from gatechart.values import LONGEST_S, PATTERN, Missed
 
 _WAITING: Final = {
     "on": "on",
@@ -73,45 +82,6 @@ _INVOKE: Final = {
     "onDone": "transitions",
     "onError": "transitions",
 }
-_OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
-_HANDOFF: Final = {
-    "handoff": {
-        "to": "name",
-        "at": "name",
-        "mode": "mode",
-        "reason": "handoff_reason",
-        "deadline": "delay",
-        "fallbacks": "fallbacks",
-        "packet": "function",
-        "agent": "function",
-        "achieved": "function",
-    },
-    "handing_on": {"handoff": "handoff"},
-    "transfers": {
-        "targets": "transfer_targets",
-        "most": "limit",
-        "otherwise": "text",
-        "resets_on": "texts",
-        "arguments": "flag",
-        "status": "function",
-    },
-    "to": {
-        "state": "text",
-        "graph": "name",
-        "at": "name",
-        "description": "text",
-        "guard": "guard",
-        "actions": "actions",
-        "takes": "text",
-        "packet": "function",
-        "deadline": "delay",
-        "fallbacks": "fallbacks",
-        "waits": "text",
-    },
-    "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
-}
-"""Return the kinds that XState has no counterpart for."""
-
 _SHARED: Final = {
     "assigning": {"assign": "values"},
     "raising": {"raise": "raised"},
@@ -158,17 +128,18 @@ _XSTATE_STATE: Final = {
 
 KEYS: Final = {
     "scxml": {
-        "chart": {**_CHART, "signals": "signals"},
+        "chart": {**_CHART, "signals": "signals", "profile": "profile"},
         "state": {**_STATE, "final": "flag", "transfers": "transfers", "progress": "flag"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": _THEN,
         "recurring": {"period": "delay", "cron": "text", "zone": "text", "missed": "missed", **_THEN},
-        "invoke": {**_INVOKE, **_OF_AN_AGENT},
+        "invoke": {**_INVOKE, **OF_AN_AGENT},
         **_SHARED,
-        "entry_point": {**_SHARED["entry_point"], "signals": "signals"},
-        **_HANDOFF,
+        "entry_point": {**_SHARED["entry_point"], "signals": "signals", "profile": "profile"},
+        **HANDOFF_KEYS,
         **SIGNAL_KEYS,
+        **SELECTION_KEYS,
     },
     "xstate": {
         "chart": {
@@ -201,18 +172,9 @@ MEANINGS: Final = {
     "searchable": "Fields of the context by which agents are found, such as order.total.",
     "capacity": "How many handoffs its agents have at once.",
     "policy": "The name of a bound function of the packet: true, false, or a text that says why not.",
-    "handoff": "Offers the work to another agent.",
     "to": "Of a handoff, the graph that takes it; of an event, an expression for an agent's id: this one if left out.",
     "at": "The entry point of the graph.",
-    "mode": "transfer gives the work away, delegate waits for its result.",
-    "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
-    "fallbacks": "What to try when the offer is rejected, in this order.",
-    "packet": "The name of a bound function of context and event that makes the packet.",
-    "achieved": "The name of a bound function of context and event that says what was done, which allows a way back.",
     "agent": "In an invoke a graph, whose new agent works meanwhile; elsewhere what tells a living agent's id.",
-    "same_target": "Offers to the same target again, a while later.",
-    "other_graph": "Offers to another graph.",
-    "human": "Offers to a graph that stands for people.",
     "retry": "How often it is tried where it fails; once where left out.",
     "attempts": "How many there are, the first one too.",
     "first_s": "Seconds to wait after the first that failed.",
@@ -264,21 +226,14 @@ MEANINGS: Final = {
     "maps": "Fields of the payload with the context's fields that they fill, or the name of a bound function.",
     "cel": "An expression of the Common Expression Language.",
     "except": "Events that the guard says no to.",
-    "transfers": "Targets that are offered to a model as tools; what the state invokes chooses among them.",
-    "targets": "States, and entry points of other graphs, to choose among.",
-    "most": "How many choices the state has, over all its entries; null switches the transfers off.",
-    "otherwise": "The state that follows when no choice is left, or when none is made.",
-    "resets_on": "Events with which the choices are counted anew.",
-    "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
-    "status": "The name of a bound function of the context that tells the model how far the task is.",
-    "waits": "The state that waits while another graph decides; one is added where left out.",
+    **HANDOFF_MEANINGS,
     **TOOL_MEANINGS,
     **SIGNAL_MEANINGS,
+    **SELECTION_MEANINGS,
 }
 
 
 _BRIEF: Final = {"raise": "raised", "send": "sent", "log": "logged"}  # for which a text will do
-_KINDS: Final = ("other_graph", "human")
 _REQUIRED: Final = {
     "listed": "event",
     "initial": "target",
@@ -324,32 +279,13 @@ def _definitions(dialect: str) -> dict[str, Any]:
     if dialect == "xstate":
         parts["invoke"]["required"] = ["src"]
     else:
-        _require_in_handoffs(parts)
+        require_in_handoffs(parts)
         parts["recurring"]["oneOf"] = [{"required": [key]} for key in _RECURS]
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]
     parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
     parts |= _kinds(dialect) | {f"kind.{kind}": each for kind, each in tool_kinds(dialect).items()}
     return {f"{dialect}.{part}": each for part, each in parts.items()}
-
-
-def _require_in_handoffs(parts: dict[str, Any]) -> None:
-    """Require that a function or an agent is invoked, and that a fallback is of one kind."""
-    function = {"required": ["src"], **_without("agent", "at", "packet", "fallbacks")}
-    agent = {"required": ["agent", "at"], **_without("src", "params", "retry")}
-    parts["invoke"]["oneOf"] = [function, agent]
-    parts["handoff"]["required"] = ["to", "at"]
-    parts["transfers"]["required"] = ["targets"]
-    state = {"required": ["state"], **_without("graph", "at", "packet", "deadline", "fallbacks", "waits")}
-    parts["to"]["oneOf"] = [state, {"required": ["graph", "at"], **_without("state")}]
-    parts["handing_on"]["required"] = ["handoff"]
-    same = {"required": ["same_target"], **_without("other_graph", "human", "at", "agent")}
-    other, human = ({"required": [one, "at"], **_without("same_target", two)} for one, two in (_KINDS, _KINDS[::-1]))
-    parts["fallback"]["oneOf"] = [same, other, human]
-
-
-def _without(*keys: str) -> dict[str, Any]:
-    return {"not": {"anyOf": [{"required": [key]} for key in keys]}}
 
 
 def _object(dialect: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
@@ -411,7 +347,7 @@ def _kinds(dialect: str) -> dict[str, Any]:
 
 def _every(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
     """Return transitions by period, or recurrences with a transition each."""
-    by_period = {"type": "object", "additionalProperties": _one_or_many(then), **_without(*_RECURS)}
+    by_period = {"type": "object", "additionalProperties": _one_or_many(then), **without(*_RECURS)}
     return {"anyOf": [by_period, _one_or_many(_part(dialect, "recurring"))]}
 
 
@@ -433,15 +369,9 @@ def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
     return {
         "every": _every(dialect, then),
         "missed": {"enum": list(get_args(Missed))},
-        "handoff": _part(dialect, "handoff"),
-        "mode": {"enum": [mode.value for mode in Mode]},
-        "handoff_reason": {"enum": [reason.value for reason in Reason]},
-        "name": {"type": ["string", "number"], "minLength": 1},
-        "fallbacks": _one_or_many(_part(dialect, "fallback")),
-        "transfers": _part(dialect, "transfers"),
-        "transfer_targets": _one_or_many({"anyOf": [{"type": ["string", "number"]}, _part(dialect, "to")]}),
-        "limit": {"type": ["integer", "null"], "minimum": 1},
+        **handoff_kinds(dialect),
         **signal_kinds(dialect),
+        **selection_kinds(dialect),
     }
 
 

@@ -1,0 +1,111 @@
+"""What a chart has its agents do: its actions, handoffs, invokes and transfers, with names looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.charts.bindings import Bindings
+from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.model import (
+    ActionForm,
+    BuiltInForm,
+    ChartForm,
+    HandoffForm,
+    InvokeForm,
+    Reference,
+    StateForm,
+    ToForm,
+)
+from gatechart.charts.names import Names
+from gatechart.graph import Handoff, Invoke, To, Transfers
+
+
+class HandingOn:
+    """The builder of these parts. It knows where in the file each is that the graph may report a fault of."""
+
+    def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
+        self.chart = chart
+        self.bindings = bindings
+        self.faults = faults
+        self.names = Names(chart, faults)
+        self.places: dict[str, Spot] = {}
+
+    def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
+        """Return the functions, built-in actions and handoffs of some actions."""
+        return [self.action(each) for each in actions]
+
+    def action(self, form: ActionForm) -> Callable[..., Any]:
+        """Return one of them."""
+        if isinstance(form, HandoffForm):
+            return self.handoff(form)
+        return self.bindings.built_in(form) if isinstance(form, BuiltInForm) else self.bindings.function(form, "action")
+
+    def handoff(self, form: HandoffForm) -> Handoff:
+        """Return an action that hands on work."""
+        return Handoff(
+            form.to or "?",
+            at=form.at or "?",
+            mode=form.mode,
+            reason=form.reason or None,
+            deadline=form.deadline,
+            fallbacks=form.fallbacks,
+            packet=self.told(form.packet),
+            agent=self.told(form.agent),
+            achieved=self.told(form.achieved),
+        )
+
+    def told(self, reference: Reference | None) -> Callable[..., Any] | None:
+        """Return a function about a handoff, if there is one."""
+        return None if reference is None else self.bindings.function(reference, "function")
+
+    def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
+        """Return the invoke of a function or of an agent."""
+        if invoke.function is not None:
+            function = self.bindings.function(invoke.function, "invoke")
+            return Invoke(function, id=id_, timeout_s=invoke.timeout_s, retry=invoke.retry)
+        return Invoke(
+            id=id_,
+            timeout_s=invoke.timeout_s,
+            agent=invoke.agent,
+            at=invoke.at or "?",
+            packet=self.told(invoke.packet),
+            fallbacks=invoke.fallbacks,
+        )
+
+    def transfers(self, form: StateForm) -> Transfers | None:
+        """Return the targets among which what the state invokes chooses."""
+        given = form.transfers
+        if given is None:
+            return None
+        place = f"state {self.names.names[form]!r}, transfers"
+        self.places.setdefault(place, given.spot)
+        targets = [self.to(each, form, place) for each in given.targets]
+        otherwise = "" if given.otherwise is None else self.names.target(given.otherwise, form)
+        self.places.setdefault(f"{place}, otherwise", given.otherwise or given.spot)
+        status = None if given.status is None else self.bindings.function(given.status, "function")
+        resets_on, arguments = given.resets_on, given.arguments
+        return Transfers(
+            targets, most=given.most, otherwise=otherwise, resets_on=resets_on, arguments=arguments, status=status
+        )
+
+    def to(self, form: ToForm, source: StateForm, place: str) -> To:
+        """Return a target of transfers."""
+        target = form.target.node.text if form.at else self.names.target(form.target, source)
+        made = To(
+            target,
+            at=form.at,
+            description=form.description,
+            guard=self.bindings.guard(form.guard),
+            actions=self.actions(form.actions),
+            takes=None if form.takes is None else self.bindings.type(form.takes, BaseModel),
+            packet=self.told(form.packet),
+            deadline=form.deadline,
+            fallbacks=form.fallbacks,
+            waits="" if form.waits is None else self.names.target(form.waits, source),
+        )
+        self.places.setdefault(f"{place}, {made.key}", form.spot)
+        self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
+        return made

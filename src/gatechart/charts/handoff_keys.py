@@ -1,0 +1,110 @@
+"""The keys of handoffs and transfers in charts, and the kinds of their values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gatechart.values import Mode, Reason
+
+OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
+HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
+    "handoff": {
+        "to": "name",
+        "at": "name",
+        "mode": "mode",
+        "reason": "handoff_reason",
+        "deadline": "delay",
+        "fallbacks": "fallbacks",
+        "packet": "function",
+        "agent": "function",
+        "achieved": "function",
+    },
+    "handing_on": {"handoff": "handoff"},
+    "transfers": {
+        "targets": "transfer_targets",
+        "most": "limit",
+        "otherwise": "text",
+        "resets_on": "texts",
+        "arguments": "flag",
+        "status": "function",
+    },
+    "to": {
+        "state": "text",
+        "graph": "name",
+        "at": "name",
+        "description": "text",
+        "guard": "guard",
+        "actions": "actions",
+        "takes": "text",
+        "packet": "function",
+        "deadline": "delay",
+        "fallbacks": "fallbacks",
+        "waits": "text",
+    },
+    "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
+}
+"""The keys of each part, with the kinds of their values."""
+
+HANDOFF_MEANINGS: Final = {
+    "mode": "transfer gives the work away, delegate waits for its result.",
+    "fallbacks": "What to try when the offer is rejected, in this order.",
+    "packet": "The name of a bound function of context and event that makes the packet.",
+    "achieved": "The name of a bound function of context and event that says what was done, which allows a way back.",
+    "same_target": "Offers to the same target again, a while later.",
+    "other_graph": "Offers to another graph.",
+    "human": "Offers to a graph that stands for people.",
+    "transfers": "Targets that are offered to a model as tools; what the state invokes chooses among them.",
+    "targets": "States, and entry points of other graphs, to choose among.",
+    "most": "How many choices the state has, over all its entries; null switches the transfers off.",
+    "otherwise": "The state that follows when no choice is left, or when none is made.",
+    "resets_on": "Events with which the choices are counted anew.",
+    "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
+    "status": "The name of a bound function of the context that tells the model how far the task is.",
+    "waits": "The state that waits while another graph decides; one is added where left out.",
+    "handoff": "Offers the work to another agent.",
+    "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
+}
+
+_KINDS: Final = ("other_graph", "human")
+
+
+def handoff_kinds(dialect: str) -> dict[str, Any]:
+    """Return the kinds of values of these keys, for the JSON Schema of charts."""
+
+    def part(name: str) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{dialect}.{name}"}
+
+    def one_or_many(kind: dict[str, Any]) -> dict[str, Any]:
+        return {"anyOf": [kind, {"type": "array", "items": kind}]}
+
+    text: dict[str, Any] = {"type": ["string", "number"]}
+    return {
+        "handoff": part("handoff"),
+        "mode": {"enum": [mode.value for mode in Mode]},
+        "handoff_reason": {"enum": [reason.value for reason in Reason]},
+        "name": {**text, "minLength": 1},
+        "fallbacks": one_or_many(part("fallback")),
+        "transfers": part("transfers"),
+        "transfer_targets": one_or_many({"anyOf": [text, part("to")]}),
+        "limit": {"type": ["integer", "null"], "minimum": 1},
+    }
+
+
+def require_in_handoffs(parts: dict[str, Any]) -> None:
+    """Require that a function or an agent is invoked, and that a fallback is of one kind."""
+    function = {"required": ["src"], **without("agent", "at", "packet", "fallbacks")}
+    agent = {"required": ["agent", "at"], **without("src", "params", "retry")}
+    parts["invoke"]["oneOf"] = [function, agent]
+    parts["handoff"]["required"] = ["to", "at"]
+    parts["transfers"]["required"] = ["targets"]
+    state = {"required": ["state"], **without("graph", "at", "packet", "deadline", "fallbacks", "waits")}
+    parts["to"]["oneOf"] = [state, {"required": ["graph", "at"], **without("state")}]
+    parts["handing_on"]["required"] = ["handoff"]
+    same = {"required": ["same_target"], **without("other_graph", "human", "at", "agent")}
+    other, human = ({"required": [one, "at"], **without("same_target", two)} for one, two in (_KINDS, _KINDS[::-1]))
+    parts["fallback"]["oneOf"] = [same, other, human]
+
+
+def without(*keys: str) -> dict[str, Any]:
+    """Return what allows none of these keys."""
+    return {"not": {"anyOf": [{"required": [key]} for key in keys]}}

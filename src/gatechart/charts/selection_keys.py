@@ -1,0 +1,49 @@
+"""The keys of profiles in charts, and the kinds of their values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gatechart.values import DAYS
+
+SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
+    "profile": {
+        "capabilities": "texts",
+        "domains": "texts",
+        "tier": "tier",
+        "languages": "texts",
+        "samples": "texts",
+        "group": "text",
+        "schedule": "hours",
+        "cost": "number",
+    },
+    "hours": {"days": "days", "begins": "text", "ends": "text", "zone": "text"},
+}
+"""The keys of each part, with the kinds of their values."""
+
+SELECTION_MEANINGS: Final = {
+    "profile": "What the entry point can do, by which selections find it; of a chart, that of all its entry points.",
+    "capabilities": "What can be done, such as process_refund; one that matches is enough.",
+    "domains": "What it is about, such as refunds; one that matches is enough.",
+    "tier": "How much it can take on: higher tiers take what lower ones could not; 1 where left out.",
+    "languages": "Languages, such as de; any where left out.",
+    "samples": "Sentences that people say when they come here.",
+    "group": "What fails together with others of the same group.",
+    "schedule": "When it takes work; always where left out.",
+    "cost": "What a piece of work costs, in a unit of one's own.",
+    "days": "Days on which the hours begin; each day where left out.",
+    "begins": "When they begin, such as 09:00.",
+    "ends": "When they end, such as 17:00; before the begin, it is the next day's.",
+}
+
+
+def selection_kinds(dialect: str) -> dict[str, Any]:
+    """Return the kinds of values of these keys, for the JSON Schema of charts."""
+    hours = {"$ref": f"#/$defs/{dialect}.hours"}
+    day = {"enum": list(DAYS)}
+    return {
+        "profile": {"$ref": f"#/$defs/{dialect}.profile"},
+        "tier": {"type": "integer", "minimum": 1},
+        "hours": {"anyOf": [hours, {"type": "array", "items": hours}]},
+        "days": {"anyOf": [day, {"type": "array", "items": day, "minItems": 1}]},
+    }
