@@ -10,7 +10,7 @@ from gatechart import EntryPoint, Retry, State, StateTransitionGraph, ToolBox, T
 from gatechart.errors import PayloadError
 from gatechart.graph import ANY, Invoke, Signal, Signals
 from gatechart.hosting.limits import Limits
-from gatechart.signals import Confidence, SameCall, ToolFailures
+from gatechart.signals import Confidence, SameCall, ToolFailures, handing_on
 from gatechart.testing import VirtualClock
 from gatechart.values import Called, Noted, Reasoned, digest_of, entries_in
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
@@ -275,3 +275,19 @@ async def test_the_same_call_again_and_again_is_noticed_in_the_midst_of_it(place
     async with opened(place, graph, shop, clock) as runtime:
         await (await runtime.start("busy", at="BUSY")).until("HELPED")
     assert shop.happened == [2, 2, 2]
+
+
+async def test_a_person_who_goes_on_talking_while_an_invoke_is_under_way_is_no_lack_of_progress(place, clock):
+    async def think(context, work):
+        await work.services.open.wait()
+
+    services = Shop()
+    graph = watched(think, Transition("BUSY", "TALKED", actions=note), signals=handing_on(turns=1, seconds=15))
+    async with opened(place, graph, services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        for text in ("Are you there?", "Well?", "Hello?", "Please hurry"):
+            await agent.send("TALKED", {"text": text})
+        services.open.set()
+        await noted(agent, 5)
+        fired = [each.fired for each in await agent.history() if each.fired is not None]
+        assert [(each.signal, each.evidence[0]["turns"]) for each in fired] == [("no_progress", 1)]

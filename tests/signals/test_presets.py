@@ -38,8 +38,8 @@ def orders() -> StateTransitionGraph[AgentContext]:
         context=AgentContext,
         states=[State("TAKING", invoke=Invoke(work)), State("ADVANCING", invoke=Invoke(work)), State("HANDED_ON")],
         transitions=[
-            Transition("TAKING", "POKED", actions=lambda context, event: None),
-            Transition("ADVANCING", "POKED", actions=lambda context, event: None),
+            Transition("TAKING", "done.invoke.work", "TAKING"),
+            Transition("ADVANCING", "done.invoke.work", "ADVANCING"),
             Transition("TAKING", "signal", "HANDED_ON"),
             Transition("ADVANCING", "signal", "HANDED_ON"),
         ],
@@ -51,7 +51,7 @@ def orders() -> StateTransitionGraph[AgentContext]:
 
 
 @pytest.mark.parametrize(("at", "threshold"), [("TAKING", 2), ("ADVANCING", 5)])
-@pytest.mark.parametrize(("event", "signal"), [("trail.call", "tool_failures"), ("POKED", "no_progress")])
+@pytest.mark.parametrize(("event", "signal"), [("trail.call", "tool_failures"), ("done.invoke.work", "no_progress")])
 async def test_each_entry_point_has_thresholds_of_its_own(at: str, threshold: int, event: str, signal: str) -> None:
     graph = orders()
     record = await started(graph, at)

@@ -11,8 +11,9 @@ from tests.signals.looks import Player, evidence, found, moves, notes
 
 
 def works(player: Player, *at_s: float, **more: object) -> list[object]:
-    """Turns of an agent that works all the time."""
-    return [player.look(at_s=each, was_working=True, is_working=True, **more) for each in at_s]
+    """Turns of an agent that works all the time, and whose invokes end one by one."""
+    at_work = {"event": "done.invoke.think", "was_working": True, "is_working": True}
+    return [player.look(at_s=each, **{**at_work, **more}) for each in at_s]
 
 
 def test_three_turns_of_work_without_progress_are_found() -> None:
@@ -27,8 +28,16 @@ def test_progress_begins_anew() -> None:
     assert found(NoProgress(turns=3), looks) == [False] * 5 + [True, True]
 
 
-def test_turns_that_only_tell_the_trail_of_a_call_are_none() -> None:
-    assert not any(found(NoProgress(turns=1), works(Player(), 1, 2, 3, event="trail.call")))
+@pytest.mark.parametrize(
+    "event", ["CUSTOMER_ASKED", "after.WORKING", "handoff.rejected", "progress.invoke", "trail.call"]
+)
+def test_what_comes_from_others_while_an_invoke_is_under_way_is_no_turn_of_work(event: str) -> None:
+    assert not any(found(NoProgress(turns=1), works(Player(), 1, 2, 3, event=event)))
+
+
+def test_what_comes_from_others_while_an_invoke_is_under_way_does_not_stop_its_time() -> None:
+    looks = works(Player(), 0, 6, 12, 15, event="CUSTOMER_ASKED", payload={"text": "well?"})
+    assert found(NoProgress(seconds=15), looks) == [False, False, False, True]
 
 
 def test_waiting_is_not_work() -> None:

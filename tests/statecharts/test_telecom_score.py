@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -22,7 +23,7 @@ from statecharts.telecom_support.play import POLICY_TIME, Chances, hurried, play
 from statecharts.telecom_support.score import Score, Scored, tables
 from statecharts.telecom_support.tau2 import BenchmarkMissingError, Tau2Task, tasks_in
 from statecharts.telecom_support.tools import Services
-from statecharts.telecom_support.world import Used, World
+from statecharts.telecom_support.world import ToolDownError, Used, World
 from tests.skipped import LOUD
 from tests.statecharts.small_world import NO_DATA, NO_SERVICE, SmallWorld
 
@@ -213,6 +214,63 @@ async def test_no_signal_fires_while_a_sample_of_the_benchmark_is_repaired(bench
         cases = (await runtime.find(graph="telecom_support", limit=len(tasks))).agents
         fired = [turn.fired for case in cases for turn in await runtime.history(case.agent_id) if turn.fired]
     assert (len(cases), fired) == (len(tasks), [])
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A task of the benchmark in whose world a tool stays down."""
+
+    task: Tau2Task
+    tool: str
+
+    @property
+    def id(self) -> str:
+        return self.task.id
+
+    @property
+    def ticket(self) -> str:
+        return self.task.ticket
+
+    @property
+    def is_repairable(self) -> bool:
+        return False
+
+    @property
+    def gold(self) -> tuple[Used, ...]:
+        return ()
+
+    def begin(self) -> World:
+        return Down(self.task.begin(), self.tool)
+
+    def holds(self, world: World) -> bool:
+        return True
+
+
+class Down:
+    """A world in which a tool is down for good."""
+
+    def __init__(self, world: World, tool: str) -> None:
+        self._world, self._tool = world, tool
+        self.is_change = world.is_change
+
+    def use(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        if tool == self._tool:
+            raise ToolDownError(f"{tool} is down")
+        return self._world.use(tool, arguments)
+
+
+async def test_each_failure_that_is_planted_into_a_sample_of_the_benchmark_is_noticed(benchmark):
+    clock, services = VirtualClock(POLICY_TIME), Services()
+    tasks = [Planted(each, each.gold[0].tool) for each in sample(benchmark, 40, seed=4) if each.gold]
+    opened = Runtime.open("memory:", graphs=graphs, services=services, clock=clock)
+    async with opened as runtime, hurried(clock, runtime):
+        await play(tasks, runtime, services)
+        noticed = {}
+        for number, task in enumerate(tasks, start=1):
+            fired = [turn.fired for turn in await runtime.history(f"case-{number}") if turn.fired]
+            noticed[task] = [(each.signal, each.evidence[0]["tool"]) for each in fired]
+    assert len(noticed) > 20
+    assert noticed == {task: [("tool_failures", task.tool)] for task in tasks}
 
 
 @pytest.mark.slow

@@ -248,6 +248,7 @@ async def test_a_case_that_goes_in_circles_comes_to_a_person(support):
         ("TRANSFERRED",),
         "The support does the same again and again, and gets nowhere.",
     )
+    assert (await support.case_at_desk(agent)).context.reason is Reason.LOOP_DETECTED
     (fired,) = await noticed(agent)
     assert (fired.signal, fired.reason) == ("repeats", Reason.LOOP_DETECTED)
     block = fired.evidence[0]["block"]

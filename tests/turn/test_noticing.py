@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gatechart.graph import ANY, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.signals import UserAsked
 from gatechart.turn import DUE, Turn, take_mail
 from gatechart.turn.mail import Void
 from gatechart.values import (
@@ -214,6 +215,16 @@ async def test_joined_symptoms_fire_together() -> None:
     record = await told(graph, record.snapshot, "trail.call", call_payload(ok=False))
     assert record.fired is not None
     assert [each["detector"] for each in record.fired.evidence] == ["Moves", "Failures"]
+
+
+async def test_a_wish_that_is_said_again_fires_again_and_one_that_lasts_does_not() -> None:
+    graph = go_round(signals=[Signal(UserAsked(), "asked"), Signal(UserAsked() & Moves(4), "still")])
+    record = await started(graph)
+    fired = []
+    for text in ("hello", "a real person please", "", "I said a real person", "no, not that order", "转人工"):
+        record = await applied(graph, record.snapshot, "GO", {"text": text} if text else None)
+        fired.append("" if record.fired is None else record.fired.signal)
+    assert fired == ["", "asked", "still", "asked", "", "asked"]
 
 
 async def test_slots_of_detectors_that_the_graph_still_has_are_kept_when_it_gets_others() -> None:

@@ -123,6 +123,9 @@ class Labels:
         return [*actions, *(self._part(part, tone) for part in box.parts)]
 
     def _part(self, part: Part, tone: Tone) -> str:
+        """Return a transition with its places in the trail; an answer to a signal in their tone if none is louder."""
+        if part.is_signal and tone is self.theme.plain:
+            tone = self.theme.signal
         content = cell(left_lines(_part_lines(part, tone)))
         if not part.places:
             return content

@@ -27,6 +27,7 @@ class Sign(Enum):
     ANYWHERE = "taken in any state"
     TRANSITION = "transition: event, guard, actions"
     TRANSFER = "transfer: a model chooses it"
+    SIGNAL = "answer to a signal: what the agent notices about itself"
     ACTIVE = "active state"
     TRAIL = "taken by the agent, in this order"
     ELSEWHERE = "entry point of another graph"
@@ -58,6 +59,7 @@ def _of_outline(drawing: Outline) -> Iterator[Sign]:
         Sign.ANYWHERE: bool(drawing.parts) or any(arrow.is_roaming for arrow in drawing.arrows),
         Sign.TRANSITION: bool(drawing.arrows),
         Sign.TRANSFER: any(arrow.is_transfer for arrow in drawing.arrows),
+        Sign.SIGNAL: any(part.is_signal for part in drawing.every_part()),
         Sign.ACTIVE: any(box.is_active for box in boxes),
         Sign.TRAIL: drawing.has_trail,
         Sign.ELSEWHERE: bool(drawing.handings),
@@ -96,7 +98,8 @@ def _sample(sign: Sign, labels: Labels) -> str:
             text = font("E", SMALL, ink)
             return _framed(f'BORDER="1" COLOR="{line}" CELLPADDING="2"', f"{inner}{row(f'<TD>{text}</TD>')}</TABLE>")
         case _:
-            return f'<TD ALIGN="CENTER">{font(_WRITTEN[sign], SMALL, ink)}</TD>'
+            inked = theme.signal.ink if sign is Sign.SIGNAL else ink
+            return f'<TD ALIGN="CENTER">{font(_WRITTEN[sign], SMALL, inked)}</TD>'
 
 
 def _framed(frame: str, content: str) -> str:
@@ -112,5 +115,6 @@ _WRITTEN: Final = {
     Sign.DEEP_HISTORY: "H*",
     Sign.TRANSITION: "e [g] / a",
     Sign.TRANSFER: "· · ➤",
+    Sign.SIGNAL: "«signal» ➤",
     Sign.HANDOFF: "- - ➤",
 }

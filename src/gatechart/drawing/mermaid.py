@@ -49,6 +49,7 @@ def classes(theme: Theme) -> tuple[str, ...]:
         f"classDef initial fill:{plain.ink},stroke:{plain.ink}",
         f"classDef anywhere fill:{theme.card},stroke:{plain.line},color:{plain.ink},stroke-dasharray:4",
         f"classDef label fill:{theme.card},stroke:none,color:{plain.ink}",
+        f"classDef signal fill:{theme.card},stroke:none,color:{theme.signal.ink}",
         f"classDef door fill:{theme.door},stroke:{theme.door},color:{theme.door_ink}",
         f"classDef elsewhere fill:{theme.state},stroke:{theme.door},color:{theme.door},stroke-dasharray:4",
     )
@@ -143,6 +144,7 @@ _SIGNS: Mapping[Sign, tuple[str, str]] = {
     Sign.ANYWHERE: ('(["{}"])', "anywhere"),
     Sign.ACTIVE: ('("{}")', "active"),
     Sign.TRAIL: ('("{}")', "visited"),
+    Sign.SIGNAL: ('["{}"]', "signal"),
 }
 
 
@@ -174,8 +176,9 @@ def write_mermaid(drawing: Outline | Map, look: Look = Look()) -> str:  # noqa: 
 def _outline(drawing: Outline, look: Look) -> str:
     boxes = {box.name: box for box in drawing.every_box()}
     links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes), *_handing_links(drawing))
-    halves = [link.is_loud for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
-    loud = ",".join(str(number) for number, is_loud in enumerate(halves) if is_loud)
+    halves = [link for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
+    loud = ",".join(str(number) for number, link in enumerate(halves) if link.is_loud)
+    signals = ",".join(str(number) for number, link in enumerate(halves) if link.is_signal and not link.is_loud)
     body = [
         *classes(look.theme),
         *(text for box in drawing.boxes for text in _box(drawing, box, look.theme, depth=0)),
@@ -184,6 +187,7 @@ def _outline(drawing: Outline, look: Look) -> str:
         *(f'{_target_id(*target)}>"{lines_of(target)}"]:::elsewhere' for target in drawing.targets),
         *(text for each in drawing.handings for text in _handing(each)),
         *(link.text for link in links),
+        *([f"linkStyle {signals} stroke:{look.theme.signal.line}"] if signals else []),
         *([f"linkStyle {loud} stroke:{look.theme.trail},stroke-width:3px"] if loud else []),
         *_legend(drawing, look),
     ]
@@ -195,6 +199,7 @@ class _Link:
     text: str
     halves: int
     is_loud: bool
+    is_signal: bool = False
 
 
 def _box(drawing: Outline, box: Box, theme: Theme, *, depth: int) -> Iterator[str]:
@@ -240,7 +245,8 @@ def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterat
         yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
     for arrow in drawing.arrows:
         if arrow.home == home:
-            yield f'{_label_id(arrow)}["{lines_of(map(_part_text, arrow.parts))}"]:::label'
+            kind = "signal" if arrow.is_signal else "label"
+            yield f'{_label_id(arrow)}["{lines_of(map(_part_text, arrow.parts))}"]:::{kind}'
             if arrow.is_roaming:
                 yield f'any_{_label_id(arrow)}(["{escape(words)}"]):::anywhere'
 
@@ -268,7 +274,7 @@ def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_
         quiet = ("-.-", "-.->") if arrow.is_transfer else ("---", "-->")
         near, far = ("===", "==>") if arrow.places else quiet
         text = f"{tail} {near} {_label_id(arrow)} {far} {head}"
-        yield _Link(text, halves=2, is_loud=bool(arrow.places))
+        yield _Link(text, halves=2, is_loud=bool(arrow.places), is_signal=arrow.is_signal)
 
 
 def _handing(each: Handing) -> Iterator[str]:

@@ -17,6 +17,8 @@ from gatechart.values import EventName, StateName, TransferCounts
 ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
 
+_SIGNAL: Final = "signal"  # takes all of them; those of one name have it after a point
+
 _OF_INVOKE: Final = re.compile(r"(done|error|progress)\.invoke\.")
 
 
@@ -73,10 +75,15 @@ def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
 
 
 def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:
-    """Return the event in words: timers as `after 30s` and `every 1d`, the lack of an event as `always`."""
+    """Return the event in words: timers as `after 30s` and `every 1d`, the lack of an event as `always`.
+
+    A signal is marked as such, so that its answer stands out without colours, too.
+    """
     event = edge.event
     if event is None:
         return "always"
+    if is_signal(event):
+        return f"«signal» {event.removeprefix(_SIGNAL).removeprefix('.') or 'any'}"
     if edge.role is not None and edge.to:
         return "transfer refused" if edge.role is TransferRole.REFUSED else "transfer"
     if event in dict(node.timers):
@@ -89,6 +96,11 @@ def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: 
     if found is None:
         return event
     return _end_text(found[0].removesuffix("."), event[found.end() :], node, nodes)
+
+
+def is_signal(event: EventName | None) -> bool:
+    """Return whether the event of a transition is that of a signal, or of all signals."""
+    return event is not None and (event == _SIGNAL or event.startswith(f"{_SIGNAL}."))
 
 
 def _end_text(end: str, invoke_id: str, node: Node, nodes: Mapping[StateName, Node]) -> str:

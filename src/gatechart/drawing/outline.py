@@ -9,6 +9,7 @@ from gatechart.drawing.naming import (
     event_text,
     guard_text,
     invoke_text,
+    is_signal,
     titles_of,
     transfers_text,
     with_payload,
@@ -143,7 +144,8 @@ class _Sketch:
             event = with_payload(event, self.graph.event_types)
         again = None if reenters is None else self.titles[reenters]
         places, chosen = self.taken.along(edge.label), edge.role is not None
-        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen)
+        answers = is_signal(edge.event)
+        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, answers)
 
     def handings(self) -> tuple[Handing, ...]:
         """Return one for each state and each entry point to which it hands on, in document order."""

@@ -49,6 +49,7 @@ class Theme:
     loud: Tone  # on the trail
     around: Tone  # an active state with children
     alive: Tone
+    signal: Tone  # answers to signals
 
     def tone_of(self, *, marked: bool, among_marked: bool) -> Tone:
         """Return loud where marked; faint where others are; plain where nothing is."""
@@ -59,7 +60,7 @@ class Theme:
     @property
     def tones(self) -> tuple[Tone, ...]:
         """All tones."""
-        return (self.plain, self.faint, self.loud, self.around, self.alive)
+        return (self.plain, self.faint, self.loud, self.around, self.alive, self.signal)
 
 
 LIGHT: Final = Theme(
@@ -77,6 +78,7 @@ LIGHT: Final = Theme(
     loud=Tone(ink="#1E293B", soft_ink="#475569", line="#6D28D9", width=2.5),
     around=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=2.2),
     alive=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=3.5),
+    signal=Tone(ink="#B4123C", soft_ink="#475569", line="#B4123C", width=1.6),
 )
 
 DARK: Final = Theme(
@@ -94,6 +96,7 @@ DARK: Final = Theme(
     loud=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#C4A7FF", width=2.5),
     around=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=2.2),
     alive=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=3.5),
+    signal=Tone(ink="#FF9DB0", soft_ink="#C3CCD9", line="#FF9DB0", width=1.6),
 )
 
 THEMES: Final[Mapping[str, Theme]] = MappingProxyType({"light": LIGHT, "dark": DARK})

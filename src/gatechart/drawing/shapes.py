@@ -19,6 +19,7 @@ class Part:
     reenters: StateName | None = None  # the compound state that is left and entered again on the way
     places: tuple[int, ...] = ()  # in the trail, at which it was taken
     is_transfer: bool = False  # whether a model chooses it, or it follows in place of a choice
+    is_signal: bool = False  # whether it answers a signal
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -85,6 +86,11 @@ class Arrow:
     def is_transfer(self) -> bool:
         """Whether all its transitions are choices of a model, or follow in place of one."""
         return all(part.is_transfer for part in self.parts)
+
+    @property
+    def is_signal(self) -> bool:
+        """Whether all its transitions answer signals."""
+        return all(part.is_signal for part in self.parts)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -215,6 +221,12 @@ class Outline:
     def every_box(self) -> Iterator[Box]:
         """Yield all states, a parent before its children, in document order."""
         yield from _every_box(self.boxes)
+
+    def every_part(self) -> Iterator[Part]:
+        """Yield all transitions, those on arrows first."""
+        yield from (part for arrow in self.arrows for part in arrow.parts)
+        yield from (part for box in self.every_box() for part in box.parts)
+        yield from self.parts
 
 
 def _every_box(boxes: Sequence[Box]) -> Iterator[Box]:

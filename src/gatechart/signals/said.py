@@ -14,9 +14,10 @@ from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Phrased(Detector):
-    """A detector of phrases. It ceases when somebody says something without them."""
+    """A detector of phrases. Each saying of one is a new finding; it ceases with a saying without any."""
 
     sees: ClassVar[int] = SAID
+    is_momentary: ClassVar[bool] = True  # who says it again was not helped
     usual: ClassVar[Phrases]
 
     phrases: PhrasePairs  # by language

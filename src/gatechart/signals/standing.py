@@ -8,16 +8,17 @@ from typing import ClassVar, Final
 from gatechart.signals.slots import require, slot_of
 from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Moved, Noted, Origin, Reason
 
-_TRAIL: Final = "trail."  # of the events that only tell the trail of something
+_ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
 @dataclass(frozen=True, slots=True)
 class NoProgress(Detector):
     """Notice that the agent works without getting on: for so many turns, or for so many seconds.
 
-    Only work counts: turns that begin, and seconds that pass, while an invoke is under way. What somebody brings while
-    the agent waits begins both anew, and so does progress: what the chart says it is, or the first entry to a state
-    within the window, or a task done. It ceases with either.
+    Only work counts: turns in which an invoke ends, and seconds that pass while one is under way. What comes meanwhile
+    from people, timers or other agents is no turn of work. What somebody brings while the agent waits begins both anew,
+    and so does progress: what the chart says it is, or the first entry to a state within the window, or a task done.
+    It ceases with either.
     """
 
     reason: ClassVar[Reason] = Reason.COMPLEXITY_EXCEEDED
@@ -100,7 +101,7 @@ class _Standing:
     def work(self, look: Look) -> None:
         now_ms = round(look.now.timestamp() * 1000)
         if look.was_working:
-            self.turns += not look.event.name.startswith(_TRAIL)
+            self.turns += look.event.name.startswith(_ENDS)
             self.worked_ms += max(now_ms - self.since_ms, 0) if self.since_ms else 0
         self.since_ms = now_ms if look.is_working else 0
 

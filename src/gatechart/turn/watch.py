@@ -86,7 +86,7 @@ class Watch:
         concerned = self._concerned.get(look.kinds)
         if concerned is None:
             concerned = self._concerned[look.kinds] = self._places_of(look.kinds)
-        after, is_changed = [*slots], False
+        before, after, is_changed = slots, [*slots], False
         for place, ask in concerned:
             slot = slots[place]
             try:
@@ -96,8 +96,10 @@ class Watch:
                 continue
             if new[:1] != slot[:1]:
                 is_changed = True
+            elif new[:1] == HOLDS and self.detectors[place].is_momentary:
+                before, is_changed = (*before[:place], "", *before[place + 1 :]), True
         kept = tuple(after)
-        return kept, self._fired(slots, kept, look) if is_changed else None
+        return kept, self._fired(before, kept, look) if is_changed else None
 
     def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
         """Return the detectors that entries of these kinds concern, each with its place."""

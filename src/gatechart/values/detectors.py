@@ -137,6 +137,7 @@ class Detector(Symptom):
 
     sees: ClassVar[int] = EVERY_TURN  # kinds of entries, as bits, without which a turn does not concern it
     reason: ClassVar[Reason] = Reason.OTHER  # of a handoff that answers it
+    is_momentary: ClassVar[bool] = False  # whether it comes to hold anew each time that it finds something
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
