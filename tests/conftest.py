@@ -28,22 +28,13 @@ legality.watch()
 
 @pytest.fixture(autouse=True)
 def _no_test_silences_the_next():
-    """What a test does to the loggers is undone, and it fails."""
-    before = loggers()
+    """Undo what a test does to the loggers, as commands and programs of documents do that run in this process."""
+    names = ["root", *(name for name in logging.root.manager.loggerDict if name.split(".")[0] == "gatechart")]
+    before = [(each, each.level, each.disabled, each.propagate) for each in map(logging.getLogger, names)]
     yield
-    after = loggers()
-    for name, (level, disabled, propagate) in before.items():
-        logger = logging.getLogger(name)
+    for logger, level, disabled, propagate in before:
         logger.disabled, logger.propagate = disabled, propagate
         logger.setLevel(level)
-    assert {name: after[name] for name in before} == before
-
-
-def loggers():
-    """How the root of all loggers, and each of the package, is set."""
-    names = ["root", *(name for name in logging.root.manager.loggerDict if name.split(".")[0] == "gatechart")]
-    each = [logging.getLogger(name) for name in names]
-    return {logger.name: (logger.level, logger.disabled, logger.propagate) for logger in each}
 
 
 @pytest.fixture
