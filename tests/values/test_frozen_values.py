@@ -81,3 +81,36 @@ def test_a_value_with_other_contents_is_told_as_dataclasses_tell_it():
     assert replaced(stamped) == stamped
     with pytest.raises(TypeError, match="colour"):
         replaced(PARCEL, colour="red")
+
+
+@value
+class Form:
+    """One with many fields, which is filled in another way."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+    f: int
+    g: int
+    h: int = 8
+
+
+@value
+class LongerForm(Form):
+    """One that inherits many fields."""
+
+    i: int = 9
+
+
+@pytest.mark.parametrize("kind", [Form, LongerForm])
+def test_one_with_many_fields_is_a_frozen_value_of_its_class(kind):
+    form = kind(*range(7))
+    assert type(form) is kind
+    assert [getattr(form, each.name) for each in fields(kind)][:8] == [0, 1, 2, 3, 4, 5, 6, 8]
+    assert pickle.loads(pickle.dumps(form)) == deepcopy(form) == form != replaced(form, a=1)
+    with pytest.raises(FrozenInstanceError):
+        form.a = 1
+    with pytest.raises(FrozenInstanceError):
+        replaced(form, a=1).a = 2

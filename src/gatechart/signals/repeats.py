@@ -59,8 +59,8 @@ class Repeats(Detector):
             last = character_of(last + "".join(map(_asked, calls_in(look))))
         elif not last:
             return slot
-        if last not in slot and not slot.startswith(HOLDS):  # as most are: nothing repeats
-            return CEASED + slot[1:][1 - self.window :] + last
+        if last not in slot and slot[:1] != HOLDS:  # as most are: nothing repeats
+            return f"{CEASED}{slot[max(1, len(slot) - self.window + 1) :]}{last}"
         moves = (slot[1:] + last)[-self.window :]
         return slot_of(self._found(moves, slot) is not None, moves)
 

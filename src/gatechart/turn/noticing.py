@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.moves import Move, move_of
 from gatechart.turn.progress import went_on
 from gatechart.turn.trail_mail import DUE, entries_told
 from gatechart.turn.trail_text import grown
@@ -19,7 +20,6 @@ from gatechart.values import (
     TRAIL,
     AgentId,
     Event,
-    EventName,
     FiredSignal,
     Look,
     Moved,
@@ -31,8 +31,6 @@ from gatechart.values import (
     Timer,
     Trail,
     TrailEntry,
-    character_of,
-    digest_of,
     entries_in,
     kinds_of,
     written,
@@ -50,13 +48,13 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
     if watch is None or macrostep.is_final:
         return None
     before = () if previous is None else previous.configuration
-    entries, line = _entries(macrostep, before, event, watch)
-    progress = went_on(macrostep, watch, before if line else macrostep.configuration)
-    if progress.entries:
-        entries += progress.entries
-    lines = [line] if line else []
-    if len(entries) > len(lines):
-        lines += map(written, entries[len(lines) :])
+    move = _move(macrostep, before, event, watch.terms)
+    progress = went_on(macrostep, watch, "" if move is None else move.entered)
+    entries: list[TrailEntry] = [] if move is None else [move.entry]
+    lines = [] if move is None else [move.line]
+    if others := (*_told(event, watch), *progress.entries):
+        entries += others
+        lines += map(written, others)
     text, appended = grown(trail, lines, watch.terms)
     working = _working(macrostep, trail)
     look = Look(
@@ -67,7 +65,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         kinds_of(entries),
         macrostep.context,
         partial(entries_in, text),
-        _character_of(line) if line else "",
+        "" if move is None else move.character,
         progress.is_made,
         progress.is_told,
         bool(trail.working),
@@ -159,31 +157,19 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
     return replaced(snapshot, trail=after), fired
 
 
-def _entries(
-    macrostep: Macrostep, before: tuple[StateName, ...], event: Event, watch: Watch
-) -> tuple[list[TrailEntry], str]:
-    """Return the entries of the turn's event, a move first, and the line of that move; empty if nothing was entered."""
-    if event.name.startswith(TRAIL):
-        return list(entries_told(event)), ""
-    entries: list[TrailEntry] = []
-    line = ""
+def _move(macrostep: Macrostep, before: tuple[StateName, ...], event: Event, terms: Signals) -> Move | None:
+    """Return the move that a turn made; None if it made none."""
     after = macrostep.configuration
-    if after != before or _is_led_back(macrostep, event):
-        digest = digest_of(event.payload, watch.terms.ignore) if event.payload else ""
-        line = _line_of(after, event.name) + digest
-        entries.append(Moved(after, event.name, digest))
-    if watch.has_said and event.payload:
-        entries += _said(event, watch.terms)
-    return entries, line
+    if event.name.startswith(TRAIL) or (after == before and not _is_led_back(macrostep, event)):
+        return None
+    return move_of(before, after, event, terms.ignore)
 
 
-@lru_cache(1024)  # agents of a few graphs make the same few moves
-def _line_of(states: tuple[StateName, ...], event: EventName) -> str:
-    """Return the line of a move without its digest."""
-    return written(Moved(states, event))
-
-
-_character_of: Final = lru_cache(1024)(character_of)
+def _told(event: Event, watch: Watch) -> Sequence[TrailEntry]:
+    """Return the entries of which the turn's event itself tells."""
+    if event.name.startswith(TRAIL):
+        return entries_told(event)
+    return _said(event, watch.terms) if watch.has_said and event.payload else ()
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
@@ -199,16 +185,16 @@ def _is_brought(event: Event, agent_id: AgentId) -> bool:
     return is_other or event.origin in (Origin.OUTSIDE, Origin.OPERATOR)
 
 
-def _said(event: Event, terms: Signals) -> Iterator[Said]:
-    """Yield what somebody says by the event."""
+def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
+    """Return what somebody says by the event."""
     payload = event.payload
     fields = _SAYING if terms.said is None else [terms.said[event.name]] if event.name in terms.said else []
     for field in fields:
         if field in payload:
             text = payload[field]
             if isinstance(text, str) and text and (terms.said is not None or event.origin is Origin.OUTSIDE):
-                yield Said(text[:LONGEST_TOLD])
-                return
+                return (Said(text[:LONGEST_TOLD]),)
+    return ()
 
 
 def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:

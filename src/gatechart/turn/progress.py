@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.watch import Watch
-from gatechart.values import Progressed, StateName, character_of
+from gatechart.values import Progressed, character_of
 
 
-class Progress(NamedTuple):  # not a value: that would take several times as long to make
+@dataclass(slots=True)
+class Progress:  # not a value: that would take twice as long to make
     """What a turn showed of progress, with what the trail remembers of it afterwards."""
 
     entries: Sequence[Progressed]
@@ -22,24 +23,22 @@ class Progress(NamedTuple):  # not a value: that would take several times as lon
     best: float | None
 
 
-def went_on(macrostep: Macrostep, watch: Watch, before: tuple[StateName, ...]) -> Progress:
-    """Return the progress of a turn. before: the leaves in which it began, or those after it if it entered none."""
-    trail, context, terms = macrostep.trail, macrostep.context, watch.terms
-    recent, is_new, after = trail.recent, False, macrostep.configuration
-    if after != before:
-        recent, is_new = _entered(recent, [leaf for leaf in after if leaf not in before])
-        recent = recent[-terms.window :]
-    told, states = macrostep.log.progressed, watch.progress_states
-    if not (told or states or terms.task or terms.measure):  # as in most charts
+def went_on(macrostep: Macrostep, watch: Watch, entered: str) -> Progress:
+    """Return the progress of a turn. entered: a character for each leaf in which the agent was not before."""
+    trail, terms = macrostep.trail, watch.terms
+    recent, is_new = _entered(trail.recent, entered, terms.window)
+    if not (watch.is_told or macrostep.log.progressed):  # as in most charts
         return Progress(_NOTHING, is_new, False, recent, trail.task, trail.best)
-    told = [*told]
+    context, states = macrostep.context, watch.progress_states
+    told = [*macrostep.log.progressed]
     if states:
         told += [state for plan in macrostep.plans for state in plan.entries if state in states]
     task, best = trail.task, trail.best
     done = ""
     if terms.task:
         task, done = _text(getattr(context, terms.task, None)), task
-        recent, is_done = _entered(recent, [f"task {done}"] if done and done != task else [])
+        character = character_of(f"task {done}") if done and done != task else ""
+        recent, is_done = _entered(recent, character, terms.window)
         done = done if is_done and watch.implies else ""
     if terms.measure:
         number = getattr(context, terms.measure, None)
@@ -48,20 +47,17 @@ def went_on(macrostep: Macrostep, watch: Watch, before: tuple[StateName, ...]) -
             best = number
     entries = [Progressed(by) for by in (*told, *([done] if done else []))]
     is_made = bool(entries) or (is_new and watch.implies)
-    return Progress(entries, is_made, bool(told), recent[-terms.window :], task, best)
+    return Progress(entries, is_made, bool(told), recent, task, best)
 
 
-def _entered(recent: str, names: Sequence[str]) -> tuple[str, bool]:
-    """Return the characters with those of the names added, and whether one of them was not among them before."""
-    if len(names) == 1:
-        character = _character_of(names[0])
-        return recent + character, character not in recent
-    characters = "".join(map(_character_of, names))
-    return recent + characters, any(each not in recent for each in characters)
+def _entered(recent: str, characters: str, window: int) -> tuple[str, bool]:
+    """Return the characters with others added, and whether one of those was not among them before."""
+    # as a substring, in the turns that enter one state or none, which are nearly all
+    is_new = characters not in recent if len(characters) < 2 else any(each not in recent for each in characters)
+    return (recent + characters)[-window:], is_new
 
 
 _NOTHING: Final[tuple[Progressed, ...]] = ()
-_character_of: Final = lru_cache(1024)(character_of)
 
 
 def _text(task: object) -> str:

@@ -19,10 +19,9 @@ def grown(trail: Trail, lines: Sequence[str], terms: Signals) -> tuple[str, int]
     >>> grown(Trail("mA\n"), ["mB", "mC"], Signals((), states=2, most_bytes=8))
     ('mB\nmC\n', 0)
     """
-    if not lines:
-        return trail.text, trail.appended
     text, appended = trail.text, trail.appended + len(lines)
-    text = f"{text}{lines[0]}\n" if len(lines) == 1 else "".join((text, *(f"{line}\n" for line in lines)))
+    for line in lines:
+        text = f"{text}{line}\n"
     # Text in other scripts takes up to four bytes a character. The first test alone is enough nearly always.
     is_short = len(text) * (1 if text.isascii() else 4) <= terms.most_bytes or len(text.encode()) <= terms.most_bytes
     if is_short and appended <= terms.states + terms.calls:

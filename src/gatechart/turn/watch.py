@@ -52,6 +52,7 @@ class Watch:
         "detectors",
         "has_said",
         "implies",
+        "is_told",
         "marks",
         "progress_states",
         "signals",
@@ -67,6 +68,7 @@ class Watch:
         self.has_said = any(each.sees & SAID for each in self.detectors)
         self.progress_states = graph.progress_states
         self.implies = not (graph.progress_states or terms.measure)  # whether a first entry to a state is progress
+        self.is_told = bool(graph.progress_states or terms.task or terms.measure)  # whether what it says is looked up
         self._concerned: dict[int, tuple[_Ask, ...]] = {}  # by kinds of entries
         self.timed = tuple(place for place, each in enumerate(self.detectors) if each.due_s is not None)
 
@@ -90,10 +92,11 @@ class Watch:
         for place, ask in concerned:
             slot = slots[place]
             try:
-                after[place] = new = ask(slot, look)
+                new = ask(slot, look)
             except BaseException as error:
                 self._log_raised(place, look, error)
                 continue
+            after[place] = new
             if new[:1] != slot[:1]:
                 is_changed = True
             elif new[:1] == HOLDS and self.detectors[place].is_momentary:
@@ -140,10 +143,11 @@ class Watch:
 def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
     """Return what agents that began at the entry point look for; None for nothing. Worked out once."""
     key = ("signals", entry_point)
-    if key not in graph.memo:
+    try:
+        found: Watch | None = graph.memo[key]
+    except KeyError:
         terms = graph.signals_at(entry_point)
-        graph.memo[key] = None if terms is None else Watch(graph, terms)
-    found: Watch | None = graph.memo[key]
+        found = graph.memo[key] = None if terms is None else Watch(graph, terms)
     return found
 
 

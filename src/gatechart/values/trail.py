@@ -131,13 +131,20 @@ def kinds_of(entries: Iterable[TrailEntry]) -> int:
     return kinds
 
 
-def character_of(text: str) -> str:
+def character_of(text: str, before: int = 0) -> str:
     """Return a character, of a million, that equal texts share.
 
-    >>> character_of("CHECKING") == character_of("CHECKING"), len(character_of(""))
+    before: checksum of a text that stands before it.
+
+    >>> character_of("CHECKING") == character_of("KING", checksum_of("CHEC")), len(character_of(""))
     (True, 1)
     """
-    return chr(_FIRST_CHARACTER + crc32(text.encode(errors="surrogatepass")) % _CHARACTERS)
+    return chr(_FIRST_CHARACTER + checksum_of(text, before) % _CHARACTERS)
+
+
+def checksum_of(text: str, before: int = 0) -> int:
+    """Return a number of 32 bits that equal texts share. before: checksum of a text that stands before it."""
+    return crc32(text.encode(errors="surrogatepass"), before)
 
 
 def digest_of(content: object, ignore: Collection[str] = ()) -> str:
@@ -152,12 +159,12 @@ def digest_of(content: object, ignore: Collection[str] = ()) -> str:
     if counted is None or counted == {}:
         return ""
     if type(counted) is dict and _NESTED.isdisjoint(map(type, counted.values())):  # as nearly always, and far quicker
-        text = repr(sorted(counted.items()))
+        text = repr(counted if len(counted) == 1 else sorted(counted.items()))
     else:
         text = _encode(counted)
     if SECRET in text:  # a digest of a short one would give it away
         text = _encode(hidden(counted))
-    return f"{crc32(text.encode(errors='surrogatepass')):08x}"
+    return "%08x" % checksum_of(text)  # noqa: UP031  in half the time of an f-string
 
 
 def _without(content: object, ignore: frozenset[str]) -> object:
