@@ -18,6 +18,7 @@ from gatechart.handoff import (
     PathStep,
     Priority,
     ReasoningStep,
+    SelectionTerms,
     ToolCall,
 )
 from gatechart.values import Mode, Obstacle, Reason
@@ -68,10 +69,24 @@ fallbacks = required(
     factor=st.floats(1, 9),
     most_s=st.floats(0, 99),
 )
+selections = parts(
+    SelectionTerms,
+    capabilities=many(texts),
+    domains=many(texts),
+    tier=st.integers(0, 3),
+    languages=many(texts),
+    all=st.booleans(),
+    weights=st.dictionaries(texts, st.floats(0, 9), max_size=2),
+    order=many(texts),
+    filters=many(texts),
+    least=st.none() | st.floats(0, 1),
+    no_rule=st.booleans(),
+)
 attempts = parts(Attempt, obstacle=st.none() | st.sampled_from(Obstacle), time=times)
 packets: st.SearchStrategy[HandoffPacket] = parts(
     HandoffPacket,
     schema_version=st.integers(1, 3),
+    selection=st.none() | selections,
     is_new=st.booleans(),
     mode=st.sampled_from(Mode),
     reason=st.sampled_from(Reason),

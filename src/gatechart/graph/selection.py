@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from gatechart.graph.callables import callable_name
@@ -15,16 +17,30 @@ Filter: TypeAlias = Callable[[Any, Candidate], bool | str]  # (packet, candidate
 Scorer: TypeAlias = Callable[[Any, Candidate], float]  # (packet, candidate), from 0 to 1
 Needed: TypeAlias = Callable[[Any], Needs]  # (packet)
 
-WEIGHTS: Final[Mapping[str, float]] = {"text": 4.0, "performance": 1.0, "tier": 0.5, "load": 0.5, "affinity": 0.25}
+WEIGHTS: Final[Mapping[str, float]] = {"text": 4.0, "performance": 1.0, "tier": 0.25, "load": 0.5, "affinity": 0.25}
 """The weights of the scorers that a selection uses by default."""
+
+SCORERS: Final = ("text", "history", "learned", "performance", "load", "tier", "affinity", "cost")
+"""Names of the scorers that there are. `gatechart.selection.scorers` has what they compute."""
+
+FILTERS: Final = ("person", "local")
+"""Names of the filters that a selection may ask for, besides those that always apply."""
+
+_SPACELESS: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"  # scripts without spaces
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class NeedRule:
     """What work needs if it is handed on for a reason, and its texts mention a word.
 
-    >>> NeedRule(Needs(domains=("refunds",)), reason=Reason.KNOWLEDGE_GAP, mentions="refund").words
-    ('refund',)
+    A word is mentioned where a word of the text begins with it, in whatever case; in Chinese and other scripts that
+    have no spaces, it may stand anywhere.
+
+    >>> rule = NeedRule(Needs(domains=("refunds",)), reason=Reason.KNOWLEDGE_GAP, mentions=("refund", "退款"))
+    >>> rule.applies(Reason.KNOWLEDGE_GAP, "Refunds, please"), rule.applies(Reason.KNOWLEDGE_GAP, "我要退款")
+    (True, True)
+    >>> rule.applies(Reason.KNOWLEDGE_GAP, "the prefunded card"), rule.applies(Reason.TIMEOUT, "Refunds, please")
+    (False, False)
     """
 
     needs: Needs
@@ -34,6 +50,12 @@ class NeedRule:
     def __init__(self, needs: Needs, *, reason: Reason | str | None = None, mentions: Iterable[str] | str = ()) -> None:
         fill(self, needs=needs, reason=None if reason is None else Reason(reason), words=one_or_more(mentions))
 
+    def applies(self, reason: Reason, text: str) -> bool:
+        """Tell whether the rule applies to work that is handed on for a reason, with a text about it."""
+        if self.reason is not None and self.reason is not reason:
+            return False
+        return not self.words or _search(self.words).search(text.casefold()) is not None
+
 
 @dataclass(frozen=True, init=False)
 class Best:
@@ -41,11 +63,20 @@ class Best:
 
     As the target of a handoff, `Handoff(to=Best(...))`, and as a fallback. An offer that its target rejects is made to
     the next best. Nobody is chosen silently: if nothing matches, the next fallback is tried, else the handoff fails.
+
+    Of the rules, the first that applies says what the work needs, so that "cancel the order" stands above "order". If
+    none applies, and neither `needs` nor a text score tells the candidates apart, nothing matches.
+
+    By default the scorers' weighted sum decides. `order` has them decide one after the other in place of that:
+
+    >>> Best(Needs(tier=2), order=("tier", "performance", "load")).order
+    ('tier', 'performance', 'load')
     """
 
     needs: Needs | Needed | None  # None: by the rules alone
-    rules: tuple[NeedRule, ...]  # those that apply are joined with the needs
-    scorers: tuple[tuple[str | Scorer, float], ...]  # with their weights
+    rules: tuple[NeedRule, ...]  # the first that applies is joined with the needs
+    scorers: tuple[tuple[str | Scorer, float], ...]  # with their weights; none if there is an order
+    order: tuple[str | Scorer, ...]  # a later one decides between those that are equal by the earlier ones
     filters: tuple[str | Filter, ...]  # besides those that always apply
     least: float | None  # text score from which on there is a match; None: that of the directory
 
@@ -55,15 +86,20 @@ class Best:
         *,
         rules: Iterable[NeedRule] | NeedRule = (),
         scorers: Mapping[Any, float] | None = None,
+        order: Iterable[str | Scorer] | str | Scorer = (),
         filters: Iterable[str | Filter] | str | Filter = (),
         least: float | None = None,
     ) -> None:
-        given = WEIGHTS if scorers is None else scorers
+        ordered = one_or_more(order)
+        if ordered and scorers is not None:
+            raise ValueError("Best() takes weights with scorers=, or an order= that decides in place of them, not both")
+        given = WEIGHTS if scorers is None and not ordered else scorers or {}
         fill(
             self,
             needs=needs,
             rules=one_or_more(rules),
             scorers=tuple(given.items()),
+            order=ordered,
             filters=one_or_more(filters),
             least=least,
         )
@@ -71,19 +107,22 @@ class Best:
     @property
     def functions(self) -> tuple[Scorer | Filter, ...]:
         """Filters and scorers of one's own. A packet names them; the graph that declares them has them."""
-        return (
-            *(each for each, _ in self.scorers if not isinstance(each, str)),
-            *(each for each in self.filters if not isinstance(each, str)),
-        )
+        named = (*(each for each, _ in self.scorers), *self.order, *self.filters)
+        return tuple(each for each in named if not isinstance(each, str))
 
     @property
     def weights(self) -> dict[str, float]:
-        """Weight of each scorer, by name.
+        """Weight of each scorer, by name; empty if there is an order.
 
         >>> Best(scorers={"text": 2.0}).weights
         {'text': 2.0}
         """
         return {_name(scorer): weight for scorer, weight in self.scorers}
+
+    @property
+    def order_names(self) -> tuple[str, ...]:
+        """Names of the scorers that decide one after the other."""
+        return tuple(map(_name, self.order))
 
     @property
     def filter_names(self) -> tuple[str, ...]:
@@ -93,3 +132,14 @@ class Best:
 
 def _name(given: object) -> str:
     return given if isinstance(given, str) else callable_name(given)
+
+
+@lru_cache(maxsize=1024)
+def _search(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(_pattern, words)))
+
+
+def _pattern(word: str) -> str:
+    folded = word.casefold()
+    begins = "" if re.match(rf"[{_SPACELESS}]", folded) else rf"(?<![^\W{_SPACELESS}])"
+    return begins + re.escape(folded)

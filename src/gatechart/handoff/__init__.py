@@ -17,6 +17,7 @@ from gatechart.handoff.packet import (
     PathStep,
     Priority,
     ReasoningStep,
+    SelectionTerms,
     ToolCall,
     packet_schema,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Priority",
     "ReasoningStep",
     "SameTarget",
+    "SelectionTerms",
     "ToolCall",
     "check_change",
     "fallback_steps",

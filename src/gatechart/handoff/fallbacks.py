@@ -99,6 +99,7 @@ def with_attempt(packet: HandoffPacket, obstacle: Obstacle, details: str, now: d
         graph=packet.target_graph,
         entry_point=packet.entry_point,
         agent=packet.target_agent,
+        recipient=packet.recipient,
         obstacle=obstacle,
         details=readable(details),
         time=now,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
-from gatechart.values import Mode, Obstacle, Reason, in_utc
+from gatechart.values import Mode, Needs, Obstacle, Reason, in_utc
 
 Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 """An aware time, kept in UTC: zones with seconds in their offset would not survive JSON."""
@@ -94,6 +94,26 @@ class PathStep(Part):
     time: Time | None = None  # when it handed the work on
 
 
+class SelectionTerms(Part):
+    """What a selection looks for, in its form in a packet. `terms_of` builds it from a `Best`."""
+
+    capabilities: tuple[str, ...] = ()  # this and the next four are what the work needs, as in `Needs`
+    domains: tuple[str, ...] = ()
+    tier: int = 0
+    languages: tuple[str, ...] = ()
+    all: bool = False
+    weights: dict[str, FiniteFloat] = Field(default_factory=dict)  # of scorers, by name
+    order: tuple[str, ...] = ()  # names of scorers; if there are any, they decide one after the other
+    filters: tuple[str, ...] = ()  # names of those besides the ones that always apply
+    least: FiniteFloat | None = None  # text score from which on there is a match; None: that of the directory
+    no_rule: bool = False  # whether rules were declared, and none applies
+
+    @property
+    def needs(self) -> Needs:
+        """What the work needs."""
+        return Needs(self.capabilities, self.domains, self.tier, self.languages, self.all)
+
+
 class FallbackKind(StrEnum):
     """The target of a fallback."""
 
@@ -127,6 +147,7 @@ class Attempt(Part):
     graph: str = ""
     entry_point: str = ""
     agent: str = ""
+    recipient: str = ""  # id of its target in the directory; empty if it was not chosen there
     obstacle: Obstacle | None = None
     details: str = ""
     time: Time | None = None
@@ -175,6 +196,8 @@ class HandoffPacket(Part):
     target_agent: str = ""
     target_graph: str = ""
     entry_point: str = ""
+    recipient: str = ""  # id of the chosen target in the directory; empty if none was chosen there
+    selection: SelectionTerms | None = None  # by which the target is chosen; None if it is fixed
     is_new: bool = True  # whether the handoff starts the target
     mode: Mode = Mode.TRANSFER
     reason: Reason = Reason.OTHER

@@ -127,6 +127,7 @@ class Candidate:
     open_breakers: tuple[str, ...] = ()
     performance: float = 1.0
     users: tuple[str, ...] = ()  # for whom it completed work lately
+    is_excluded: bool = False  # whether operators have it left out of selections
 
 
 @value
@@ -134,7 +135,7 @@ class Judged:
     """A candidate of a choice: its scores, or why it fell out."""
 
     id: str
-    total: float = 0.0
+    total: float = 0.0  # weighted sum of the scores; 0 if an order of the scorers decides
     scores: tuple[tuple[str, float], ...] = ()  # by scorer, before they are weighted
     fell: str = ""  # name of the filter that left it out, with the reason; empty if it stayed
 
@@ -145,7 +146,7 @@ class Explanation:
 
     needs: Needs
     judged: tuple[Judged, ...]  # the best first, then those that fell out
-    left_out: int = 0  # further ones that fell out, which are not told
+    left_out: int = 0  # further candidates, which are not told
     seed: str = ""  # of the draw
     tied: tuple[str, ...] = ()  # among which the draw decided
     details: str = ""  # in words

@@ -1,0 +1,109 @@
+"""Explanations of choices: what is told of candidates that fell out, the words for a choice, its bounded JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from gatechart.selection.filters import Fallen
+from gatechart.selection.question import Question
+from gatechart.values import Candidate, Explanation, Judged, Needs, Payload
+from gatechart.values.frozen import replaced
+
+MOST_TOLD: Final = 100
+"""Candidates that an explanation tells of; the rest is counted."""
+
+MOST_BYTES: Final = 32_768
+"""Bytes of an explanation's JSON at most."""
+
+_LONGEST: Final = 1_000  # characters of details
+
+
+def fell_out(fallen: Sequence[Fallen], most: int) -> tuple[Judged, ...]:
+    """Return what is told of candidates that fell out, those that passed more filters first."""
+    return tuple(Judged(each.candidate.id, fell=f"{each.name}: {each.why}") for each in islice(_nearest(fallen), most))
+
+
+def _nearest(fallen: Sequence[Fallen]) -> Iterator[Fallen]:
+    for _, group in groupby(reversed(fallen), key=attrgetter("name")):
+        yield from sorted(group, key=lambda each: each.candidate.id)
+
+
+def details_of(
+    question: Question, chosen: Candidate | None, judged: Sequence[Judged], equal: int, fallen: Sequence[Fallen]
+) -> str:
+    """Return in words why a choice came out as it did.
+
+    judged: the best candidates, the chosen one first. equal: how many are as good as the chosen one, itself included.
+    """
+    counts = Counter(each.name for each in fallen)
+    left_out = ", ".join(f"{name} {count}" for name, count in counts.items())
+    if chosen is None:
+        found = f"none of {len(fallen)} candidates fits" if fallen else "nobody is in the directory"
+    else:
+        scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
+        how = _how(chosen, len(question.candidates) - len(fallen), equal)
+        found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
+    needs = needs_text(question.needs)
+    told = [found, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
+    return "; ".join(told)[:_LONGEST]
+
+
+def _how(chosen: Candidate, fitting: int, equal: int) -> str:
+    if fitting == 1:
+        return "the only one that fits"
+    among = f"of {fitting} that fit"
+    pinned = ", pinned by an operator" if chosen.is_pinned else ""
+    return f"drawn from the {equal} best {among}{pinned}" if equal > 1 else f"the best {among}{pinned}"
+
+
+def needs_text(needs: Needs) -> str:
+    """Return needs in words; empty if there are none.
+
+    >>> needs_text(Needs(capabilities=("query_order", "modify_order"), tier=2))
+    'query_order or modify_order, tier 2'
+    """
+    either = " and " if needs.all else " or "
+    told = (
+        either.join(needs.capabilities),
+        either.join(needs.domains),
+        f"tier {needs.tier}" if needs.tier else "",
+        " or ".join(needs.languages),
+    )
+    return ", ".join(filter(None, told))
+
+
+def explanation_json(explanation: Explanation) -> Payload:
+    """Return an explanation as JSON values of at most MOST_BYTES: it tells of fewer candidates if need be."""
+    while True:
+        plain: dict[str, Any] = _adapter().dump_python(explanation, mode="json", exclude_defaults=True)
+        if len(to_json(plain)) <= MOST_BYTES:
+            return plain
+        explanation = _shortened(explanation)
+
+
+def _shortened(explanation: Explanation) -> Explanation:
+    judged, tied, needs = explanation.judged, explanation.tied, explanation.needs
+    if not (judged or tied):
+        return Explanation(Needs(tier=needs.tier), (), explanation.left_out, explanation.seed[:_LONGEST])
+    kept = judged[: len(judged) // 2]
+    left_out = explanation.left_out + len(judged) - len(kept)
+    return replaced(explanation, judged=kept, left_out=left_out, tied=tied[: len(tied) // 2])
+
+
+def explanation_of(stored: Mapping[str, Any]) -> Explanation:
+    """Read an explanation from its JSON values. Raises pydantic's ValidationError."""
+    read: Explanation = _adapter().validate_python(stored)
+    return read
+
+
+@cache
+def _adapter() -> TypeAdapter[Explanation]:
+    return TypeAdapter(Explanation)

@@ -1,0 +1,261 @@
+"""The filters of a selection: each says of candidates why they are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from gatechart.handoff import MOST_HOPS, Attempt, loop_in
+from gatechart.handoff.packet import readable
+from gatechart.selection.question import Question
+from gatechart.values import Candidate, Hours, Obstacle, Reason
+
+Column: TypeAlias = list[str]
+"""For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""
+
+BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
+
+MISFIT: Final = "left out"
+"""Why a filter of a user's own leaves somebody out, if it does not say."""
+
+_LONGEST: Final = 200  # characters of such a reason
+_NOBODY: Final[Column] = []
+_DOWN: Final = frozenset({Obstacle.FAILURE, Obstacle.UNKNOWN_GRAPH})
+"""The obstacles by which an attempt says that its target does not work, rather than that it does not want to."""
+
+_TROUBLE: Final = frozenset({Reason.TOOL_FAILURE, Reason.TIMEOUT})
+"""The reasons by which the agent that asks says that what it works with does not work."""
+
+
+class Fallen(NamedTuple):
+    """A candidate that a filter left out."""
+
+    candidate: Candidate
+    name: str  # of the filter
+    why: str
+
+
+def filtered(question: Question) -> tuple[Sequence[Candidate], Sequence[Fallen]]:
+    """Return the candidates that pass all filters, and those that do not, each with the first filter that left it out.
+
+    Raises ValueError for an unknown name of a filter, and what the user's functions raise.
+    """
+    left, fallen = question.candidates, list[Fallen]()
+    for name, ask in (*ALWAYS.items(), *((name, _named(name, question)) for name in question.terms.filters)):
+        reasons = ask(question, left) if left else _NOBODY
+        if any(reasons):
+            fallen += [Fallen(each, name, why) for each, why in zip(left, reasons, strict=True) if why]
+            left = [each for each, why in zip(left, reasons, strict=True) if not why]
+    return left, fallen
+
+
+def _named(name: str, question: Question) -> BuiltIn:
+    found = ON_REQUEST.get(name)
+    if found is not None:
+        return found
+    own = question.functions.get(name)
+    if own is None:
+        raise ValueError(f"no filter is named {name!r}; there are {', '.join((*ON_REQUEST, *question.functions))}")
+    return partial(_own, own)
+
+
+def _own(function: Callable[[Any, Candidate], Any], question: Question, candidates: Sequence[Candidate]) -> Column:
+    answers = [function(question.packet, each) for each in candidates]
+    return [readable(each)[:_LONGEST] if isinstance(each, str) else "" if each else MISFIT for each in answers]
+
+
+def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
+    if not question.terms.no_rule or not question.is_open or "text" in question.scorer_names:
+        return _NOBODY
+    return ["no rule says what the work needs"] * len(candidates)
+
+
+def _open(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [
+        "" if each.is_open and not each.is_excluded else "closed" if not each.is_open else "excluded by an operator"
+        for each in candidates
+    ]
+
+
+def _capability(question: Question, candidates: Sequence[Candidate]) -> Column:
+    return _lacking(question, question.needs.capabilities, [each.profile.capabilities for each in candidates])
+
+
+def _domain(question: Question, candidates: Sequence[Candidate]) -> Column:
+    return _lacking(question, question.needs.domains, [each.profile.domains for each in candidates])
+
+
+def _lacking(question: Question, needed: tuple[str, ...], had: Sequence[tuple[str, ...]]) -> Column:
+    if not needed:
+        return _NOBODY
+    wanted = frozenset(needed)
+    names = ", ".join(needed)
+    if question.needs.all:
+        why = f"not all of {names}" if len(needed) > 1 else f"not {names}"
+        return ["" if wanted.issubset(each) else why for each in had]
+    why = f"none of {names}" if len(needed) > 1 else f"not {names}"
+    return [why if wanted.isdisjoint(each) else "" for each in had]
+
+
+def _tier(question: Question, candidates: Sequence[Candidate]) -> Column:
+    least = question.needs.tier
+    if not least:
+        return _NOBODY
+    tiers = [each.profile.level for each in candidates]
+    return ["" if tier >= least else f"{tier} is below {least}" for tier in tiers]
+
+
+def _language(question: Question, candidates: Sequence[Candidate]) -> Column:
+    if not question.needs.languages:
+        return _NOBODY
+    wanted = tuple(map(str.casefold, question.needs.languages))
+    why = f"not {' or '.join(question.needs.languages)}"
+
+    @cache
+    def speaks(languages: tuple[str, ...]) -> bool:
+        return any(_is_same(one.casefold(), other) for one in languages for other in wanted)
+
+    return ["" if not each.profile.languages or speaks(each.profile.languages) else why for each in candidates]
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Tell whether two tags are of one language, and of one region where both name one."""
+    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
+
+
+def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
+    packet = question.packet
+    if not packet.source_agent:
+        return _NOBODY
+    door = (packet.source_graph, packet.path[-1].entry_point if packet.path else "")
+    return [
+        ("it asks" if each.agent == packet.source_agent else "")
+        if each.agent
+        else ("it would begin where the one that asks began" if (each.graph, each.entry_point) == door else "")
+        for each in candidates
+    ]
+
+
+def _refused(question: Question, candidates: Sequence[Candidate]) -> Column:
+    if not question.packet.attempts:
+        return _NOBODY
+    tried = _Targets(question.packet.attempts)
+    return ["it has had the offer" if tried.include(each) else "" for each in candidates]
+
+
+def _group(question: Question, candidates: Sequence[Candidate]) -> Column:
+    failed = _failed_groups(question)
+    if not failed:
+        return _NOBODY
+    return [f"{each.profile.group} has failed" if each.profile.group in failed else "" for each in candidates]
+
+
+def _path(question: Question, candidates: Sequence[Candidate]) -> Column:
+    path = question.packet.path
+    graphs = {each.graph for each in candidates}
+    if len(path) <= MOST_HOPS:
+        graphs.intersection_update(step.graph for step in path)
+    if not graphs:
+        return _NOBODY
+    loops = {graph: loop_in(path, graph) for graph in graphs}
+    return [loops.get(each.graph, "") for each in candidates]
+
+
+def _hours(question: Question, candidates: Sequence[Candidate]) -> Column:
+    @cache
+    def is_time(schedule: tuple[Hours, ...]) -> bool:
+        return any(hours.contains(question.now) for hours in schedule)
+
+    schedules = [each.profile.schedule for each in candidates]
+    return ["" if not schedule or is_time(schedule) else "not at this time" for schedule in schedules]
+
+
+def _place(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [
+        "" if each.capacity is None or each.held < each.capacity else f"{each.held} of {each.capacity} places taken"
+        for each in candidates
+    ]
+
+
+def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [f"{', '.join(each.open_breakers)} open" if each.open_breakers else "" for each in candidates]
+
+
+def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
+    if not question.is_open or "text" not in question.scorer_names:
+        return _NOBODY
+    least = question.least if question.terms.least is None else question.terms.least
+    score = question.scores.get("text", {}).get
+    scores = [score(each.id, 0.0) for each in candidates]
+    return ["" if each >= least else f"{each:.2f} is below {least:.2f}" for each in scores]
+
+
+def _person(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return ["" if each.is_person else "not a person" for each in candidates]
+
+
+def _local(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return ["" if each.is_local else "not of this home" for each in candidates]
+
+
+class _Targets:
+    """The targets of attempts, found among candidates."""
+
+    __slots__ = ("_agents", "_doors", "_ids")
+
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
+        self._ids: set[str] = set()
+        self._doors: set[tuple[str, str]] = set()
+        self._agents: set[tuple[str, str, str]] = set()
+        for each in attempts:
+            if each.recipient:  # several entries of the directory may lead to one entry point
+                self._ids.add(each.recipient)
+            else:
+                self._doors.add((each.graph, each.entry_point))
+                self._agents.add((each.graph, each.entry_point, each.agent))
+
+    def __bool__(self) -> bool:
+        return bool(self._ids or self._doors)
+
+    def include(self, candidate: Candidate) -> bool:
+        """Tell whether one of the attempts was made with the candidate."""
+        if candidate.id in self._ids:
+            return True
+        door = (candidate.graph, candidate.entry_point)
+        return (*door, candidate.agent) in self._agents if candidate.agent else door in self._doors
+
+
+def _failed_groups(question: Question) -> frozenset[str]:
+    """Return the groups of failed targets, and that of the agent that asks because what it works with has failed."""
+    packet = question.packet
+    failed = _Targets(each for each in packet.attempts if each.obstacle in _DOWN)
+    groups = {each.profile.group for each in question.candidates if failed.include(each)} if failed else set()
+    if packet.reason in _TROUBLE:
+        asking = _asking(question, question.candidates)
+        groups |= {
+            each.profile.group for each, is_asking in zip(question.candidates, asking, strict=False) if is_asking
+        }
+    return frozenset(groups - {""})
+
+
+ALWAYS: Final[Mapping[str, BuiltIn]] = {
+    "open": _open,
+    "rule": _rule,
+    "capability": _capability,
+    "domain": _domain,
+    "tier": _tier,
+    "text": _text,
+    "language": _language,
+    "asking": _asking,
+    "refused": _refused,
+    "group": _group,
+    "path": _path,
+    "hours": _hours,
+    "place": _place,
+    "breaker": _breaker,
+}
+"""The filters that always apply, in the order in which they are asked: a candidate falls out by the first."""
+
+ON_REQUEST: Final[Mapping[str, BuiltIn]] = {"person": _person, "local": _local}
+"""Filters for selections that name them."""

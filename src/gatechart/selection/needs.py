@@ -1,0 +1,50 @@
+"""What work needs, by what a selection declares and by what its packet says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatechart.graph import Best, NeedRule
+from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.values import Needs, Reason
+
+
+def needs_of(best: Best, packet: HandoffPacket) -> Needs:
+    """Return what the work in a packet needs: what the selection declares, and what the first rule that applies adds.
+
+    Raises what a function in place of the needs raises.
+    """
+    return _declared(best, packet).joined(_ruled(best, packet) or Needs())
+
+
+def terms_of(best: Best, packet: HandoffPacket) -> SelectionTerms:
+    """Return the terms of a selection with the needs of the work in a packet, as the packet carries them."""
+    ruled = _ruled(best, packet)
+    needs = _declared(best, packet).joined(ruled or Needs())
+    return SelectionTerms(
+        capabilities=needs.capabilities,
+        domains=needs.domains,
+        tier=needs.tier,
+        languages=needs.languages,
+        all=needs.all,
+        weights=best.weights,
+        order=best.order_names,
+        filters=best.filter_names,
+        least=best.least,
+        no_rule=bool(best.rules) and ruled is None,
+    )
+
+
+def first_needs(rules: Iterable[NeedRule], reason: Reason, text: str) -> Needs | None:
+    """Return the needs of the first rule that applies to work with a text about it; None if none applies."""
+    return next((rule.needs for rule in rules if rule.applies(reason, text)), None)
+
+
+def _ruled(best: Best, packet: HandoffPacket) -> Needs | None:
+    return first_needs(best.rules, packet.reason, f"{packet.current_problem}\n{packet.suggested_action}")
+
+
+def _declared(best: Best, packet: HandoffPacket) -> Needs:
+    if best.needs is None:
+        return Needs()
+    return best.needs if isinstance(best.needs, Needs) else best.needs(packet)

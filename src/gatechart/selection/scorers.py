@@ -1,0 +1,95 @@
+"""The scorers of a selection: each says how well candidates suit, from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isfinite
+from typing import Final, TypeAlias
+
+from gatechart.selection.question import Question
+from gatechart.values import Candidate
+
+Column: TypeAlias = list[float]
+"""The score of each candidate."""
+
+BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
+
+USUAL_PLACES: Final = 10
+"""Pieces of open work that half load a candidate that declares no capacity."""
+
+
+def columns_of(question: Question, candidates: Sequence[Candidate]) -> list[Column]:
+    """Return the scores of the candidates, a column for each scorer of the selection.
+
+    Raises ValueError for an unknown name of a scorer and for a score that is no finite number, and what the user's
+    functions raise.
+    """
+    return [_column(name, question, candidates) for name in question.scorer_names]
+
+
+def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> Column:
+    own = question.functions.get(name)
+    if name in BUILT_IN:
+        column = BUILT_IN[name](question, candidates)
+    elif own is not None:
+        column = [own(question.packet, each) for each in candidates]
+    else:
+        raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
+    if not all(map(isfinite, column)):
+        wrong = next(each.id for each, score in zip(candidates, column, strict=True) if not isfinite(score))
+        raise ValueError(f"the scorer {name!r} has no finite score for {wrong!r}; return a number from 0 to 1")
+    return column
+
+
+def _given(name: str, question: Question, candidates: Sequence[Candidate]) -> Column:
+    """Return scores that were computed elsewhere; 0 for candidates without one."""
+    score = question.scores.get(name, {}).get
+    return [score(each.id, 0.0) for each in candidates]
+
+
+def _performance(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [each.performance for each in candidates]
+
+
+def _load(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [1.0 - _loaded(each) if each.held or each.load is not None else 1.0 for each in candidates]
+
+
+def _loaded(candidate: Candidate) -> float:
+    if candidate.load is not None:
+        return min(max(candidate.load, 0.0), 1.0)
+    if candidate.capacity is None:
+        return candidate.held / (candidate.held + USUAL_PLACES)
+    return min(candidate.held / candidate.capacity, 1.0) if candidate.capacity else 1.0
+
+
+def _tier(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [1.0 - 1.0 / each.profile.level for each in candidates]
+
+
+def _affinity(question: Question, candidates: Sequence[Candidate]) -> Column:
+    user = question.packet.user_id
+    return [float(bool(user) and user in each.users) for each in candidates]
+
+
+def _cost(_: Question, candidates: Sequence[Candidate]) -> Column:
+    return [1.0 / (1.0 + each.profile.cost) if each.profile.cost else 1.0 for each in candidates]
+
+
+BUILT_IN: Final[Mapping[str, BuiltIn]] = {
+    "text": partial(_given, "text"),
+    "history": partial(_given, "history"),
+    "learned": partial(_given, "learned"),
+    "performance": _performance,
+    "load": _load,
+    "tier": _tier,
+    "affinity": _affinity,
+    "cost": _cost,
+}
+"""The scorers that there are, by name.
+
+text: how near what people say is to what a candidate is for. history: how near it is to work that went well. learned:
+what came of earlier choices. performance: how its work went. load: how free it is. tier: 0 for the lowest, more for
+higher ones. affinity: 1 if it completed work for the user lately. cost: 1 if it costs nothing, 1/2 if it costs 1.
+"""
