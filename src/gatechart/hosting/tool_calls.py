@@ -18,6 +18,7 @@ from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
 from gatechart.hosting.trail_desk import TrailDesk
+from gatechart.secrets import marked, masked
 from gatechart.tools import RESERVED_ARGUMENT, AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
 from gatechart.values import Payload, PoliciesByTool, ToolPolicies, unkept
 
@@ -68,7 +69,7 @@ class ToolCalls:
         async with self._alone[identity.key], self._idleness.busy():
             candidates = tuple(self._candidates(tool, read, written, identity))
             trail = self._trail if self._trail is not None and await self._trail.open() else None
-            records = CallRecords(self._journal, identity, written, trail)
+            records = CallRecords(self._journal, identity, _masked(tool, read, written), trail)
             agent_id = self._journal.invocation.agent_id
             return await ToolCall(self._host, records, self._waits, self._idleness, candidates, agent_id).result()
 
@@ -117,6 +118,12 @@ def _named(tool: AnyTool, args: Sequence[Any], arguments: Mapping[str, Any]) -> 
         problem = f"{min(twice)}: it is given twice" if twice else f"there are {len(args)}, {len(names)} at most"
         raise ArgumentsMisfitError(problem)
     return {**by_order, **arguments}
+
+
+def _masked(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
+    """Return arguments as JSON values with a mask in place of each secret: of its type, or of the tool's schema."""
+    shown: Payload = masked(tool.takes.schema, marked(read, written))
+    return shown
 
 
 def _checked(call_id: str) -> str:

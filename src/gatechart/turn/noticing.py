@@ -10,6 +10,7 @@ from typing import Any, Final
 from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import Move, move_of
+from gatechart.turn.payloads import with_marks
 from gatechart.turn.progress import went_on
 from gatechart.turn.trail_mail import DUE, entries_told
 from gatechart.turn.trail_text import grown
@@ -48,11 +49,12 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
     if watch is None or macrostep.is_final:
         return None
     before = () if previous is None else previous.configuration
-    move = _move(macrostep, before, event, watch.terms)
+    shown = with_marks(macrostep.graph, event) if macrostep.graph.event_types else event
+    move = _move(macrostep, before, shown, watch.terms)
     progress = went_on(macrostep, watch, "" if move is None else move.entered)
     entries: list[TrailEntry] = [] if move is None else [move.entry]
     lines = [] if move is None else [move.line]
-    if others := (*_told(event, watch), *progress.entries):
+    if others := (*_told(shown, watch), *progress.entries):
         entries += others
         lines += map(written, others)
     text, appended = grown(trail, lines, watch.terms)

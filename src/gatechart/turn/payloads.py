@@ -11,9 +11,11 @@ from gatechart.context import problems_of
 from gatechart.errors import PayloadError, UndeclaredEventError, contained
 from gatechart.graph import AnyGraph, EventType, JsonSchema
 from gatechart.kernel import accepted_events
+from gatechart.secrets import has_secrets, marked_by
+from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import one_line
 from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved, revealed_text
-from gatechart.values.frozen import value
+from gatechart.values.frozen import replaced, value
 
 
 @value
@@ -41,6 +43,21 @@ def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
     if isinstance(declared.takes, JsonSchema):
         return _by_schema(graph, declared, declared.takes, text)
     return _by_model(graph, declared, text)
+
+
+def with_marks(graph: AnyGraph, event: Event) -> Event:
+    """Return the event, read as its declared type says, with each secret in its payload marked.
+
+    What was sent as plain JSON has no marks of its own.
+    """
+    declared = graph.event_types.get(event.name)
+    takes = None if declared is None else declared.takes
+    if isinstance(takes, JsonSchema):
+        payload = marked_by(takes.plain, event.payload)
+        return event if payload is event.payload else replaced(event, payload=payload)
+    if takes is None or not has_secrets(takes):
+        return event
+    return replaced(event, payload=plain_payload(event.data, event.name))
 
 
 def check_known(graph: AnyGraph, event: EventName) -> None:
