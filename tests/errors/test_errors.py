@@ -58,6 +58,7 @@ REMEDIES: dict[str, str] = {
     "EngineUnreachableError": "start the engine, or name the address",
     "EntryGuardError": "bring a payload that the guard agrees to",
     "EntryRefusedError": "its entry points are one, two",
+    "EntryTakenError": "register another id",
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
     "ExitRaisedError": "raise an Exception there",
@@ -131,6 +132,7 @@ REMEDIES: dict[str, str] = {
     "UnknownInvokeError": "give a changed graph a new version",
     "UnknownFieldError": "there are 'one', 'two'",
     "UnknownMailError": "list them with mail(status='refused') or 'dead'",
+    "UnknownEntryError": "look it up with directory()",
     "UnknownScheduleError": "look it up with schedules()",
     "UnknownPlaceError": "pass the `next` of a page",
     "UnknownStateError": "there are 'one', 'two'",

@@ -45,6 +45,13 @@ from gatechart.api.commands import (
     StopCommand,
 )
 from gatechart.api.conditions import Bounds
+from gatechart.api.directory_commands import (
+    DeregisterEntryCommand,
+    DirectoryCommand,
+    MarkEntryCommand,
+    RateHandoffCommand,
+    RegisterEntryCommand,
+)
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
 from gatechart.api.home import AgentHome
 from gatechart.api.making import check_writable
@@ -74,6 +81,8 @@ __all__ = [
     "Command",
     "CountsCommand",
     "DeleteScheduleCommand",
+    "DeregisterEntryCommand",
+    "DirectoryCommand",
     "DiscardCommand",
     "EndInvokeCommand",
     "EraseCommand",
@@ -88,10 +97,13 @@ __all__ = [
     "JournalCommand",
     "ListAnswer",
     "MailCommand",
+    "MarkEntryCommand",
     "Part",
     "PauseScheduleCommand",
     "PostCommand",
+    "RateHandoffCommand",
     "ReadCommand",
+    "RegisterEntryCommand",
     "RemoteAgent",
     "Reply",
     "ResumeScheduleCommand",

@@ -18,6 +18,7 @@ from gatechart.values import (
     SECRET,
     AcceptedEvent,
     BreakerRecord,
+    DirectoryEntry,
     GraphCount,
     HandoffRecord,
     HistoryEntry,
@@ -62,6 +63,15 @@ class Shape:
         kind = {"schema": handler.generate_schema(self.kinds[name])} if name in self.kinds else {}
         key = self.keys.get(name)
         return declared | kind | ({"validation_alias": key, "serialization_alias": key} if key else {})
+
+
+class Closed:
+    """Has pydantic refuse what is no field of a dataclass: `Annotated[Profile, Closed()]`. Callers mistype names."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """Return the schema of the dataclass with this difference."""
+        whole: Any = handler.resolve_ref_schema(handler(source))
+        return whole | {"schema": whole["schema"] | {"extra_behavior": "forbid"}}
 
 
 class Answer(Generic[T]):
@@ -198,6 +208,7 @@ _Snapshot: TypeAlias = Annotated[Snapshot, Shape(kinds={"context_text": _Parsed}
 _Turn: TypeAlias = Annotated[HistoryEntry, Shape(shows={"origin": Origin})]
 _Mail: TypeAlias = Annotated[Mail, Shape(keys={"recipient": "agent_id"}, shows={"origin": Origin})]
 _Schedule: TypeAlias = Annotated[Schedule, Shape(shows={"is_paused": bool})]
+_Entry: TypeAlias = Annotated[DirectoryEntry, Shape(shows={"id": str, "agent_id": str})]
 _Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]
 
 
@@ -265,6 +276,13 @@ class Breakers(TypedDict):
     next: str | None
 
 
+class Entries(TypedDict):
+    """Some entries of the directory, by id; pass `next` as `after` for more. It is null if there are no more."""
+
+    entries: tuple[_Entry, ...]
+    next: str | None
+
+
 class Journal(TypedDict):
     """Some entries of a journal, in the order written; pass `next` as `after` for more, if it is not null."""
 
@@ -292,3 +310,5 @@ SCHEDULES: Final = ListAnswer(Schedules, "schedules", SCHEDULE, "name")
 BREAKER: Final[Answer[BreakerRecord]] = Answer(BreakerRecord)
 JOURNAL: Final = ListAnswer(Journal, "journal", Answer(JournalEntry), "name")
 BREAKERS: Final = ListAnswer(Breakers, "breakers", BREAKER, "name")
+ENTRY: Final[Answer[DirectoryEntry]] = Answer(_Entry)
+ENTRIES: Final = ListAnswer(Entries, "entries", ENTRY, "id")

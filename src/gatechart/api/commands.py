@@ -49,6 +49,13 @@ from gatechart.api.codec import (
     Answer,
 )
 from gatechart.api.conditions import Where
+from gatechart.api.directory_commands import (
+    DeregisterEntryCommand,
+    DirectoryCommand,
+    MarkEntryCommand,
+    RateHandoffCommand,
+    RegisterEntryCommand,
+)
 from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
@@ -465,7 +472,12 @@ Command: TypeAlias = Annotated[
     | DeleteScheduleCommand
     | BreakersCommand
     | IsolateBreakerCommand
-    | CloseBreakerCommand,
+    | CloseBreakerCommand
+    | RegisterEntryCommand
+    | DeregisterEntryCommand
+    | DirectoryCommand
+    | MarkEntryCommand
+    | RateHandoffCommand,
     Field(discriminator="verb"),
 ]
 

@@ -35,6 +35,7 @@ from gatechart.api.commands import (
     StartOnCommand,
     StopCommand,
 )
+from gatechart.api.directory import DirectoryHome
 from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
@@ -64,7 +65,7 @@ from gatechart.values import (
 )
 
 
-class AgentHome(SearchingHome, SchedulingHome, BreakersHome):
+class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
     A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb

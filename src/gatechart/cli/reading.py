@@ -22,6 +22,7 @@ from gatechart.errors import DefinitionError, GatechartError
 from gatechart.values import (
     BY_CHANGE,
     BY_START,
+    DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     ActiveIn,
     Mail,
@@ -325,8 +326,8 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
-    """Find the events that the agent accepts, or the reason why that is unknown; neither of a schedule's own agent."""
-    if snapshot.graph == SCHEDULE_GRAPH:
+    """Find the events that the agent accepts, or why that is unknown; neither of an agent of the framework itself."""
+    if snapshot.graph in (SCHEDULE_GRAPH, DIRECTORY_GRAPH):
         return None, None
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)

@@ -29,6 +29,10 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"give each graph of a runtime a name of its own", "give each graph of the app a name of its own"),
     (r"pass graphs=\[\.\.\.\] with StateTransitionGraph objects", "let the app hold graphs"),
     (
+        r"register it, or look it up with directory\(\)",
+        "register it with `gatechart directory register`, or look it up with `gatechart directory`",
+    ),
+    (
         r"make it, or look it up with schedules\(\) or `gatechart schedule`",
         "make it with `gatechart schedule set`, or look it up with `gatechart schedule`",
     ),

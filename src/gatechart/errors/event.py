@@ -172,6 +172,27 @@ class UnknownScheduleError(EventError):
 
 
 @dataclass(eq=False)
+class UnknownEntryError(EventError):
+    """The directory has no entry of this id."""
+
+    id: str
+
+    def __str__(self) -> str:
+        return f"the directory has no entry {self.id!r}; register it, or look it up with directory()"
+
+
+@dataclass(eq=False)
+class EntryTakenError(EventError):
+    """An entry of the directory is not the caller's to change. It is unchanged."""
+
+    id: str
+    owner: str
+
+    def __str__(self) -> str:
+        return f"the entry {self.id!r} of the directory belongs to {self.owner}; register another id"
+
+
+@dataclass(eq=False)
 class UnknownVersionError(EventError):
     """The agent never had this version, or its history no longer reaches back that far."""
 

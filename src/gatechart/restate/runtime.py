@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
@@ -52,6 +52,9 @@ from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
+from gatechart.hosting.directory import Directory, OpenWork
+from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
@@ -81,6 +84,7 @@ from gatechart.turn import (
     possible,
 )
 from gatechart.values import (
+    DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     WITHDRAWN,
     AcceptedEvent,
@@ -119,6 +123,8 @@ RESTATE: Final = Capabilities(
     settles_at_once=False,
 )
 
+_FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
+
 
 class RestateRuntime(AgentHome):
     """A runtime whose agents Restate hosts. Open it with `async with RestateRuntime.open(...) as runtime`."""
@@ -133,6 +139,7 @@ class RestateRuntime(AgentHome):
         self._registry = registry
         self._store = store
         self._ids = ids
+        self._directory = Directory(self, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
         self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
 
     @classmethod
@@ -167,6 +174,7 @@ class RestateRuntime(AgentHome):
             calls = AgentCalls(ingress, Names(namespace))
             runtime = cls(calls, registry, store, ids)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
+            registry.register_own(DIRECTORY_GRAPH, directory_graph)
             try:
                 yield runtime
             finally:
@@ -448,4 +456,5 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     FindCommand: RestateRuntime._find,
     CountsCommand: RestateRuntime._counts,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
+    **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
 }

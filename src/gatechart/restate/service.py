@@ -20,6 +20,7 @@ from restate.server import install_shutdown_hook
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
@@ -34,7 +35,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import SCHEDULE_GRAPH, PoliciesByTool, Role
+from gatechart.values import DIRECTORY_GRAPH, SCHEDULE_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ async def serving(
     if only_projects and projection is None:
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
     registry, stop = Registry(graphs), asyncio.Event()
+    registry.register_own(DIRECTORY_GRAPH, directory_graph)
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:

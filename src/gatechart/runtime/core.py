@@ -35,6 +35,7 @@ from gatechart.values import (
     HistoryEntry,
     Mail,
     Retry,
+    Snapshot,
     Telling,
     TurnRecord,
     Unit,
@@ -48,6 +49,18 @@ STORE_RETRY: Final = Retry(attempts=2**62, first_s=0.1, factor=2.0, most_s=10.0)
 
 T = TypeVar("T")
 UnitT = TypeVar("UnitT", bound=Unit)
+
+
+class EntryWatcher(Protocol):
+    """Learns of the agents that keep the entries of the directory."""
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Learn of the newest commit of such an agent."""
+        ...
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Learn that an agent was erased, whatever it was."""
+        ...
 
 
 @dataclass(slots=True)
@@ -65,6 +78,7 @@ class Core:
     attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that nobody called
     packet_migrations: Sequence[PacketMigration] = ()
     gates: ToolGates = field(default_factory=ToolGates)
+    entries: EntryWatcher | None = None  # told of the agents that keep entries of the directory
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for

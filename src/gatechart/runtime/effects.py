@@ -14,6 +14,7 @@ from gatechart.runtime.posted_mail import PostedMail
 from gatechart.runtime.searchable import declare
 from gatechart.runtime.timers import Timers
 from gatechart.values import (
+    DIRECTORY_GRAPH,
     ActiveInvocation,
     AgentId,
     Cancel,
@@ -98,6 +99,8 @@ class Effects:
 
     def carry_out(self, turn: TurnRecord) -> None:
         """Carry out the effects of the committed turn."""
+        if turn.snapshot.graph == DIRECTORY_GRAPH and self._core.entries is not None:
+            self._core.entries.see(turn.snapshot)
         for effect in turn.effects:
             self._carry_out(turn, effect)
         for mail in turn.mail:

@@ -95,6 +95,8 @@ async def erase(
         await stop()
         await _refuse_pending(core, agent_id, accept)
     core.erasures += 1
+    if core.entries is not None:
+        core.entries.forget(agent_id)
 
 
 async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:

@@ -31,6 +31,9 @@ from gatechart.api import (
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.directory import Directory, OpenWork
+from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
@@ -61,10 +64,12 @@ from gatechart.turn import (
     plain_payload,
 )
 from gatechart.values import (
+    DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     STARTED,
     AcceptedEvent,
     AgentId,
+    Candidate,
     Capabilities,
     Event,
     Forgotten,
@@ -88,7 +93,11 @@ DEFAULTS: Final = Limits()
 class Runtime(AgentHome):
     """Hosts the agents of its graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
 
-    def __init__(self, core: Core, registry: Registry) -> None:
+    def __init__(self, core: Core, registry: Registry, load: Callable[[Candidate], float | None] | None = None) -> None:
+        fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
+        core.entries = self._directory = Directory(
+            self, registry, core.clock.now, OpenWork(self), load=load, fresh=fresh
+        )
         self._core = core
         self._registry = registry
         self._effects = Effects(core, registry)
@@ -110,6 +119,7 @@ class Runtime(AgentHome):
         packet_migrations: Sequence[PacketMigration] = (),
         tool_policies: PoliciesByTool | None = None,
         retention: Retention | None = None,
+        load: Callable[[Candidate], float | None] | None = None,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
@@ -124,6 +134,8 @@ class Runtime(AgentHome):
         packet_migrations: convert handoff packets made by older versions of gatechart.
         tool_policies: policies for tool calls, by the tool's name, "*" for every tool; stronger than those of graphs.
         retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
+        load: tells how busy an entry of the directory is, from 0 to 1, such as by the compute in use; None, and where
+        it returns None: by its open work.
 
         Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
         database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
@@ -139,8 +151,9 @@ class Runtime(AgentHome):
             core = Core(
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
-            runtime = cls(core, registry)
+            runtime = cls(core, registry, load)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
+            registry.register_own(DIRECTORY_GRAPH, directory_graph)
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
             server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:
@@ -420,4 +433,5 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
+    **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
 }

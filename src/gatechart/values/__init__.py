@@ -57,6 +57,7 @@ from gatechart.values.detectors import (
     Symptom,
     walk,
 )
+from gatechart.values.directory import DIRECTORY_GRAPH, ENTRY_AGENT, DirectoryEntry, Ended, Mark, WorkOutcome
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -207,7 +208,9 @@ __all__ = [
     "DELAY_FORMS",
     "DELAY_REMEDY",
     "DELAY_TEXTS",
+    "DIRECTORY_GRAPH",
     "EARLIEST",
+    "ENTRY_AGENT",
     "ERROR_MAIL",
     "ERROR_REFUSED",
     "EVERY_TOOL",
@@ -268,7 +271,9 @@ __all__ = [
     "Delay",
     "Detector",
     "Difference",
+    "DirectoryEntry",
     "Effect",
+    "Ended",
     "EntryVersions",
     "Event",
     "EventName",
@@ -300,6 +305,7 @@ __all__ = [
     "MailEnd",
     "MailQuery",
     "MailStatus",
+    "Mark",
     "Memory",
     "Migrated",
     "Missed",
@@ -368,6 +374,7 @@ __all__ = [
     "Unit",
     "Verdict",
     "Visit",
+    "WorkOutcome",
     "all_shown",
     "begun_at",
     "character_of",

@@ -1,0 +1,77 @@
+"""Commands about the directory: whom work can be handed to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import AllowInfNan, Field, Strict
+
+from gatechart.api.base_command import BaseCommand, Limit, WritingCommand
+from gatechart.api.codec import DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
+from gatechart.api.routes import Route
+from gatechart.values import LONGEST_NAME, AgentId, Mark, Profile
+
+EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+_Share: TypeAlias = Annotated[float, Field(ge=0, le=1), AllowInfNan(False)]
+
+
+class RegisterEntryCommand(WritingCommand):
+    """`register_entry`. It says how an entry should be, so it can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = ENTRY
+    route: ClassVar[Route] = Route("POST", "/directory", "Register whom work can be handed to, or renew that")
+    verb: Literal["register_entry"] = "register_entry"
+    id: EntryId
+    graph: str
+    at: str
+    agent: AgentId = ""
+    profile: Annotated[Profile, Closed()] = Profile()
+    text: str = ""
+    capacity: Annotated[int, Field(ge=0)] | None = None
+    is_person: bool = False
+    lasts: Annotated[float, Strict(), AllowInfNan(False)] | str | None = None
+    registrant: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+
+
+class DeregisterEntryCommand(WritingCommand):
+    """`deregister_entry`. When repeated, it finds no such entry, and says so."""
+
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/directory/{id}", "Deregister an entry; its work goes on", 204)
+    verb: Literal["deregister_entry"] = "deregister_entry"
+    id: EntryId
+    registrant: str | None = None  # None: whoever registered it
+
+
+class DirectoryCommand(BaseCommand):
+    """`directory`."""
+
+    answer: ClassVar[Answer[Any]] = ENTRIES
+    route: ClassVar[Route] = Route("GET", "/directory", "List whom work can be handed to, a page at a time")
+    verb: Literal["directory"] = "directory"
+    id: EntryId | None = None
+    after: str | None = None
+    limit: Limit = 100
+
+
+class MarkEntryCommand(WritingCommand):
+    """`mark_entry`. An entry that is marked stays so, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = ENTRY
+    route: ClassVar[Route] = Route("POST", "/directory/{id}/mark", "Pin, exclude or close an entry, or undo that")
+    verb: Literal["mark_entry"] = "mark_entry"
+    id: EntryId
+    mark: Mark
+    reason: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+
+
+class RateHandoffCommand(WritingCommand):
+    """`rate_handoff`. The last rating counts, so it can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = RECEIPT
+    route: ClassVar[Route] = Route("POST", "/handoffs/{handoff_id}/rating", "Rate a handoff and the work after it")
+    verb: Literal["rate_handoff"] = "rate_handoff"
+    handoff_id: str
+    needed: bool | None = None
+    in_time: bool | None = None
+    quality: _Share | None = None

@@ -1,0 +1,296 @@
+"""The directory as things stand: the entry points of a home's graphs, and what was registered and kept about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from gatechart.api import AgentHome
+from gatechart.errors import ElsewhereError, UnknownGraphError
+from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.hosting.directory_graph import EntryContext, entry_context, entry_of
+from gatechart.hosting.registry import Registry
+from gatechart.values import (
+    DIRECTORY_GRAPH,
+    ENTRY_AGENT,
+    HIGHEST_NUMBER,
+    AgentId,
+    Candidate,
+    DirectoryEntry,
+    Mark,
+    Snapshot,
+    Status,
+)
+from gatechart.values.frozen import replaced, value
+
+PAGE: Final = 1000
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+_LONGEST_LAG: Final = timedelta(seconds=10)  # of a list of agents behind what one of them just committed
+
+
+class Work(Protocol):
+    """What a home tells of the work under way on it."""
+
+    async def held(self) -> Mapping[str, int]:
+        """Return how many pieces of work are open: by graph, by id of an entry point, and by id of an entry."""
+        ...
+
+    async def open_breakers(self) -> Sequence[str]:
+        """Return the names of the circuit breakers that let no call through."""
+        ...
+
+
+class Directory:
+    """Whom work can be handed to on a home."""
+
+    def __init__(
+        self,
+        home: AgentHome,
+        registry: Registry,
+        now: Callable[[], datetime],
+        work: Work,
+        *,
+        load: Callable[[Candidate], float | None] | None = None,
+        fresh: timedelta | None = None,
+    ) -> None:
+        """Bind to a home.
+
+        load: tells how busy a candidate is, from 0 to 1, in place of its open work; None: by its open work.
+        fresh: after which time what is kept is read again; None: `see` tells of each change.
+        """
+        self.home = home
+        self.registry = registry
+        self._now = now
+        self._work = work
+        self._load = load
+        self._fresh = fresh
+        self._kept: dict[str, _Kept] = {}
+        self._lines: Sequence[_Line] | None = None  # None: something changed
+        self._graphs: Sequence[AnyGraph] = ()  # when the lines were made
+        self._read_at: datetime | None = None  # None: it must be read
+
+    async def entries(self) -> tuple[DirectoryEntry, ...]:
+        """Return all entries by id: those of the home's graphs, and those that are registered and did not expire."""
+        now = self._now()
+        return tuple(
+            replaced(each.entry, candidate=candidate, unavailable=self._unavailable(each.entry, candidate, now))
+            for each, candidate in await self._standing(now)
+        )
+
+    async def entry(self, entry_id: str) -> DirectoryEntry | None:
+        """Return an entry; None if there is none of this id."""
+        return next((each for each in await self.entries() if each.id == entry_id), None)
+
+    async def candidates(self) -> tuple[Candidate, ...]:
+        """Return everybody who can be chosen, available or not, with the load of the moment."""
+        return tuple(candidate for _, candidate in await self._standing(self._now()))
+
+    async def kept(self, entry_id: str) -> EntryContext | None:
+        """Return what is kept of an entry, registered or not; None if there is nothing."""
+        found = (await self._all_kept(self._now())).get(entry_id)
+        return None if found is None else found.context
+
+    def local(self, entry_id: str) -> Candidate | None:
+        """Return the entry point of a graph here that has this id in the directory; None if there is none."""
+        return next((each for each in self._locals() if each.id == entry_id), None)
+
+    def graph(self, name: str) -> AnyGraph | None:
+        """Return a graph of the home; None if it has none of this name."""
+        try:
+            return self.registry.graph(name)
+        except UnknownGraphError:
+            return None
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Learn of the newest commit of an agent that keeps an entry."""
+        entry_id = snapshot.agent_id.removeprefix(ENTRY_AGENT)
+        if snapshot.status is Status.ACTIVE:
+            self._kept[entry_id] = _Kept(snapshot)
+        else:
+            self._kept.pop(entry_id, None)
+        self._lines = None
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Learn that an agent was erased, which may have kept an entry."""
+        if self._kept.pop(agent_id.removeprefix(ENTRY_AGENT), None) is not None:
+            self._lines = None
+
+    async def _standing(self, now: datetime) -> list[tuple[_Line, Candidate]]:
+        """Return the entries that did not expire, each with its candidate as things stand."""
+        lines = self._all_lines(await self._all_kept(now))
+        held, broken = await self._work.held(), frozenset(await self._work.open_breakers())
+        return [
+            (each, self._loaded(each, held, broken))
+            for each in lines
+            if each.entry.expires is None or each.entry.expires > now
+        ]
+
+    def _loaded(self, line: _Line, held: Mapping[str, int], broken: frozenset[str]) -> Candidate:
+        candidate = line.entry.candidate
+        count, blocked = held.get(line.counted, 0), line.tools & broken if broken else broken
+        if count or blocked:
+            candidate = replaced(candidate, held=count, open_breakers=tuple(sorted(blocked)))
+        load = None if self._load is None else self._load(candidate)
+        return candidate if load is None else replaced(candidate, load=min(max(float(load), 0.0), 1.0))
+
+    async def _all_kept(self, now: datetime) -> Mapping[str, _Kept]:
+        is_old = self._read_at is None or (self._fresh is not None and now - self._read_at >= self._fresh)
+        if is_old:
+            found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in await self._find()}
+            # What was seen meanwhile is newer than what was read, which lags on an engine.
+            newer = {name: each for name, each in self._kept.items() if each.is_newer(found.get(name), now)}
+            self._kept, self._read_at, self._lines = found | newer, now, None
+        return self._kept
+
+    async def _find(self) -> Sequence[Snapshot]:
+        found: list[Snapshot] = []
+        after: str | None = None
+        try:
+            while True:
+                page = await self.home.find(graph=DIRECTORY_GRAPH, status=Status.ACTIVE, after=after, limit=PAGE)
+                found += page.agents
+                after = page.next
+                if after is None:
+                    return found
+        except ElsewhereError:  # an engine without a projection lists no agents
+            return found
+
+    def _all_lines(self, kept: Mapping[str, _Kept]) -> Sequence[_Line]:
+        graphs = self.registry.graphs
+        if self._lines is None or graphs != self._graphs:
+            found = [*self._local_entries(kept), *self._registered_entries(kept)]
+            self._lines = sorted(map(self._line, found), key=lambda each: each.entry.id)
+            self._graphs = graphs
+        return self._lines
+
+    def _line(self, entry: DirectoryEntry) -> _Line:
+        candidate = entry.candidate
+        graph = self.graph(candidate.graph)
+        of_graph = None if graph is None or not candidate.is_local else graph.accepts.capacity
+        if of_graph is not None:
+            entry = replaced(entry, candidate=replaced(candidate, capacity=of_graph))
+        tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
+        return _Line(entry, candidate.id if of_graph is None else candidate.graph, tools)
+
+    def _locals(self) -> Iterable[Candidate]:
+        for graph in self.registry.graphs:
+            for entry in graph.entry_points.values():
+                if (candidate := local_candidate(graph, entry)) is not None:
+                    yield candidate
+
+    def _local_entries(self, kept: Mapping[str, _Kept]) -> Iterable[DirectoryEntry]:
+        for candidate in self._locals():
+            known = kept.get(candidate.id)
+            yield DirectoryEntry(candidate) if known is None else entry_of(known.context, candidate)
+
+    def _registered_entries(self, kept: Mapping[str, _Kept]) -> Iterable[DirectoryEntry]:
+        for each in kept.values():
+            known = each.context
+            if known.is_registered and not (known.terms.is_local and self.registry.graphs):
+                yield self._completed(entry_of(known))
+
+    def _completed(self, entry: DirectoryEntry) -> DirectoryEntry:
+        """Add to a registered entry what its entry point says."""
+        graph = self.graph(entry.candidate.graph)
+        point = None if graph is None else graph.entry_points.get(entry.candidate.entry_point)
+        if graph is None or point is None:
+            return entry
+        profile = entry.candidate.profile.over(graph.profile_at(point.name))
+        text = entry.candidate.text or text_of(graph, point)
+        return replaced(entry, candidate=replaced(entry.candidate, profile=profile, text=text))
+
+    def _unavailable(self, entry: DirectoryEntry, candidate: Candidate, now: datetime) -> str:
+        """Return why an entry takes no work now; empty if it does."""
+        if entry.mark in (Mark.CLOSED, Mark.EXCLUDED):
+            return f"{entry.mark.value}: {entry.mark_reason}" if entry.mark_reason else entry.mark.value
+        hours = candidate.profile.schedule
+        if hours and not any(each.contains(now) for each in hours):
+            return "outside its hours"
+        if candidate.capacity is not None and candidate.held >= candidate.capacity:
+            return f"full: {candidate.held} of {candidate.capacity}"
+        return f"open circuit breakers: {', '.join(candidate.open_breakers)}" if candidate.open_breakers else ""
+
+
+@value
+class _Line:
+    """An entry without its load."""
+
+    entry: DirectoryEntry
+    counted: str  # under which its open work is counted
+    tools: frozenset[str]  # whose circuit breakers it depends on
+
+
+class _Kept:
+    """What the agent of an entry keeps, read when it is first needed."""
+
+    __slots__ = ("_context", "_snapshot", "changed", "version")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot: Snapshot | None = snapshot
+        self._context: EntryContext | None = None
+        self.version = snapshot.version
+        self.changed = snapshot.changed or _LONG_AGO
+
+    def is_newer(self, other: _Kept | None, now: datetime) -> bool:
+        """Whether this is newer than what was read, which has other, or does not have it yet."""
+        if other is None:
+            return now - self.changed < _LONGEST_LAG
+        return self.version > other.version
+
+    @property
+    def context(self) -> EntryContext:
+        if self._context is None:
+            assert self._snapshot is not None  # given up only for its context
+            self._context, self._snapshot = entry_context(self._snapshot), None
+        return self._context
+
+
+def local_candidate(graph: AnyGraph, entry: EntryPoint) -> Candidate | None:
+    """Return an entry point as a candidate, without its load; None if it is not in the directory."""
+    profile = graph.profile_at(entry.name)
+    if profile is None:
+        return None
+    name = f"{graph.name}.{entry.name}"
+    return Candidate(name, graph.name, entry.name, profile=profile, text=text_of(graph, entry))
+
+
+def text_of(graph: AnyGraph, entry: EntryPoint) -> str:
+    """Return what an entry point says of itself: its description, that of its state, and what it takes."""
+    fields = () if entry.takes is None else entry.takes.model_fields
+    words = (entry.description or graph.description, *(name.replace("_", " ") for name in fields))
+    return " ".join(dict.fromkeys(each for each in words if each))
+
+
+def tools_of(graph: AnyGraph) -> frozenset[str]:
+    """Return the names of the tools for which a graph or its states have policies."""
+    return frozenset(graph.tools).union(*(node.tools for node in graph.nodes.values()))
+
+
+class OpenWork:
+    """The work under way on a home, from its handoffs: for homes whose store is not at hand. Fulfils Work."""
+
+    def __init__(self, home: AgentHome) -> None:
+        self._home = home
+
+    async def held(self) -> Mapping[str, int]:
+        """See Work."""
+        counted: dict[str, int] = {}
+        after = 0
+        try:
+            while found := await self._home.handoffs(status="accepted", after=after, limit=PAGE):
+                after = found[-1].number
+                for each in found:
+                    names = (each.target_graph, f"{each.target_graph}.{each.entry_point}", each.packet.get("recipient"))
+                    for name in dict.fromkeys(filter(None, names)):
+                        counted[name] = counted.get(name, 0) + 1
+        except ElsewhereError:
+            return {}
+        return counted
+
+    async def open_breakers(self) -> Sequence[str]:
+        """See Work."""
+        try:
+            return [each.name for each in await self._home.breakers(limit=HIGHEST_NUMBER - 1)]
+        except ElsewhereError:
+            return ()

@@ -1,0 +1,240 @@
+"""The graph of the directory: an agent keeps each entry that was registered, or of which there is something to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gatechart.context import AgentContext
+from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.turn import Turn
+from gatechart.values import (
+    DIRECTORY_GRAPH,
+    AgentId,
+    Candidate,
+    DirectoryEntry,
+    Ended,
+    Event,
+    Mark,
+    Profile,
+    Snapshot,
+    WorkOutcome,
+)
+from gatechart.values.frozen import replaced
+
+MOST_BYTES: Final = 32_768  # of what is registered of an entry
+MOST_OUTCOMES: Final = 50  # that an entry remembers one by one
+MOST_USERS: Final = 200  # for whom it completed work lately
+LONGEST_TEXT: Final = 300  # characters of a text that is kept of work
+KEPT_FOR: Final = timedelta(days=7)  # what is known of an entry that has left, in case it is registered again
+_EXPIRY: Final = "expiry"  # keys of timers
+_END: Final = "end"
+
+REGISTER, DEREGISTER, MARK, OUTCOME, RATE, FORGET = "REGISTER", "DEREGISTER", "MARK", "OUTCOME", "RATE", "FORGET"
+
+
+class EntryTerms(BaseModel):
+    """What is registered of an entry, or which entry point of a graph it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    graph: str
+    at: str
+    agent: AgentId = ""
+    profile: Profile = Profile()
+    text: str = ""
+    capacity: int | None = None
+    is_person: bool = False
+    lasts_s: float | None = None
+    registrant: str = ""
+    is_local: bool = False
+
+
+class Rating(BaseModel):
+    """A person's answers about a piece of work that was handed on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    handoff: str
+    needed: bool | None = None
+    in_time: bool | None = None
+    quality: float | None = None
+
+
+class EntryContext(AgentContext):
+    """What is kept of an entry."""
+
+    terms: EntryTerms
+    is_registered: bool = True
+    expires: datetime | None = None
+    mark: Mark = Mark.NONE
+    mark_reason: str = ""
+    performance: float = 1.0
+    completed: int = 0
+    failed: int = 0
+    came_back: int = 0
+    outcomes: list[WorkOutcome] = Field(default_factory=list)  # the newest last
+    users: list[str] = Field(default_factory=list)  # the newest last
+
+
+def entry_context(snapshot: Snapshot) -> EntryContext:
+    """Return what the agent of an entry keeps."""
+    return EntryContext.model_validate(snapshot.context)
+
+
+def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEntry:
+    """Return an entry without its load. local: the entry point that it is, as its graph declares it now."""
+    candidate = replaced(
+        _registered(kept.terms) if local is None else local,
+        is_open=kept.mark not in (Mark.CLOSED, Mark.EXCLUDED),
+        is_pinned=kept.mark is Mark.PINNED,
+        performance=kept.performance,
+        users=tuple(kept.users),
+    )
+    return DirectoryEntry(
+        candidate=candidate,
+        mark=kept.mark,
+        mark_reason=kept.mark_reason,
+        registrant=kept.terms.registrant,
+        expires=kept.expires,
+        completed=kept.completed,
+        failed=kept.failed,
+        came_back=kept.came_back,
+        outcomes=tuple(kept.outcomes),
+    )
+
+
+def _registered(terms: EntryTerms) -> Candidate:
+    return Candidate(
+        id=terms.id,
+        graph=terms.graph,
+        entry_point=terms.at,
+        agent=terms.agent,
+        profile=terms.profile,
+        text=terms.text,
+        is_local=terms.is_local,
+        is_person=terms.is_person,
+        capacity=terms.capacity,
+    )
+
+
+def directory_graph() -> AnyGraph:
+    """Return the graph whose agents keep the entries of a directory."""
+    return StateTransitionGraph(
+        DIRECTORY_GRAPH,
+        context=EntryContext,
+        states=[
+            State("LOCAL", description="an entry point of a graph of this home"),
+            State("REGISTERED", on_entry=_renew),
+            State("LEFT", on_entry=_leave, description="expired or deregistered; what is known of it stays for a week"),
+            State("FORGOTTEN", final=True),
+        ],
+        transitions=[
+            Transition("REGISTERED", REGISTER, actions=[_change, _renew]),
+            Transition("REGISTERED", "EXPIRE", "LEFT", guard=_has_expired),
+            Transition("REGISTERED", DEREGISTER, "LEFT"),
+            Transition("LEFT", REGISTER, "REGISTERED", actions=[_change, _stay]),
+            Transition("LEFT", "END", "FORGOTTEN"),
+            Transition(ANY, "EXPIRE"),  # it was set before a renewal
+            Transition(ANY, MARK, actions=_mark),
+            Transition(ANY, OUTCOME, guard=_is_new, actions=_note),
+            Transition(ANY, OUTCOME),
+            Transition(ANY, RATE, actions=_rate),
+            Transition(ANY, FORGET, actions=_forget),
+        ],
+        entry_points=[
+            EntryPoint("REGISTERED", takes=EntryTerms, maps=_begun, description="somebody registered it"),
+            EntryPoint("LOCAL", takes=EntryTerms, maps=_begun, description="there is something to keep of it"),
+        ],
+    )
+
+
+def _begun(terms: EntryTerms) -> dict[str, EntryTerms]:
+    return {"terms": terms}
+
+
+def _has_expired(context: EntryContext, event: Event) -> bool:
+    return context.expires is not None and context.expires <= event.time
+
+
+def _change(context: EntryContext, event: Event) -> None:
+    context.terms = EntryTerms.model_validate(event.payload)
+
+
+def _renew(context: EntryContext, _event: Event, turn: Turn) -> None:
+    lasts_s = context.terms.lasts_s
+    context.is_registered = True
+    context.expires = None if lasts_s is None else turn.now + timedelta(seconds=lasts_s)
+    turn.cancel(_EXPIRY)
+    if lasts_s is not None:
+        turn.after(lasts_s, "EXPIRE", key=_EXPIRY)
+
+
+def _leave(context: EntryContext, _event: Event, turn: Turn) -> None:
+    context.is_registered = False
+    turn.cancel(_EXPIRY)
+    turn.after(KEPT_FOR, "END", key=_END)
+
+
+def _stay(_context: EntryContext, _event: Event, turn: Turn) -> None:
+    turn.cancel(_END)
+
+
+def _mark(context: EntryContext, event: Event) -> None:
+    context.mark = Mark(event.payload["mark"])
+    context.mark_reason = event.payload.get("reason", "")
+
+
+def _is_new(context: EntryContext, event: Event) -> bool:
+    return all(each.handoff != event.payload["handoff"] for each in context.outcomes)
+
+
+def _note(context: EntryContext, event: Event) -> None:
+    told = event.payload
+    ended = Ended(told["ended"])
+    user = str(told.get("user", ""))[:LONGEST_TEXT]
+    outcome = WorkOutcome(
+        handoff=told["handoff"],
+        ended=ended,
+        at=event.time,
+        user=user,
+        source=told.get("source", ""),
+        reason=str(told.get("reason", ""))[:LONGEST_TEXT],
+        took_s=max(float(told.get("took_s", 0.0)), 0.0),
+    )
+    context.outcomes = [*context.outcomes, outcome][-MOST_OUTCOMES:]
+    context.completed += ended is Ended.COMPLETED
+    context.failed += ended is Ended.FAILED
+    context.came_back += ended is Ended.CAME_BACK
+    context.performance = performance_after(context.performance, went_well=ended is Ended.COMPLETED)
+    if user and ended is Ended.COMPLETED:
+        context.users = [*(each for each in context.users if each != user), user][-MOST_USERS:]
+
+
+def performance_after(performance: float, *, went_well: bool) -> float:
+    """Return the performance of whoever took work after it ended.
+
+    >>> performance_after(1.0, went_well=True), round(performance_after(1.0, went_well=False), 4)
+    (1.0, 0.94)
+    """
+    changed = performance * 1.05 + 0.01 if went_well else performance * 0.95 - 0.01
+    return min(max(changed, 0.0), 1.0)
+
+
+def _rate(context: EntryContext, event: Event) -> None:
+    rating = Rating.model_validate(event.payload)
+    given: dict[str, Any] = rating.model_dump(exclude={"handoff"}, exclude_none=True)
+    context.outcomes = [
+        replaced(each, **given) if each.handoff == rating.handoff else each for each in context.outcomes
+    ]
+
+
+def _forget(context: EntryContext, event: Event) -> None:
+    user, agent = event.payload.get("user"), event.payload.get("agent")
+    is_about: Callable[[WorkOutcome], bool] = lambda each: each.user == user or each.source == agent  # noqa: E731
+    context.outcomes = [each for each in context.outcomes if not is_about(each)]
+    context.users = [each for each in context.users if each != user]

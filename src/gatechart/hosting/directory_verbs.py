@@ -1,0 +1,200 @@
+"""Commands about the directory, executed by the verbs of the home that hosts it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from gatechart.api import (
+    BaseCommand,
+    DeregisterEntryCommand,
+    DirectoryCommand,
+    MarkEntryCommand,
+    RateHandoffCommand,
+    RegisterEntryCommand,
+)
+from gatechart.context import canonical_json
+from gatechart.errors import (
+    AgentExistsError,
+    EntryTakenError,
+    NoHandoffError,
+    PayloadError,
+    UnknownAgentError,
+    UnknownEntryError,
+)
+from gatechart.hosting.directory import Directory
+from gatechart.hosting.directory_graph import (
+    DEREGISTER,
+    MARK,
+    MOST_BYTES,
+    RATE,
+    REGISTER,
+    EntryContext,
+    EntryTerms,
+    Rating,
+    entry_context,
+)
+from gatechart.turn import checked_key, known_id
+from gatechart.turn.arguments import checked_delay
+from gatechart.values import (
+    DIRECTORY_GRAPH,
+    ENTRY_AGENT,
+    AgentId,
+    DirectoryEntry,
+    HandoffRecord,
+    Payload,
+    Receipt,
+    Snapshot,
+    Status,
+)
+
+
+async def directed(directory: Directory, command: Any) -> Any:
+    """Execute a command about the directory. Raises what its verb raises."""
+    return await DIRECTING[type(command)](directory, command)
+
+
+def agent_of(entry_id: str) -> AgentId:
+    """Return the id of the agent that keeps an entry.
+
+    >>> agent_of("orders.REVIEWING")
+    'directory:orders.REVIEWING'
+    """
+    return f"{ENTRY_AGENT}{entry_id}"
+
+
+async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:
+    graph = directory.registry.graph(command.graph)
+    graph.entry_point(command.at)
+    checked_key(command.id, "the id of an entry")
+    if (local := directory.local(command.id)) is not None:
+        raise EntryTakenError(command.id, f"the graph {local.graph!r}")
+    terms = _terms(command)
+    kept = await _kept(directory, command.id)
+    if kept is not None and kept.terms.is_local:
+        raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which is not here")
+    if kept is not None and kept.is_registered and kept.terms.registrant != command.registrant:
+        raise EntryTakenError(command.id, f"the registrant {kept.terms.registrant!r}")
+    snapshot = await _begun(directory, terms)
+    if kept is not None:
+        await directory.home.send(snapshot.agent_id, REGISTER, terms)
+    return await _entry(directory, command.id)
+
+
+def _terms(command: RegisterEntryCommand) -> EntryTerms:
+    """Return what is to be kept of an entry. Raises PayloadError."""
+    fields = command.model_dump(exclude={"verb", "lasts", "profile"})
+    lasts_s = None if command.lasts is None else checked_delay(command.lasts, "register_entry")
+    terms = EntryTerms(**fields, profile=command.profile, lasts_s=lasts_s)
+    for hours in command.profile.schedule:
+        if hours.fault is not None:
+            raise PayloadError("register_entry", hours.fault[:1], hours.fault[1])
+    if (size := len(canonical_json(terms.model_dump(mode="json")))) > MOST_BYTES:
+        raise PayloadError(
+            "register_entry", (f"it has {size} bytes",), f"at most {MOST_BYTES} bytes; give fewer samples"
+        )
+    return terms
+
+
+async def ensure(directory: Directory, entry_id: str) -> None:
+    """Make sure that there is an agent that keeps what is known of an entry. Raises UnknownEntryError."""
+    if await directory.kept(entry_id) is None:
+        await _begun(directory, _local_terms(directory, entry_id))
+
+
+def _local_terms(directory: Directory, entry_id: str) -> EntryTerms:
+    local = directory.local(entry_id)
+    if local is None:
+        raise UnknownEntryError(entry_id)
+    return EntryTerms(id=entry_id, graph=local.graph, at=local.entry_point, is_local=True)
+
+
+async def _begun(directory: Directory, terms: EntryTerms) -> Snapshot:
+    """Return the agent of an entry, started if there is none. One that has ended is made again."""
+    home, agent_id = directory.home, agent_of(terms.id)
+    at = "LOCAL" if terms.is_local else "REGISTERED"
+    try:
+        return (await home.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)).snapshot
+    except AgentExistsError:
+        snapshot = await home.read(agent_id)
+    if snapshot.graph != DIRECTORY_GRAPH:
+        raise AgentExistsError(agent_id, snapshot.graph)
+    if snapshot.status is Status.ACTIVE:
+        return snapshot
+    await home.erase(agent_id)
+    return (await home.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)).snapshot
+
+
+async def _kept(directory: Directory, entry_id: str) -> EntryContext | None:
+    """Return what is kept of an entry, read from its agent; None if nothing is."""
+    try:
+        snapshot = await directory.home.read(known_id(agent_of(entry_id)))
+    except UnknownAgentError:
+        return None
+    is_kept = snapshot.graph == DIRECTORY_GRAPH and snapshot.status is Status.ACTIVE
+    return entry_context(snapshot) if is_kept else None
+
+
+async def _entry(directory: Directory, entry_id: str) -> DirectoryEntry:
+    """Return an entry with what its agent has just committed. Raises UnknownEntryError."""
+    with suppress(UnknownAgentError):
+        directory.see(await directory.home.read(known_id(agent_of(entry_id))))
+    entry = await directory.entry(entry_id)
+    if entry is None:
+        raise UnknownEntryError(entry_id)
+    return entry
+
+
+async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> None:
+    kept = await _kept(directory, command.id)
+    if kept is None or not kept.is_registered or kept.terms.is_local:
+        raise UnknownEntryError(command.id)
+    if command.registrant not in (None, kept.terms.registrant):
+        raise EntryTakenError(command.id, f"the registrant {kept.terms.registrant!r}")
+    await directory.home.send(agent_of(command.id), DEREGISTER)
+    directory.see(await directory.home.read(agent_of(command.id)))
+
+
+async def _list(directory: Directory, command: DirectoryCommand) -> Sequence[DirectoryEntry]:
+    found = await directory.entries()
+    wanted = [each for each in found if command.id in (None, each.id) and each.id > (command.after or "")]
+    return tuple(wanted[: command.limit])
+
+
+async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEntry:
+    kept = await _kept(directory, command.id)
+    if kept is None:
+        await _begun(directory, _local_terms(directory, command.id))
+    elif not kept.is_registered:
+        raise UnknownEntryError(command.id)
+    await directory.home.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})
+    return await _entry(directory, command.id)
+
+
+async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
+    rated = await directory.home.handoffs(handoff_id=command.handoff_id)
+    if not rated:
+        raise NoHandoffError(command.handoff_id, None)
+    entry_id = taker_of(rated[0])
+    await ensure(directory, entry_id)
+    rating = Rating(handoff=command.handoff_id, needed=command.needed, in_time=command.in_time, quality=command.quality)
+    given: Payload = rating.model_dump(mode="json", exclude_none=True)
+    await directory.home.send(agent_of(entry_id), RATE, given)
+    return Receipt(0)
+
+
+def taker_of(record: HandoffRecord) -> str:
+    """Return the id of the entry that a handoff was offered to: that which was chosen, else its entry point."""
+    chosen: str = record.packet.get("recipient", "")
+    return chosen or f"{record.target_graph}.{record.entry_point}"
+
+
+DIRECTING: Final[Mapping[type[BaseCommand], Callable[[Directory, Any], Awaitable[Any]]]] = {
+    RegisterEntryCommand: _register,
+    DeregisterEntryCommand: _deregister,
+    DirectoryCommand: _list,
+    MarkEntryCommand: _mark,
+    RateHandoffCommand: _rate,
+}
+"""What executes each command about the directory."""

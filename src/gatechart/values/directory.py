@@ -1,0 +1,79 @@
+"""The directory: what is kept of whoever work can be handed to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from gatechart.values.frozen import value
+from gatechart.values.names import AgentId
+from gatechart.values.profiles import Candidate
+
+DIRECTORY_GRAPH: Final = "gatechart.directory"
+"""Name of the graph whose agents keep the entries of the directory. It is the framework's."""
+
+ENTRY_AGENT: Final = "directory:"
+"""Beginning of the ids of those agents; the entry's id follows."""
+
+
+class Mark(StrEnum):
+    """What an operator decided about an entry of the directory."""
+
+    NONE = "none"
+    PINNED = "pinned"  # it goes before all others that fit
+    EXCLUDED = "excluded"  # it is not chosen; what names it still reaches it
+    CLOSED = "closed"  # it takes no work at all; what it has goes on
+
+
+class Ended(StrEnum):
+    """How work ended that an entry took."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CAME_BACK = "came_back"  # handed on to an agent that had it before
+
+
+@value
+class WorkOutcome:
+    """What came of work that an entry of the directory took."""
+
+    handoff: str  # handoff id
+    ended: Ended
+    at: datetime
+    user: str = ""  # for whom it was; empty if the packet did not say
+    source: AgentId = ""  # the agent that handed it on
+    reason: str = ""  # why it was handed on
+    took_s: float = 0.0  # from its acceptance to its end
+    needed: bool | None = None  # a person's answer: whether handing on was needed; None if nobody said
+    in_time: bool | None = None  # whether it came in time, rather than too late
+    quality: float | None = None  # how good the work was, from 0 to 1
+
+
+@value
+class DirectoryEntry:
+    """An entry of the directory: whom work can be handed to, and how things stand there now.
+
+    For what is kept of it, an agent of its own, whose history shows who changed it.
+    """
+
+    candidate: Candidate  # as a choice sees it
+    unavailable: str = ""  # why it takes no work now; empty if it does
+    mark: Mark = Mark.NONE
+    mark_reason: str = ""
+    registrant: str = ""  # who registered it
+    expires: datetime | None = None  # None: it stays until it is deregistered
+    completed: int = 0  # pieces of work, so far
+    failed: int = 0
+    came_back: int = 0
+    outcomes: tuple[WorkOutcome, ...] = ()  # the newest, the newest last
+
+    @property
+    def id(self) -> str:
+        """Its id: "orders.REVIEWING" for an entry point of a graph here, else that under which it was registered."""
+        return self.candidate.id
+
+    @property
+    def agent_id(self) -> AgentId:
+        """The agent that keeps it, once there is something to keep."""
+        return f"{ENTRY_AGENT}{self.candidate.id}"

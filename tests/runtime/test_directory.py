@@ -1,0 +1,216 @@
+"""The directory: whom work can be handed to, on every home."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart.checks import check
+from gatechart.errors import (
+    AgentExistsError,
+    EntryRefusedError,
+    EntryTakenError,
+    PayloadError,
+    UnknownEntryError,
+    UnknownGraphError,
+)
+from gatechart.graph import Accepts
+from gatechart.hosting.directory_graph import directory_graph
+from gatechart.testing import VirtualClock
+from gatechart.values import Hours, Mark, Profile
+
+pytestmark = pytest.mark.sqlite_is_enough
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)  # a Tuesday
+
+
+class Case(AgentContext):
+    order: str = ""
+
+
+def reviewing(name, *, profile=None, accepts=None):
+    given = {} if accepts is None else {"accepts": accepts}
+    return StateTransitionGraph(
+        name,
+        context=Case,
+        states=["REVIEWING", State("SOLVED", final=True)],
+        transitions=[Transition("REVIEWING", "DONE", "SOLVED")],
+        entry_points=[EntryPoint("REVIEWING", profile=profile, description="reviews what went wrong")],
+        **given,
+    )
+
+
+REFUNDS = Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)
+refunds = reviewing("refunds", profile=REFUNDS, accepts=Accepts(capacity=6))
+desk = reviewing("desk")
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock(NOON)
+
+
+@pytest.fixture
+async def runtime(place, clock):
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        yield runtime
+
+
+async def ids(runtime):
+    return [each.id for each in await runtime.directory()]
+
+
+def anna(runtime, **given):
+    profile = Profile(capabilities=("talk",), tier=3)
+    return runtime.register_entry("anna", desk, at="REVIEWING", **{"profile": profile, "is_person": True} | given)
+
+
+async def test_the_directory_has_the_entry_points_with_profiles(runtime):
+    [entry] = await runtime.directory()
+    assert (entry.id, entry.candidate.profile, entry.candidate.capacity) == ("refunds.REVIEWING", REFUNDS, 6)
+    assert (entry.candidate.text, entry.candidate.is_local) == ("reviews what went wrong", True)
+    assert (entry.unavailable, entry.candidate.performance) == ("", 1.0)
+
+
+async def test_an_entry_is_registered_changed_and_deregistered(runtime):
+    made = await anna(runtime, capacity=2, text="talks to people")
+    assert (made.id, made.candidate.profile.tier, made.candidate.is_person) == ("anna", 3, True)
+    assert (made.candidate.capacity, made.candidate.text, made.candidate.is_local) == (2, "talks to people", False)
+    assert await ids(runtime) == ["anna", "refunds.REVIEWING"]
+    changed = await anna(runtime, capacity=5)
+    assert (changed.candidate.capacity, changed.candidate.text) == (5, "reviews what went wrong")
+    assert list(await runtime.directory("anna")) == [changed]
+    await runtime.deregister_entry("anna")
+    assert await ids(runtime) == ["refunds.REVIEWING"]
+    with pytest.raises(UnknownEntryError, match="anna"):
+        await runtime.deregister_entry("anna")
+
+
+async def test_what_is_kept_of_an_entry_that_left_is_there_again_when_it_returns(runtime):
+    await anna(runtime)
+    await runtime.mark_entry("anna", Mark.PINNED)
+    await runtime.deregister_entry("anna")
+    assert (await anna(runtime)).mark is Mark.PINNED
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_entry_expires_unless_it_is_registered_again(runtime, clock):
+    entry = await anna(runtime, lasts="5m")
+    assert entry.expires == NOON + timedelta(minutes=5)
+    clock.advance("4m")
+    assert (await anna(runtime, lasts="5m")).expires == NOON + timedelta(minutes=9)
+    clock.advance("4m")
+    assert "anna" in await ids(runtime)
+    clock.advance("1m")
+    assert "anna" not in await ids(runtime)
+    assert (await anna(runtime, lasts="5m")).expires == NOON + timedelta(minutes=14)
+    assert "anna" in await ids(runtime)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_entry_that_left_is_forgotten_after_a_week(runtime, clock):
+    await anna(runtime, lasts="5m")
+    agent = await runtime.resume("directory:anna")
+    clock.advance("5m")
+    await agent.until("LEFT")
+    clock.advance("7d")
+    await agent.until("FORGOTTEN")
+    assert (await anna(runtime)).id == "anna"  # it begins anew
+
+
+@pytest.mark.needs("finds_at_once")
+async def test_the_directory_is_there_again_when_the_home_opens_again(place, clock):
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        await anna(runtime, capacity=2)
+        await runtime.mark_entry("refunds.REVIEWING", "closed", reason="stocktaking")
+        before = await runtime.directory()
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        assert await runtime.directory() == before
+        assert [each.unavailable for each in before] == ["", "closed: stocktaking"]
+
+
+async def test_operators_pin_exclude_and_close_entries_and_undo_that(runtime):
+    for mark, is_open in ((Mark.PINNED, True), (Mark.EXCLUDED, False), (Mark.CLOSED, False), (Mark.NONE, True)):
+        entry = await runtime.mark_entry("refunds.REVIEWING", mark, reason="stocktaking")
+        assert (entry.mark, entry.candidate.is_open, entry.mark_reason) == (mark, is_open, "stocktaking")
+        assert (entry.unavailable == "") is is_open
+    with pytest.raises(UnknownEntryError, match=r"no entry 'refunds.NONE'; register it"):
+        await runtime.mark_entry("refunds.NONE", Mark.CLOSED)
+    with pytest.raises(PayloadError):
+        await runtime.mark_entry("refunds.REVIEWING", "shut")
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_entry_is_not_available_outside_its_hours(runtime, clock):
+    office = Hours(("MON", "TUE"), "09:00", "17:00")
+    assert (await anna(runtime, profile=Profile(schedule=(office,)))).unavailable == ""
+    clock.advance("5h")
+    [entry] = await runtime.directory("anna")
+    assert entry.unavailable == "outside its hours"
+
+
+async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime):
+    await anna(runtime, registrant="crm")
+    before = await runtime.directory()
+    with pytest.raises(UnknownGraphError):
+        await runtime.register_entry("x", "bank", at="REVIEWING")
+    with pytest.raises(EntryRefusedError):
+        await runtime.register_entry("x", desk, at="CLOSED")
+    with pytest.raises(EntryTakenError, match="the graph 'refunds'"):
+        await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
+    with pytest.raises(EntryTakenError, match="the registrant 'crm'"):
+        await anna(runtime, registrant="erp")
+    with pytest.raises(EntryTakenError, match="the registrant 'crm'"):
+        await runtime.deregister_entry("anna", registrant="erp")
+    for wrong in (
+        {"profile": Profile(schedule=(Hours(("SOMEDAY",)),))},
+        {"lasts": "soon"},
+        {"capacity": -1},
+        {"profile": Profile(samples=("a" * 1000,) * 50)},
+    ):
+        with pytest.raises(PayloadError):
+            await anna(runtime, registrant="crm", **wrong)
+    with pytest.raises(PayloadError):
+        await runtime.register_entry("a" * 201, desk, at="REVIEWING")
+    assert await runtime.directory() == before
+
+
+async def test_an_agent_of_another_graph_with_the_id_of_an_entry_is_left_alone(runtime):
+    await runtime.start(desk, at="REVIEWING", agent_id="directory:anna")
+    with pytest.raises(AgentExistsError):
+        await anna(runtime)
+    assert (await runtime.read("directory:anna")).graph == "desk"
+
+
+async def test_the_directory_is_listed_a_page_at_a_time(runtime):
+    for name in ("c", "a", "b"):
+        await runtime.register_entry(name, desk, at="REVIEWING")
+    assert [each.id for each in await runtime.directory(limit=2)] == ["a", "b"]
+    assert [each.id for each in await runtime.directory(after="b")] == ["c", "refunds.REVIEWING"]
+
+
+@pytest.mark.needs("finds_at_once")
+async def test_an_erased_entry_is_gone_at_once(runtime):
+    await anna(runtime)
+    assert "anna" in await ids(runtime)
+    await runtime.erase("directory:anna")
+    assert "anna" not in await ids(runtime)
+
+
+async def test_a_function_can_tell_the_load(clock):
+    def busy(candidate):
+        return 2.0 if candidate.id == "anna" else None
+
+    async with Runtime.open("memory:", graphs=[refunds, desk], clock=clock, load=busy) as runtime:
+        await anna(runtime)
+        assert [each.candidate.load for each in await runtime.directory()] == [1.0, None]
+
+
+def test_the_graph_of_the_directory_is_sound():
+    endless = {"GC102", "GC103"}  # of an entry point of a graph, which stays
+    assert {each.code for each in check(directory_graph())} <= endless
+
+
+async def test_the_graph_of_the_directory_is_not_listed_among_the_users(runtime):
+    await anna(runtime)
+    assert [each.name for each in runtime.graphs] == ["refunds", "desk"]
