@@ -11,10 +11,10 @@ from gatechart.charts import dump, load
 from gatechart.charts.dump import bindings_of
 from gatechart.charts.signal_keys import DETECTORS, PRESETS, SIGNAL_KEYS
 from gatechart.errors import InvalidChartError
-from gatechart.graph import AnyGraph, Handoff, Signal, Signals
+from gatechart.graph import AnyGraph, Handoff, NeedRule, Signal, Signals
 from gatechart.graph.signals import answered
-from gatechart.signals import Confidence, NoProgress, Repeats, Sentiment, ToolFailures, UserAsked, handing_on, looping
-from gatechart.values import AnyOf, Reason
+from gatechart.signals import Confidence, Lacks, NoProgress, Repeats, Sentiment, ToolFailures, UserAsked, handing_on, looping
+from gatechart.values import AnyOf, Needs, Reason
 
 CHART = """\
 id: shop
@@ -130,6 +130,27 @@ def test_functions_of_detectors_are_bound_by_name() -> None:
     assert signal.when == Sentiment(gloomy)
 
 
+RULES = (
+    NeedRule(Needs(domains=("refunds",), tier=2, all=True), reason=Reason.KNOWLEDGE_GAP, mentions=("refund", "退款")),
+    NeedRule(Needs(capabilities=("cancel", "modify"), languages=("zh",)), mentions="cancel"),
+    NeedRule(Needs()),
+)
+
+
+def test_rules_say_what_texts_need() -> None:
+    found = notice("""\
+signals:
+  - lacks:
+      what: domain
+      rules:
+        - {mentions: [refund, 退款], reason: knowledge gap, needs: {domains: refunds, tier: 2, all: true}}
+        - {mentions: cancel, needs: {capabilities: [cancel, modify], languages: zh}}
+        - needs: {}
+  - lacks: {what: capability, has: []}
+""")
+    assert found == (Signal(Lacks("domain", RULES)), Signal(Lacks("capability", has=())))
+
+
 @pytest.mark.parametrize("kind", DETECTORS, ids=lambda kind: kind.__name__)
 def test_every_parameter_of_a_detector_is_a_key(kind: Any) -> None:
     assert list(signature(kind).parameters) == list(DETECTORS[kind])
@@ -154,6 +175,13 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
         ("signals: [{looping: {}, name: x}]\n", "'name' is not for a preset"),
         ("signals: [{sentiment: {function: gloomy}}]\n", "no function is bound to 'gloomy'"),
         ("signals: [{sentiment: {}}]\n", "'function' is missing; write `function:`"),
+        ("signals: [{lacks: {}}]\n", "'what' is missing; write `what:`"),
+        ("signals: [{lacks: {what: skill}}]\n", "unknown value 'skill'; write domain, capability"),
+        ("signals: [{lacks: {what: domain, rules: {mention: x, needs: {}}}}]\n", "unknown key 'mention'; did you mean"),
+        ("signals: [{lacks: {what: domain, rules: {mentions: x}}}]\n", "'needs' is missing; write `needs:` with"),
+        ("signals: [{lacks: {what: domain, rules: {needs: {tier: -1}}}}]\n", "expected a tier, found -1"),
+        ("signals: [{lacks: {what: domain, rules: {needs: {}}}}]\n", "no rule needs a domain; pass one that does"),
+        ("signals: [{handing_on: {rules: {reason: odd, needs: {}}}}]\n", "rules.reason: unknown value 'odd'"),
         ("signals: {notice: repeats, task: ordre}\n", "has no field 'ordre' for the task"),
         ("signals: [repeats, repeats]\n", "the name occurs twice"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}}]\n", "it does not say what follows"),
@@ -172,6 +200,7 @@ def test_a_fault_says_where_it_is_and_what_would_have_worked(signals: str, told:
         Signals(handing_on() + looping()),
         Signals(answered(looping(), Handoff("desk", at="IN", deadline="5m"), otherwise="WORKING")),
         Signals([Signal(AnyOf(2, Repeats(3, 4), ~UserAsked({"en": ["help"]}), Sentiment(gloomy)), "odd")], ignore="at"),
+        Signals([*handing_on(rules=RULES), Signal(Lacks("capability", has="pay") | Lacks("domain"), "lost")]),
         Signals(Repeats() & (ToolFailures(4, 30, among="search") | NoProgress(4)), states=60, window=40),
     ],
 )

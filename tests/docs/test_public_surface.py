@@ -32,7 +32,17 @@ TOP = {
     *("To", "TransferOffer", "TransferOutcome", "Transfers"),
     *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),
     *("AnyOf", "Detector", "Look", "Signal", "Signals", "answered", "handing_on", "looping"),
-    *("Confidence", "ErrorRate", "GoesInCircles", "Keywords", "NoProgress", "Noticed", "Repeats", "RetriesOver"),
+    *(
+        "Confidence",
+        "ErrorRate",
+        "GoesInCircles",
+        "Keywords",
+        "Lacks",
+        "NoProgress",
+        "Noticed",
+        "Repeats",
+        "RetriesOver",
+    ),
     *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "UserAsked", "VisitsOver"),
 }
 RESULTS = {

@@ -8,22 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gatechart.graph import Signals
+from gatechart.graph import NeedRule, Signals
 from gatechart.signals import handing_on, looping
 from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
 from gatechart.turn import take_mail
-from gatechart.values import Event, FiredSignal, Snapshot, TurnRecord
+from gatechart.values import Event, FiredSignal, Needs, Profile, Snapshot, TurnRecord
 from gatechart.values.frozen import replaced
 from tests.noticing import call_payload, go_round
 from tests.support import NOW, at_once, started
 
-GRAPH = go_round(signals=Signals([*handing_on(), *looping()], most_bytes=400, states=10, window=8))
+RULES = [
+    NeedRule(Needs(domains=("refunds",), capabilities=("refund",)), mentions=("refund", "退款")),
+    NeedRule(Needs(domains=("orders",), capabilities=("cancel",)), mentions="order"),
+]
+GRAPH = go_round(
+    signals=Signals([*handing_on(rules=RULES), *looping()], most_bytes=400, states=10, window=8),
+    profile=Profile(domains=("orders",), capabilities=("refund",)),
+)
 SNAPSHOT = TypeAdapter(Snapshot)
 
-said = st.sampled_from(["hello", "I want a person", "转人工", "", "tab\tnew\nline \x1f \\"])
+said = st.sampled_from(
+    ["hello", "I want a person", "转人工", "", "tab\tnew\nline \x1f \\", "a refund", "我要退款", "my order"]
+)
 moves = st.tuples(st.sampled_from(["GO", "REST", "STAY"]), st.builds(lambda text: {"text": text}, said))
 calls = st.tuples(st.just("trail.call"), st.builds(lambda ok: call_payload(ok=ok), st.booleans()))
-notes = st.tuples(st.just("trail.note"), st.just({"measure": "confidence", "number": 0.25}))
+measures = st.sampled_from(["confidence", "domain:refunds", "capability:cancel", "domain:\x1f"])
+notes = st.tuples(st.just("trail.note"), st.builds(lambda each: {"measure": each, "number": 0.75}, measures))
 events = st.lists(st.one_of(moves, calls, notes), max_size=30)
 
 

@@ -78,8 +78,8 @@ def says(texts: Iterable[str], player: Player | None = None) -> list[Look]:
     return [player.look(Said(each)) for each in texts]
 
 
-def notes(numbers: Iterable[float], measure: str = "confidence") -> list[Look]:
-    player = Player()
+def notes(numbers: Iterable[float], measure: str = "confidence", player: Player | None = None) -> list[Look]:
+    player = player or Player()
     return [player.look(Noted(measure, each), event="trail.note") for each in numbers]
 
 

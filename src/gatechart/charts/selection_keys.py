@@ -1,4 +1,4 @@
-"""The keys of profiles in charts, and the kinds of their values."""
+"""The keys of profiles and needs in charts, and the kinds of their values."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
         "cost": "number",
     },
     "hours": {"days": "days", "begins": "text", "ends": "text", "zone": "text"},
+    "needs": {"capabilities": "texts", "domains": "texts", "tier": "whole", "languages": "texts", "all": "flag"},
+    "need_rule": {"needs": "needs", "reason": "handoff_reason", "mentions": "texts"},
 }
 """The keys of each part, with the kinds of their values."""
 
@@ -31,6 +33,9 @@ SELECTION_MEANINGS: Final = {
     "group": "What fails together with others of the same group.",
     "schedule": "When it takes work; always where left out.",
     "cost": "What a piece of work costs, in a unit of one's own.",
+    "needs": "What work needs: one of the capabilities, one of the domains, a tier at least, a language.",
+    "mentions": "Words of which one must be mentioned; any text will do where left out.",
+    "rules": "What work needs that mentions a word; the first that applies counts.",
     "days": "Days on which the hours begin; each day where left out.",
     "begins": "When they begin, such as 09:00.",
     "ends": "When they end, such as 17:00; before the begin, it is the next day's.",
@@ -40,9 +45,12 @@ SELECTION_MEANINGS: Final = {
 def selection_kinds(dialect: str) -> dict[str, Any]:
     """Return the kinds of values of these keys, for the JSON Schema of charts."""
     hours = {"$ref": f"#/$defs/{dialect}.hours"}
+    rule = {"$ref": f"#/$defs/{dialect}.need_rule"}
     day = {"enum": list(DAYS)}
     return {
         "profile": {"$ref": f"#/$defs/{dialect}.profile"},
+        "needs": {"$ref": f"#/$defs/{dialect}.needs"},
+        "need_rules": {"anyOf": [rule, {"type": "array", "items": rule}]},
         "tier": {"type": "integer", "minimum": 1},
         "hours": {"anyOf": [hours, {"type": "array", "items": hours}]},
         "days": {"anyOf": [day, {"type": "array", "items": day, "minItems": 1}]},

@@ -11,6 +11,7 @@ from gatechart.signals import (
     ErrorRate,
     GoesInCircles,
     Keywords,
+    Lacks,
     NoProgress,
     Noticed,
     Preset,
@@ -39,6 +40,7 @@ DETECTORS: Final[dict[type[Detector], dict[str, str]]] = {
     Confidence: {"below": "measured", "measure": "text", "margin": "number"},
     UserAsked: {"phrases": "phrases", "also": "phrases"},
     Keywords: {"phrases": "phrases", "also": "phrases"},
+    Lacks: {"what": "lacking", "rules": "need_rules", "has": "texts"},
     GoesInCircles: {"threshold": "share"},
     SameQuestion: {"similarity": "share", "last": "count", "times": "count", "shortest": "whole"},
     Sentiment: {"function": "function", "below": "measured", "margin": "number"},
@@ -55,6 +57,7 @@ _OF_PRESETS: Final = {
         "asked": "user_asked",
         "keywords": "words",
         "confidence": "none_or_number",
+        "rules": "need_rules",
     },
     "looping": {
         "window": "none_or_count",
@@ -111,7 +114,11 @@ SIGNAL_MEANINGS: Final = {
 OFF: Final = "off"
 """In place of signals: there are none."""
 
-CHOICES: Final = {"shared": ("tool", "arguments", "error"), "per": ("tool", "task")}
+CHOICES: Final = {
+    "lacking": ("domain", "capability"),
+    "shared": ("tool", "arguments", "error"),
+    "per": ("tool", "task"),
+}
 """The values of parameters of which there are few."""
 
 
@@ -139,6 +146,7 @@ def signal_kinds(dialect: str) -> dict[str, Any]:
         "none_or_count": {"type": ["integer", "null"], "minimum": 1},
         "none_or_number": {"type": ["number", "null"], "minimum": 0},
         "phrases": {"type": "object", "additionalProperties": {"anyOf": [text, {"type": "array", "items": text}]}},
+        "lacking": {"enum": list(CHOICES["lacking"])},
         "shared": {"enum": list(CHOICES["shared"])},
         "per": {"enum": list(CHOICES["per"])},
         "user_asked": or_none(part("detector.user_asked")),

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.model import HandoffForm, Reference
 from gatechart.charts.parts import Handoffs
+from gatechart.charts.selection import read_rules, written_rule
 from gatechart.charts.signal_keys import (
     ANSWER,
     BOUNDS,
@@ -24,7 +25,7 @@ from gatechart.charts.signal_keys import (
     SYMPTOM,
 )
 from gatechart.graph import Handoff, Signal, Signals
-from gatechart.graph.signals import answered, usual_name
+from gatechart.graph.signals import answered, name_after, usual_name
 from gatechart.signals import Keywords, Preset, UserAsked
 from gatechart.values import AnyOf, Detector, Inverted, Reason, Symptom
 
@@ -186,6 +187,8 @@ class SignalReader:
             "function": lambda each: self.named.function(self.parts.reference(each)),
             "user_asked": partial(self.phrased, UserAsked),
             "words": partial(self.phrased, Keywords),
+            "need_rules": lambda each: tuple(read_rules(each, self.faults)),
+            "lacking": partial(self.choice, "lacking"),
             "shared": partial(self.choice, "shared"),
             "per": partial(self.choice, "per"),
         }
@@ -247,7 +250,7 @@ def written_signals(signals: Signals, handoff: Written, function: Written) -> An
 def _written_signal(signal: Signal, handoff: Written, function: Written) -> dict[str, Any]:
     first = signal.when.detectors[0]
     found = _written(signal.when, function)
-    if signal.name != usual_name(type(first)):
+    if signal.name != name_after(first):
         found["name"] = signal.name
     if signal.reason is not first.reason:
         found["reason"] = signal.reason.value
@@ -283,6 +286,8 @@ def _parameters(detector: Detector, function: Written) -> dict[str, Any]:
         if value_kind == "phrases":
             if value and value != getattr(kind(), key):
                 found[key] = {name: list(each) for name, each in value}
+        elif value_kind == "need_rules":
+            found |= {key: [written_rule(each) for each in value]} if value else {}
         elif value_kind == "function":
             found[key] = function(value)
         elif value != usual[key] and value is not None:

@@ -44,7 +44,7 @@ class Signal:
             raise TypeError(f"{when!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
         first = when.detectors[0]
         fields = {
-            "name": name_of(name) or usual_name(type(first)),
+            "name": name_of(name) or name_after(first),
             "when": when,
             "reason": first.reason if reason is None else Reason(reason),
             "answer": answer,
@@ -65,8 +65,14 @@ class Signal:
 
 
 def usual_name(kind: type[Detector]) -> str:
-    """Return the name of a signal that has none of its own: `tool_failures` for ToolFailures."""
+    """Return the name of a class of detectors, as charts write it: `tool_failures` for ToolFailures."""
     return sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def name_after(detector: Detector) -> str:
+    """Return the name of a signal that has none of its own and whose first detector this is."""
+    kind = usual_name(type(detector))
+    return f"{kind}_{detector.variant}" if detector.variant else kind
 
 
 def answered(

@@ -2,6 +2,7 @@
 
 from gatechart.signals.circles import GoesInCircles
 from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures
+from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
 from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
 from gatechart.signals.presets import Preset, handing_on, looping
@@ -39,6 +40,7 @@ __all__ = [
     "ErrorRate",
     "GoesInCircles",
     "Keywords",
+    "Lacks",
     "Moved",
     "NoProgress",
     "Noted",

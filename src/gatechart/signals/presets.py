@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from gatechart.graph import Signal
+from gatechart.graph import NeedRule, Signal
+from gatechart.graph.names import one_or_more
 from gatechart.signals.failures import ToolFailures
+from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence
 from gatechart.signals.repeats import Repeats, SameCall
 from gatechart.signals.said import Keywords, UserAsked
@@ -23,14 +25,19 @@ def handing_on(
     asked: UserAsked | None = UserAsked(),  # noqa: B008  a frozen value
     keywords: Keywords | None = Keywords(),  # noqa: B008
     confidence: float | None = 0.5,
+    rules: Iterable[NeedRule] | NeedRule = (),
 ) -> Preset:
     """Return the signals that say: somebody else should go on with this work.
 
     failures: of one tool without a success between. turns, seconds: of work without progress. asked: phrases by which
     somebody asks for a person. keywords: words of trouble. confidence: below which a noted `confidence` is low. None
-    leaves a signal out.
+    leaves a signal out. rules: what work needs by what somebody says; a domain or a capability that the agent's entry
+    point lacks is noticed.
     """
-    return tuple(_handing_on(failures, turns, seconds, asked, keywords, confidence))
+    return (
+        *_handing_on(failures, turns, seconds, asked, keywords, confidence),
+        *_lacking(one_or_more(rules)),
+    )
 
 
 def looping(
@@ -72,3 +79,10 @@ def _handing_on(
         yield Signal(NoProgress(turns, seconds))
     if confidence is not None:
         yield Signal(Confidence(confidence))
+
+
+def _lacking(rules: tuple[NeedRule, ...]) -> Iterator[Signal]:
+    if any(rule.needs.domains for rule in rules):
+        yield Signal(Lacks("domain", rules))
+    if any(rule.needs.capabilities for rule in rules):
+        yield Signal(Lacks("capability", rules))

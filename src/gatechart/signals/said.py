@@ -17,7 +17,6 @@ class _Phrased(Detector):
     """A detector of phrases. Each saying of one is a new finding; it ceases with a saying without any."""
 
     sees: ClassVar[int] = SAID
-    is_momentary: ClassVar[bool] = True  # who says it again was not helped
     usual: ClassVar[Phrases]
 
     phrases: PhrasePairs  # by language
@@ -43,6 +42,10 @@ class _Phrased(Detector):
         if found is None and not any(isinstance(each, Said) for each in look.entries):
             return slot
         return slot_of(found is not None, "")
+
+    def finds_anew(self, look: Look) -> bool:
+        """Return whether a phrase is said: who says it again was not helped."""
+        return self._found(look) is not None
 
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return the phrase, and its language."""

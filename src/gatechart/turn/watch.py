@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from re import sub
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -19,6 +19,7 @@ from gatechart.values import (
     Evidence,
     FiredSignal,
     Look,
+    Profile,
     Reason,
     StateName,
     Trail,
@@ -49,6 +50,7 @@ class Watch:
 
     __slots__ = (
         "_concerned",
+        "asking",
         "detectors",
         "has_said",
         "implies",
@@ -60,10 +62,11 @@ class Watch:
         "timed",
     )
 
-    def __init__(self, graph: AnyGraph, terms: Signals) -> None:
+    def __init__(self, graph: AnyGraph, terms: Signals, profile: Profile | None = None) -> None:
         self.terms = terms
         self.signals = tuple(sorted(terms.signals, key=_place_of))
         self.detectors = tuple(walk([each.when for each in terms.signals]))
+        self.asking = tuple(each.of_entry_point(profile) for each in self.detectors)
         self.marks = "".join(map(_mark_of, self.detectors))
         self.has_said = any(each.sees & SAID for each in self.detectors)
         self.progress_states = graph.progress_states
@@ -93,20 +96,21 @@ class Watch:
             slot = slots[place]
             try:
                 new = ask(slot, look)
+                is_anew = new[:1] == HOLDS == slot[:1] and self.asking[place].finds_anew(look)
             except BaseException as error:
                 self._log_raised(place, look, error)
                 continue
             after[place] = new
             if new[:1] != slot[:1]:
                 is_changed = True
-            elif new[:1] == HOLDS and self.detectors[place].is_momentary:
+            elif is_anew:
                 before, is_changed = (*before[:place], "", *before[place + 1 :]), True
         kept = tuple(after)
         return kept, self._fired(before, kept, look) if is_changed else None
 
     def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
         """Return the detectors that entries of these kinds concern, each with its place."""
-        places = enumerate(self.detectors)
+        places = enumerate(self.asking)
         return tuple((place, each.after) for place, each in places if not each.sees or each.sees & kinds)
 
     def _log_raised(self, place: int, look: Look, error: BaseException) -> None:
@@ -130,8 +134,8 @@ class Watch:
         ]
         if not came:
             return None
-        slots = dict(zip(self.detectors, after, strict=True))
-        first, *others = (_fired(each, slots, look) for each in came)
+        found = {each: (asked, slot) for each, asked, slot in zip(self.detectors, self.asking, after, strict=True)}
+        first, *others = (_fired(each, found, look) for each in came)
         return replaced(
             first, others=tuple({k: v for k, v in each.payload.items() if k != "others"} for each in others)
         )
@@ -147,14 +151,22 @@ def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
         found: Watch | None = graph.memo[key]
     except KeyError:
         terms = graph.signals_at(entry_point)
-        found = graph.memo[key] = None if terms is None else Watch(graph, terms)
+        found = graph.memo[key] = None if terms is None else Watch(graph, terms, _profile_of(graph, entry_point))
     return found
 
 
-def _fired(signal: Signal, slots: dict[Detector, str], look: Look) -> FiredSignal:
-    """Return a signal with the evidence of those of its detectors that have found something."""
-    found = (each for each in walk([signal.when]) if slots[each].startswith(HOLDS))
-    return FiredSignal(signal.name, signal.reason, tuple(_evidence(each, slots[each], look) for each in found))
+def _profile_of(graph: AnyGraph, entry_point: StateName) -> Profile | None:
+    """Return the profile of an entry point; the graph's for a name that it does not have, as after a migration."""
+    return graph.profile_at(entry_point) if entry_point in graph.entry_points else graph.profile
+
+
+def _fired(signal: Signal, asked: Mapping[Detector, tuple[Detector, str]], look: Look) -> FiredSignal:
+    """Return a signal with the evidence of those of its detectors that have found something.
+
+    asked: what was asked in the place of each, and its slot.
+    """
+    found = (asked[each] for each in walk([signal.when]) if asked[each][1].startswith(HOLDS))
+    return FiredSignal(signal.name, signal.reason, tuple(_evidence(each, slot, look) for each, slot in found))
 
 
 def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 from gatechart.values.agents import Event
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import StateName
+from gatechart.values.profiles import Profile
 from gatechart.values.trail import TrailEntry
 
 HOLDS: Final = "+"
@@ -137,7 +138,7 @@ class Detector(Symptom):
 
     sees: ClassVar[int] = EVERY_TURN  # kinds of entries, as bits, without which a turn does not concern it
     reason: ClassVar[Reason] = Reason.OTHER  # of a handoff that answers it
-    is_momentary: ClassVar[bool] = False  # whether it comes to hold anew each time that it finds something
+    variant: ClassVar[str] = ""  # what the name of its signals says besides that of its class
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
@@ -156,6 +157,14 @@ class Detector(Symptom):
     def remaining_s(self, slot: str) -> float | None:  # noqa: ARG002  for subclasses that know it better
         """Return the seconds of work that are left, since the slot was written, until it must be asked again."""
         return self.due_s
+
+    def of_entry_point(self, profile: Profile | None) -> Detector:  # noqa: ARG002  for subclasses that look at it
+        """Return what is asked in its place of agents that began at an entry point with this profile."""
+        return self
+
+    def finds_anew(self, look: Look) -> bool:  # noqa: ARG002  for subclasses that do
+        """Return whether it comes to hold anew though it held before, which it otherwise does once it has ceased."""
+        return False
 
     @abstractmethod
     def after(self, slot: str, look: Look) -> str:
