@@ -13,7 +13,17 @@ from gatechart.charts.signal_keys import DETECTORS, PRESETS, SIGNAL_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph import AnyGraph, Handoff, NeedRule, Signal, Signals
 from gatechart.graph.signals import answered
-from gatechart.signals import Confidence, Lacks, NoProgress, Repeats, Sentiment, ToolFailures, UserAsked, handing_on, looping
+from gatechart.signals import (
+    Confidence,
+    Lacks,
+    NoProgress,
+    Repeats,
+    Sentiment,
+    ToolFailures,
+    UserAsked,
+    handing_on,
+    looping,
+)
 from gatechart.values import AnyOf, Needs, Reason
 
 CHART = """\
