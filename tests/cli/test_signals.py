@@ -1,5 +1,9 @@
 """What the command line tells of trails and signals."""
 
+import asyncio
+
+import pytest
+
 from gatechart.cli.agent_views import snapshot_document, turn_text
 from gatechart.cli.signal_views import entry_text, trail_document
 from gatechart.testing.records import NOON, started
@@ -17,6 +21,8 @@ from gatechart.values import (
     Said,
     Status,
 )
+from tests.cli.homes import on_both
+from tests.runtime.spoiling import by_hand
 
 FAILURES = {"detector": "ToolFailures", "failures": 2, "threshold": 2, "tool": "search"}
 BLOCK = {"detector": "Repeats", "period": 1, "times": 3, "block": [{"states": ["A"], "event": "GO"}]}
@@ -87,3 +93,18 @@ def test_an_agent_without_a_trail_says_so(project, prepare, gatechart):
     assert (shown.out, shown.code) == ("", 0)
     assert "no trail is kept" in shown.err
     assert gatechart("trail", "a", "--json").document == {"agent_id": "a", "trail": []}
+
+
+@on_both
+@pytest.mark.parametrize("line", ["mA", "cA\tx", "x", "n1\tmany"])
+def test_a_trail_that_is_damaged_is_told_with_its_agent_and_its_column(project, prepare, gatechart, home, line):
+    prepare(("start", "desk", "--at", "LISTENING", "--id", "a"))
+    asyncio.run(by_hand(url_of(home, project), f"UPDATE agents SET trail = '{line}'", "SELECT 1"))
+    told = gatechart("trail", "a")
+    assert told.code != 0
+    assert f"{home.named} is not a sound gatechart database (column 'trail' of agent 'a': " in told.err
+    assert "is no entry of a trail" in told.err or "could not convert" in told.err
+
+
+def url_of(home, folder):
+    return f"sqlite:///{folder / home.named}" if home.is_file else home.store

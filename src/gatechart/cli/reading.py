@@ -18,7 +18,7 @@ from gatechart.cli.late import late
 from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
-from gatechart.errors import DefinitionError, GatechartError
+from gatechart.errors import DefinitionError, GatechartError, StoreCorruptError
 from gatechart.values import (
     BY_CHANGE,
     BY_START,
@@ -43,19 +43,23 @@ if TYPE_CHECKING:
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
+    from gatechart.stores.sql import opening
 else:
-    agent_views, api, conditions, connection, loading, making, registry, search, signal_views, stores, turn = late(
-        "gatechart.cli.agent_views",
-        "gatechart.api",
-        "gatechart.cli.conditions",
-        "gatechart.cli.connection",
-        "gatechart.cli.loading",
-        "gatechart.api.making",
-        "gatechart.hosting.registry",
-        "gatechart.hosting.search",
-        "gatechart.cli.signal_views",
-        "gatechart.stores",
-        "gatechart.turn",
+    agent_views, api, conditions, connection, loading, making, opening, registry, search, signal_views, stores, turn = (
+        late(
+            "gatechart.cli.agent_views",
+            "gatechart.api",
+            "gatechart.cli.conditions",
+            "gatechart.cli.connection",
+            "gatechart.cli.loading",
+            "gatechart.api.making",
+            "gatechart.stores.sql.opening",
+            "gatechart.hosting.registry",
+            "gatechart.hosting.search",
+            "gatechart.cli.signal_views",
+            "gatechart.stores",
+            "gatechart.turn",
+        )
     )
 
 _MOST_WAITING: Final = 100  # mail and invokes shown with an agent
@@ -321,7 +325,11 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
-    entries = entries_in(snapshot.trail.text)
+    try:
+        entries = entries_in(snapshot.trail.text)
+    except ValueError as error:
+        name = opening.located(settings.store).name
+        raise StoreCorruptError(name, f"column 'trail' of agent {agent!r}: {error}") from error
     emit(settings, signal_views.trail_document(agent, entries), lambda: signal_views.print_trail(entries))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Final
 
 from gatechart.graph import Signals
 from gatechart.values import Trail
+
+_PARTS: Final = 4  # of the lines that are kept, one part at a time is cut off
 
 
 def grown(trail: Trail, lines: Sequence[str], terms: Signals) -> tuple[str, int]:
     r"""Return the text of a trail with lines at its end, and how many were appended since it was last shortened.
 
-    It is shortened once it is longer than the signals allow, or when as many lines were appended as are kept: a store
-    writes the whole text with each turn, so what nobody looks at any more costs.
+    It is shortened once it is longer than the signals allow, or when a quarter as many lines were appended as are kept:
+    a store writes the whole text with each turn, so what nobody looks at any more costs.
 
     >>> from gatechart.values import Trail
     >>> grown(Trail("mA\n"), ["mB", "mC"], Signals((), states=2, most_bytes=8))
@@ -24,7 +27,7 @@ def grown(trail: Trail, lines: Sequence[str], terms: Signals) -> tuple[str, int]
         text = f"{text}{line}\n"
     # Text in other scripts takes up to four bytes a character. The first test alone is enough nearly always.
     is_short = len(text) * (1 if text.isascii() else 4) <= terms.most_bytes or len(text.encode()) <= terms.most_bytes
-    if is_short and appended <= terms.states + terms.calls:
+    if is_short and appended * _PARTS <= terms.states + terms.calls:
         return text, appended
     return _cut(text, terms), 0
 

@@ -14,6 +14,7 @@ from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import told
 from gatechart.values import (
     HOLDS,
+    MARK,
     SAID,
     Detector,
     Evidence,
@@ -39,8 +40,6 @@ _ORDER: Final = (
     Reason.LOOP_DETECTED,
 )
 """Reasons, the one that goes first first; any other comes after them."""
-
-_MARK: Final = 6  # characters
 
 _Ask: TypeAlias = tuple[int, Callable[[str, Look], str]]  # the place of a detector, and how it is asked
 
@@ -79,7 +78,7 @@ class Watch:
         """Return the slots of the detectors. Those that are new since the trail was written begin anew."""
         if trail.marks == self.marks:
             return trail.slots
-        marks = (trail.marks[at : at + _MARK] for at in range(0, len(trail.marks), _MARK))
+        marks = (trail.marks[at : at + MARK] for at in range(0, len(trail.marks), MARK))
         kept = dict(zip(marks, trail.slots, strict=False))
         return tuple(kept.get(_mark_of(each), "") for each in self.detectors)
 
@@ -121,7 +120,7 @@ class Watch:
 
     def wait_s(self, slots: tuple[str, ...]) -> float | None:
         """Return the seconds of work after which a detector must be asked again; None if none must."""
-        waits = [self.detectors[place].remaining_s(slots[place]) for place in self.timed]
+        waits = [_remaining_s(self.detectors[place], slots[place]) for place in self.timed]
         return min((each for each in waits if each is not None), default=None)
 
     def _fired(self, before: tuple[str, ...], after: tuple[str, ...], look: Look) -> FiredSignal | None:
@@ -180,6 +179,16 @@ def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:
         return {**kind, "problem": told(error)}
 
 
+def _remaining_s(detector: Detector, slot: str) -> float | None:
+    """Return the seconds until a detector must be asked again. One that cannot read its slot says so when asked."""
+    try:
+        return detector.remaining_s(slot)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return detector.due_s
+
+
 def _place_of(signal: Signal) -> int:
     return _ORDER.index(signal.reason) if signal.reason in _ORDER else len(_ORDER)
 
@@ -187,4 +196,4 @@ def _place_of(signal: Signal) -> int:
 def _mark_of(detector: Detector) -> str:
     """Return six hexadecimal digits that detectors which notice the same share, in every process."""
     text = sub(r" at 0x[0-9a-fA-F]+", "", repr(detector))
-    return f"{crc32(text.encode(errors='surrogatepass')):08x}"[:_MARK]
+    return f"{crc32(text.encode(errors='surrogatepass')):08x}"[:MARK]

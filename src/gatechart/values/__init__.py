@@ -173,6 +173,7 @@ from gatechart.values.tool_policies import (
 from gatechart.values.trail import (
     CALLED,
     LONGEST_TOLD,
+    MARK,
     MOVED,
     NO_TRAIL,
     NOTED,
@@ -224,6 +225,7 @@ __all__ = [
     "LONGEST_TOLD",
     "LONGEST_VALUE",
     "LOWEST_TIER",
+    "MARK",
     "MASK",
     "MOVED",
     "NOTED",

@@ -23,6 +23,9 @@ NOTED: Final = 16
 PROGRESSED: Final = 32
 """Kinds of entries as bits, so that a detector can say in one number which of them concern it."""
 
+MARK: Final = 6
+"""Characters of a trail's mark of a detector."""
+
 LONGEST_TOLD: Final = 500
 """Maximum length of a text in an entry, in characters."""
 
@@ -34,6 +37,8 @@ _CHARACTERS: Final = 0x100000
 _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 _NESTED: Final = frozenset({dict, list, tuple})
+
+_SHOWN: Final = 40  # characters of a damaged line in an error
 
 _SEPARATOR: Final = "\t"
 _BETWEEN_STATES: Final = "\x1f"
@@ -105,7 +110,7 @@ class Trail:
 
     text: str = ""  # entries, oldest first, a line each
     slots: tuple[str, ...] = ()  # what each detector remembers
-    marks: str = ""  # six characters for each of these detectors, by which its slot is found again
+    marks: str = ""  # MARK characters for each of these detectors, by which its slot is found again
     recent: str = ""  # a character for each state that was entered lately, the newest last
     working: tuple[str, ...] = ()  # ids of the invokes under way, those of agents apart
     task: str = ""  # id of the task at hand; empty if the context names none
@@ -201,6 +206,8 @@ def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ..
     """Read the entries of a trail's text, oldest first.
 
     kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+
+    Raises ValueError if the text is damaged.
     """
     lines = [line for line in text.split("\n") if line and (not kinds or _LETTERS.get(line[0], 0) & kinds)]
     return tuple(map(_read, lines[-last:]))
@@ -232,7 +239,7 @@ def _read(line: str) -> TrailEntry:
         case "p", (by,):
             return Progressed(_shown(by))
         case _:
-            raise ValueError(f"{line!r} is no entry of a trail")
+            raise ValueError(f"{line[:_SHOWN]!r} is no entry of a trail")
 
 
 def _kept(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from gatechart.stores.sql.columns import to_json
-from gatechart.values import NO_TRAIL, FiredSignal, Trail
+from gatechart.values import MARK, NO_TRAIL, FiredSignal, Trail
 from gatechart.values.frozen import replaced
 
 _DEFAULTS: Final = {each.name: each.default for each in fields(Trail) if each.name != "text"}
@@ -26,19 +26,20 @@ def from_trail(trail: Trail) -> dict[str, str | None]:
 
 def changed_columns(before: Trail, after: Trail) -> dict[str, str | None]:
     """Return the columns of a trail that differ from those before."""
-    if before is after:
-        return {}
-    columns = from_trail(after)
-    if before.text == after.text:
-        del columns["trail"]
-    return columns
+    if after is NO_TRAIL:
+        return from_trail(after)
+    noticed = to_json(_told(after))
+    return {"noticed": noticed} if before.text == after.text else {"trail": after.text, "noticed": noticed}
 
 
 def to_trail(text: str | None, noticed: str | None) -> Trail:
-    """Read a trail from its columns."""
+    """Read a trail from its columns. Its text is not parsed. Raises ValueError if they are damaged."""
     if text is None and noticed is None:
         return NO_TRAIL
-    return replaced(_REST.validate_json(noticed or "{}"), text=text or "")
+    trail = replaced(_REST.validate_json(noticed or "{}"), text=text or "")
+    if len(trail.marks) != len(trail.slots) * MARK:
+        raise ValueError(f"{trail.marks!r} are not the marks of {len(trail.slots)} slots")
+    return trail
 
 
 def entry_point_in(noticed: str | None) -> str:
