@@ -5,41 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
-from heapq import nsmallest
+from itertools import takewhile
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gatechart.handoff import HandoffPacket, SelectionTerms
-from gatechart.selection.explaining import MOST_TOLD, details_of, fell_out
-from gatechart.selection.filters import Fallen, filtered
+from gatechart.selection.explaining import MOST_TOLD, explained
+from gatechart.selection.filters import filtered
 from gatechart.selection.question import Functions, Question, Scores
-from gatechart.selection.scorers import columns_of
-from gatechart.values import Candidate, Choice, Explanation, Judged
+from gatechart.selection.scorers import Column, columns_of
+from gatechart.values import Candidate, Choice, Judged
 
 LEAST: Final = 0.1
 """The text score from which on there is a match, unless a selection or a directory says another."""
 
-_DIGITS: Final = 9  # of sums; beyond these, candidates would differ by rounding alone
-_TOLD_DIGITS: Final = 4  # of scores in explanations
-_id: Final = attrgetter("id")
+_DIGITS: Final = 4  # of scores in explanations
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class _Ranking(NamedTuple):
-    """Candidates that passed the filters, with columns in the same order."""
-
-    candidates: Sequence[Candidate]
-    names: Sequence[str]  # of the scorers
-    columns: Sequence[Sequence[float]]  # one for each scorer
-    totals: Sequence[float]
-    ranks: Sequence[tuple[float, ...]]  # the lowest is the best
-
-    def judged(self, index: int) -> Judged:
-        """Return what is told of a candidate."""
-        scores = (round(column[index], _TOLD_DIGITS) for column in self.columns)
-        total = round(self.totals[index], _TOLD_DIGITS)
-        return Judged(self.candidates[index].id, total, tuple(zip(self.names, scores, strict=True)))
 
 
 def choose(
@@ -72,37 +54,47 @@ def choose(
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions, and for a
     score that is no finite number; and what the functions raise.
     """
-    question = Question(packet, terms, terms.needs, tuple(candidates), now, scores, functions, least)
+    everybody = sorted(candidates, key=attrgetter("id"))
+    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least)
     left, fallen = filtered(question)
     if not left:
-        return Choice(_explanation(question, seed, None, (), (), fallen))
-    ranking = _ranking(question, left, allow_registered)
-    best = min(ranking.ranks)
-    tied = sorted((each for each, rank in zip(left, ranking.ranks, strict=True) if rank == best), key=_id)
-    chosen = tied[_draw(seed, len(tied))]
-    told = _explanation(question, seed, chosen, tied, _judged(ranking, chosen), fallen)
-    return Choice(told, chosen, 1 / len(tied))
-
-
-def _ranking(question: Question, left: Sequence[Candidate], allow_registered: bool) -> _Ranking:
+        return Choice(explained(question, seed, fallen))
     columns = columns_of(question, left)
-    totals = _totals(question, columns, len(left))
-    unpinned = [not each.is_pinned for each in left]
-    foreign = [not (allow_registered or each.is_local) for each in left]
-    deciding = columns if question.terms.order else [totals]
-    ranks = list(zip(unpinned, foreign, *([-score for score in column] for column in deciding), strict=True))
-    return _Ranking(left, question.scorer_names, columns, totals, ranks)
+    totals = _sums(question, columns, len(left))
+    standing = [each.is_pinned for each in left], [allow_registered or each.is_local for each in left]
+    deciding = (*standing, *(columns if terms.order else (totals,)))
+    ranked = _ranked(deciding, len(left))
+    tied = _tied(deciding, ranked)
+    ranked.insert(0, ranked.pop(_draw(seed, len(tied))))
+    chosen = left[ranked[0]]
+    judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD])
+    explanation = explained(question, seed, fallen, chosen, judged, [left[each].id for each in tied])
+    return Choice(explanation, chosen, 1 / len(tied))
 
 
-def _totals(question: Question, columns: Sequence[Sequence[float]], count: int) -> list[float]:
-    """Return the weighted sums; zeros if an order decides."""
+def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
+    """Return the weighted sums of the scores; zeros if an order decides."""
     totals = [0.0] * count
     if question.terms.order:
         return totals
     for name, column in zip(question.scorer_names, columns, strict=True):
         weight = question.terms.weights[name]
         totals = [total + weight * score for total, score in zip(totals, column, strict=True)]
-    return [round(total, _DIGITS) for total in totals]
+    return totals
+
+
+def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
+    """Return indices, the best first: the first column decides, each later one between those that are equal so far."""
+    ranked = list(range(count))
+    for column in reversed(deciding):
+        ranked.sort(key=column.__getitem__, reverse=True)  # stable: what is equal stays in the order of ids
+    return ranked
+
+
+def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[int]:
+    """Return the indices that nothing distinguishes from the first of the ranked ones, itself included."""
+    first = ranked[0]
+    return list(takewhile(lambda each: all(column[each] == column[first] for column in deciding), ranked))
 
 
 def _draw(seed: str, count: int) -> int:
@@ -110,23 +102,13 @@ def _draw(seed: str, count: int) -> int:
     return int.from_bytes(digest[:8], "big") % count
 
 
-def _judged(ranking: _Ranking, chosen: Candidate) -> list[Judged]:
-    """Return the best candidates with their scores, the chosen one first."""
-    order = ((each is not chosen, each.id) for each in ranking.candidates)
-    keys = zip(ranking.ranks, order, range(len(ranking.ranks)), strict=True)
-    return [ranking.judged(index) for _, _, index in nsmallest(MOST_TOLD, keys)]
-
-
-def _explanation(
-    question: Question,
-    seed: str,
-    chosen: Candidate | None,
-    tied: Sequence[Candidate],
-    judged: Sequence[Judged],
-    fallen: Sequence[Fallen],
-) -> Explanation:
-    told = (*judged, *fell_out(fallen, MOST_TOLD - len(judged)))
-    left_out = len(question.candidates) - len(told)
-    drawn_from = tuple(each.id for each in tied[:MOST_TOLD]) if len(tied) > 1 else ()
-    details = details_of(question, chosen, judged, len(tied), fallen)
-    return Explanation(question.needs, told, left_out, seed, drawn_from, details)
+def _judged(
+    question: Question, left: Sequence[Candidate], columns: Sequence[Column], totals: Column, told: Sequence[int]
+) -> list[Judged]:
+    names = question.scorer_names
+    rounded = [[round(column[each], _DIGITS) for each in told] for column in columns]
+    scores = zip(*rounded, strict=True) if rounded else [()] * len(told)
+    return [
+        Judged(left[each].id, round(totals[each], _DIGITS), tuple(zip(names, row, strict=True)))
+        for each, row in zip(told, scores, strict=True)
+    ]

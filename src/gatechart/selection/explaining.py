@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import groupby, islice
-from operator import attrgetter
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -26,31 +24,40 @@ MOST_BYTES: Final = 32_768
 _LONGEST: Final = 1_000  # characters of details
 
 
-def fell_out(fallen: Sequence[Fallen], most: int) -> tuple[Judged, ...]:
-    """Return what is told of candidates that fell out, those that passed more filters first."""
-    return tuple(Judged(each.candidate.id, fell=f"{each.name}: {each.why}") for each in islice(_nearest(fallen), most))
+def explained(
+    question: Question,
+    seed: str,
+    fallen: Fallen,
+    chosen: Candidate | None = None,
+    judged: Sequence[Judged] = (),
+    tied: Sequence[str] = (),
+) -> Explanation:
+    """Return the explanation of a choice.
 
-
-def _nearest(fallen: Sequence[Fallen]) -> Iterator[Fallen]:
-    for _, group in groupby(reversed(fallen), key=attrgetter("name")):
-        yield from sorted(group, key=lambda each: each.candidate.id)
-
-
-def details_of(
-    question: Question, chosen: Candidate | None, judged: Sequence[Judged], equal: int, fallen: Sequence[Fallen]
-) -> str:
-    """Return in words why a choice came out as it did.
-
-    judged: the best candidates, the chosen one first. equal: how many are as good as the chosen one, itself included.
+    fallen: in the order of the filters. judged: those that passed, the chosen one first. tied: ids of those that are as
+        good as the chosen one, itself included.
     """
-    counts = Counter(each.name for each in fallen)
-    left_out = ", ".join(f"{name} {count}" for name, count in counts.items())
+    told = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
+    drawn_from = tuple(tied[:MOST_TOLD]) if len(tied) > 1 else ()
+    details = _details(question, fallen, chosen, judged, len(tied))
+    return Explanation(question.needs, told, len(question.candidates) - len(told), seed, drawn_from, details)
+
+
+def _nearest(fallen: Fallen) -> Iterator[Judged]:
+    """Yield what is told of those that fell out: who passed more filters is nearer to a match, and comes first."""
+    for name, group in reversed(fallen.items()):
+        yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in group)
+
+
+def _details(question: Question, fallen: Fallen, chosen: Candidate | None, judged: Sequence[Judged], equal: int) -> str:
+    count = len(question.candidates)
     if chosen is None:
-        found = f"none of {len(fallen)} candidates fits" if fallen else "nobody is in the directory"
+        found = f"none of {count} candidates fits" if count else "nobody is in the directory"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
-        how = _how(chosen, len(question.candidates) - len(fallen), equal)
+        how = _how(chosen, count - sum(map(len, fallen.values())), equal)
         found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
+    left_out = ", ".join(f"{name} {len(group)}" for name, group in fallen.items())
     needs = needs_text(question.needs)
     told = [found, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
     return "; ".join(told)[:_LONGEST]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gatechart.handoff import MOST_HOPS, Attempt, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
-from gatechart.values import Candidate, Hours, Obstacle, Reason
+from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
 
 Column: TypeAlias = list[str]
 """For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""
+
+Fallen: TypeAlias = dict[str, list[tuple[Candidate, str]]]
+"""Candidates that fell out, by the name of the filter, each with the reason. Filters come in the order of asking."""
 
 BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
 
 MISFIT: Final = "left out"
 """Why a filter of a user's own leaves somebody out, if it does not say."""
 
-_LONGEST: Final = 200  # characters of such a reason
+_LONGEST: Final = 200  # characters of a reason
 _NOBODY: Final[Column] = []
 _DOWN: Final = frozenset({Obstacle.FAILURE, Obstacle.UNKNOWN_GRAPH})
 """The obstacles by which an attempt says that its target does not work, rather than that it does not want to."""
@@ -28,24 +31,17 @@ _TROUBLE: Final = frozenset({Reason.TOOL_FAILURE, Reason.TIMEOUT})
 """The reasons by which the agent that asks says that what it works with does not work."""
 
 
-class Fallen(NamedTuple):
-    """A candidate that a filter left out."""
-
-    candidate: Candidate
-    name: str  # of the filter
-    why: str
-
-
-def filtered(question: Question) -> tuple[Sequence[Candidate], Sequence[Fallen]]:
-    """Return the candidates that pass all filters, and those that do not, each with the first filter that left it out.
+def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
+    """Return the candidates that pass all filters, and those that do not: each falls out by the first one only.
 
     Raises ValueError for an unknown name of a filter, and what the user's functions raise.
     """
-    left, fallen = question.candidates, list[Fallen]()
-    for name, ask in (*ALWAYS.items(), *((name, _named(name, question)) for name in question.terms.filters)):
+    left, fallen = question.candidates, dict[str, list[tuple[Candidate, str]]]()
+    asked_for = {name: _named(name, question) for name in question.terms.filters if name not in ALWAYS}
+    for name, ask in (ALWAYS | asked_for).items():
         reasons = ask(question, left) if left else _NOBODY
         if any(reasons):
-            fallen += [Fallen(each, name, why) for each, why in zip(left, reasons, strict=True) if why]
+            fallen[name] = [(each, why) for each, why in zip(left, reasons, strict=True) if why]
             left = [each for each, why in zip(left, reasons, strict=True) if not why]
     return left, fallen
 
@@ -90,7 +86,7 @@ def _lacking(question: Question, needed: tuple[str, ...], had: Sequence[tuple[st
     if not needed:
         return _NOBODY
     wanted = frozenset(needed)
-    names = ", ".join(needed)
+    names = ", ".join(needed)[:_LONGEST]
     if question.needs.all:
         why = f"not all of {names}" if len(needed) > 1 else f"not {names}"
         return ["" if wanted.issubset(each) else why for each in had]
@@ -102,7 +98,7 @@ def _tier(question: Question, candidates: Sequence[Candidate]) -> Column:
     least = question.needs.tier
     if not least:
         return _NOBODY
-    tiers = [each.profile.level for each in candidates]
+    tiers = [each.profile.tier or LOWEST_TIER for each in candidates]
     return ["" if tier >= least else f"{tier} is below {least}" for tier in tiers]
 
 
@@ -110,7 +106,7 @@ def _language(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not question.needs.languages:
         return _NOBODY
     wanted = tuple(map(str.casefold, question.needs.languages))
-    why = f"not {' or '.join(question.needs.languages)}"
+    why = f"not {' or '.join(question.needs.languages)}"[:_LONGEST]
 
     @cache
     def speaks(languages: tuple[str, ...]) -> bool:
@@ -128,11 +124,12 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
     packet = question.packet
     if not packet.source_agent:
         return _NOBODY
-    door = (packet.source_graph, packet.path[-1].entry_point if packet.path else "")
+    agent, graph = packet.source_agent, packet.source_graph
+    begun = packet.path[-1].entry_point if packet.path else ""
     return [
-        ("it asks" if each.agent == packet.source_agent else "")
-        if each.agent
-        else ("it would begin where the one that asks began" if (each.graph, each.entry_point) == door else "")
+        ("it asks" if each.agent == agent else "")
+        if each.agent or each.graph != graph
+        else ("it begins where the one that asks began" if each.entry_point == begun else "")
         for each in candidates
     ]
 
@@ -163,12 +160,12 @@ def _path(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _hours(question: Question, candidates: Sequence[Candidate]) -> Column:
-    @cache
-    def is_time(schedule: tuple[Hours, ...]) -> bool:
-        return any(hours.contains(question.now) for hours in schedule)
-
     schedules = [each.profile.schedule for each in candidates]
-    return ["" if not schedule or is_time(schedule) else "not at this time" for schedule in schedules]
+    if not any(schedules):
+        return _NOBODY
+    distinct = {id(each): each for each in schedules if each}  # by identity: a hash would cost more than the rest
+    closed = {key for key, each in distinct.items() if not any(hours.contains(question.now) for hours in each)}
+    return ["not at this time" if id(each) in closed else "" for each in schedules]
 
 
 def _place(_: Question, candidates: Sequence[Candidate]) -> Column:
@@ -179,7 +176,7 @@ def _place(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [f"{', '.join(each.open_breakers)} open" if each.open_breakers else "" for each in candidates]
+    return [f"{', '.join(each.open_breakers)[:_LONGEST]} open" if each.open_breakers else "" for each in candidates]
 
 
 def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
@@ -239,7 +236,7 @@ def _failed_groups(question: Question) -> frozenset[str]:
     return frozenset(groups - {""})
 
 
-ALWAYS: Final[Mapping[str, BuiltIn]] = {
+ALWAYS: Final[dict[str, BuiltIn]] = {
     "open": _open,
     "rule": _rule,
     "capability": _capability,
@@ -257,5 +254,5 @@ ALWAYS: Final[Mapping[str, BuiltIn]] = {
 }
 """The filters that always apply, in the order in which they are asked: a candidate falls out by the first."""
 
-ON_REQUEST: Final[Mapping[str, BuiltIn]] = {"person": _person, "local": _local}
+ON_REQUEST: Final[dict[str, BuiltIn]] = {"person": _person, "local": _local}
 """Filters for selections that name them."""

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from gatechart.selection.question import Question
-from gatechart.values import Candidate
+from gatechart.values import LOWEST_TIER, Candidate
 
 Column: TypeAlias = list[float]
 """The score of each candidate."""
@@ -29,11 +29,10 @@ def columns_of(question: Question, candidates: Sequence[Candidate]) -> list[Colu
 
 
 def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> Column:
-    own = question.functions.get(name)
     if name in BUILT_IN:
         column = BUILT_IN[name](question, candidates)
-    elif own is not None:
-        column = [own(question.packet, each) for each in candidates]
+    elif name in question.functions:
+        column = [float(question.functions[name](question.packet, each)) for each in candidates]
     else:
         raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
     if not all(map(isfinite, column)):
@@ -53,24 +52,27 @@ def _performance(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _load(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [1.0 - _loaded(each) if each.held or each.load is not None else 1.0 for each in candidates]
+    return [1.0 if each.load is None and not each.held else 1.0 - _loaded(each) for each in candidates]
 
 
 def _loaded(candidate: Candidate) -> float:
-    if candidate.load is not None:
-        return min(max(candidate.load, 0.0), 1.0)
-    if candidate.capacity is None:
-        return candidate.held / (candidate.held + USUAL_PLACES)
-    return min(candidate.held / candidate.capacity, 1.0) if candidate.capacity else 1.0
+    load, capacity, held = candidate.load, candidate.capacity, candidate.held
+    if load is not None:
+        return min(max(load, 0.0), 1.0)
+    if capacity is None:
+        return held / (held + USUAL_PLACES)
+    return held / capacity if held < capacity else 1.0
 
 
 def _tier(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [1.0 - 1.0 / each.profile.level for each in candidates]
+    return [1.0 - 1.0 / (each.profile.tier or LOWEST_TIER) for each in candidates]
 
 
 def _affinity(question: Question, candidates: Sequence[Candidate]) -> Column:
     user = question.packet.user_id
-    return [float(bool(user) and user in each.users) for each in candidates]
+    if not user:
+        return [0.0] * len(candidates)
+    return [1.0 if each.users and user in each.users else 0.0 for each in candidates]
 
 
 def _cost(_: Question, candidates: Sequence[Candidate]) -> Column:
