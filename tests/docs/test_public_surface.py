@@ -43,11 +43,13 @@ TOP = {
         "Repeats",
         "RetriesOver",
     ),
+    *("Best", "Hours", "NeedRule", "Needs", "Profile"),
     *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "UserAsked", "VisitsOver"),
 }
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),
     *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),
+    *("Candidate", "Choice", "Explanation", "Judged"),
     *("Page", "Receipt", "Refusal", "RefusalReason", "Schedule", "Snapshot", "Stored"),
 }
 HEAVY = ("alembic", "graphviz", "pydantic", "ruamel", "sqlalchemy")
