@@ -26,6 +26,7 @@ from gatechart.graph.function_faults import (
 )
 from gatechart.graph.names import texts
 from gatechart.graph.searchable import searchable_faults
+from gatechart.graph.selection_faults import profile_faults
 from gatechart.graph.signal_edges import answering, declared_signals
 from gatechart.graph.signal_faults import answer_faults, signal_faults
 from gatechart.graph.signals import Signals
@@ -103,6 +104,12 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
             for fault in signal_faults(f"entry point {entry.name!r}, signals", entry.signals, states, draft.context)
         ),
         *answer_faults(draft.signals, draft.entry_points),
+        *profile_faults("graph, profile", draft.profile),
+        *(
+            fault
+            for entry in draft.entry_points
+            for fault in profile_faults(f"entry point {entry.name!r}, profile", entry.profile)
+        ),
         *tool_faults("graph", draft.tools.items()),
         *(fault for state in states for fault in tool_faults(f"state {state.name!r}", state.tools)),
         *(fault for state in (root, *states) for fault in history_faults(state)),

@@ -30,17 +30,19 @@ class Hours:
     @property
     def fault(self) -> tuple[str, str] | None:
         """Problem and remedy if these are no hours."""
-        unknown = [day for day in self.days if day not in DAYS]
+        unknown = self.days if isinstance(self.days, str) else [day for day in self.days if day not in DAYS]
         if unknown or not self.days:
             return f"days {unknown!r}", f"name some of {', '.join(DAYS)}"
         for text in (self.begins, self.ends):
             try:
-                time.fromisoformat(text)
-            except ValueError:
+                is_clock = time.fromisoformat(text).tzinfo is None
+            except (TypeError, ValueError):
+                is_clock = False
+            if not is_clock:
                 return f"the time {text!r}", "write it as '09:00'"
         try:
             ZoneInfo(self.zone)
-        except (OSError, ValueError, KeyError):
+        except (OSError, TypeError, AttributeError, ValueError, KeyError):
             return f"the zone {self.zone!r}", "write one such as 'Europe/Berlin'"
         return None
 

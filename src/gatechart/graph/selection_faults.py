@@ -1,0 +1,112 @@
+"""Faults in profiles, and in selections of the best target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, Final
+
+from gatechart.errors import Fault, suggestion
+from gatechart.graph.callables import callable_name, fits, is_async
+from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
+from gatechart.values import LOWEST_TIER, Hours, Needs, Profile, unkept
+
+_PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
+_NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'
+_LONGEST: Final = 2_000  # characters of a text in a profile
+
+
+def profile_faults(place: str, profile: object) -> Iterator[Fault]:
+    """Yield the faults of a profile; None has none. place: where it is declared."""
+    if profile is None:
+        return
+    if not isinstance(profile, Profile):
+        yield Fault(place, f"{profile!r} is no profile", _PROFILE)
+        return
+    for name in ("capabilities", "domains", "languages", "samples"):
+        yield from _text_faults(place, name, getattr(profile, name))
+    if profile.tier is not None and not _is_whole(profile.tier, LOWEST_TIER):
+        yield Fault(place, f"tier={profile.tier!r} is no tier", f"pass a whole number of {LOWEST_TIER} or more")
+    if why := unkept(profile.group, _LONGEST):
+        yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
+    if profile.cost is not None and not _is_number(profile.cost):
+        yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
+    yield from _schedule_faults(place, profile.schedule)
+
+
+def best_faults(place: str, best: Best) -> Iterator[Fault]:
+    """Yield the faults of a selection. place: where it is declared."""
+    yield from _needs_faults(f"{place}, needs", best.needs)
+    for rule in best.rules:
+        if not isinstance(rule, NeedRule):
+            remedy = "write NeedRule(Needs(...), reason=..., mentions=...)"
+            yield Fault(f"{place}, rules", f"{rule!r} is no rule", remedy)
+            continue
+        yield from _needs_faults(f"{place}, rules", rule.needs)
+        yield from _text_faults(f"{place}, rules", "mentions", rule.words)
+    for scorer in (*(each for each, _ in best.scorers), *best.order):
+        yield from _selector_faults(place, "scorer", scorer, SCORERS)
+    for each in best.filters:
+        yield from _selector_faults(place, "filter", each, FILTERS)
+    for scorer, weight in best.scorers:
+        if not _is_number(weight):
+            name = scorer if isinstance(scorer, str) else callable_name(scorer)
+            yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
+    if best.least is not None and not (_is_number(best.least) and best.least <= 1):
+        yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
+
+
+def _schedule_faults(place: str, schedule: object) -> Iterator[Fault]:
+    if not isinstance(schedule, tuple) or not all(isinstance(each, Hours) for each in schedule):
+        remedy = 'write schedule=(Hours(("MON", "TUE"), "09:00", "17:00", "Europe/Berlin"),)'
+        yield Fault(place, f"schedule={schedule!r} is no tuple of Hours", remedy)
+        return
+    for each in schedule:
+        if each.fault is not None:
+            yield Fault(f"{place}, schedule", f"{each.fault[0]} cannot be", each.fault[1])
+
+
+def _needs_faults(place: str, needs: object) -> Iterator[Fault]:
+    if needs is None:
+        return
+    if not isinstance(needs, Needs):
+        if not callable(needs) or is_async(needs) or not fits(needs, 1):
+            problem = f"{callable_name(needs) if callable(needs) else repr(needs)} does not say at once what is needed"
+            yield Fault(place, problem, f"{_NEEDS}, or pass a plain function of (packet)")
+        return
+    for name in ("capabilities", "domains", "languages"):
+        yield from _text_faults(place, name, getattr(needs, name))
+    if not _is_whole(needs.tier, 0):
+        yield Fault(place, f"tier={needs.tier!r} is no tier", "pass a whole number of 0 or more")
+
+
+def _selector_faults(place: str, what: str, given: Any, known: tuple[str, ...]) -> Iterator[Fault]:
+    if isinstance(given, str):
+        if given not in known:
+            remedy = f"{suggestion(given, known)}; one of your own is a function of (packet, candidate)"
+            yield Fault(place, f"unknown {what} {given!r}", remedy)
+        return
+    here = f"{place}, {what} {callable_name(given)}"
+    if not callable(given) or is_async(given) or not fits(given, 2):
+        problem = "it does not take (packet, candidate), or does not answer at once"
+        yield Fault(here, problem, "pass a fast, plain function of two parameters")
+    elif callable_name(given) in (*SCORERS, *FILTERS):
+        yield Fault(here, "there is one of this name already", "rename the function")
+
+
+def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
+    if not isinstance(given, tuple):
+        yield Fault(place, f"{name}={given!r} is no tuple", f'write {name}=("...",)')
+        return
+    for each in given:
+        why = "it is empty" if each == "" else unkept(each, _LONGEST)
+        if why:
+            yield Fault(place, f"{name}, {each!r}: {why}", "use a text that is not empty")
+
+
+def _is_whole(given: object, least: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and given >= least
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given) and given >= 0
