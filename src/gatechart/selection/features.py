@@ -1,0 +1,88 @@
+"""What a text is compared by: its words, pairs of words, and the short strings that its words are made of."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from math import log, sqrt
+from typing import Final
+
+LONGEST: Final = 4_000
+"""Characters of a text that count; what follows does not."""
+
+GRAMS: Final = (3, 4)  # lengths of strings within a word, whose ends count as a space
+UNSPACED_GRAMS: Final = (1, 2, 3)  # within a run of a script that writes no spaces
+WORD_WEIGHT: Final = 1.5  # of words and pairs of words, where that of a string is 1
+WORD: Final = "_"
+"""How the feature of a word begins, and no other."""
+
+_PAIR: Final = "+"  # how that of a pair of words begins, and no other
+_HEAVY: Final = (WORD, _PAIR)
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, ideographs
+)
+_TOKEN: Final = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
+_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def features(text: str) -> Mapping[str, float]:
+    """Return the features of a text with their weights, whose squares add up to 1; none if it has no letter or digit.
+
+    A feature is a word, a pair of words that follow each other, or a string of 3 or 4 characters within a word (1 to 3
+    in scripts without spaces). A weight grows with the logarithm of how often it occurs. Case, width and punctuation
+    do not count; `query_order` and `QueryOrder` are two words each. The same text has the same features everywhere.
+
+    >>> sorted(features("Go!"))
+    [' go', ' go ', '_go', 'go ']
+    >>> sorted(features("退款"))
+    ['_退款', '款', '退', '退款']
+    """
+    counts = Counter(_features_in(text))
+    return scaled({each: _weight(each, count) for each, count in counts.items()})
+
+
+def words_of(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return those of the features that are words."""
+    return {name: each for name, each in weights.items() if name[0] == WORD}
+
+
+def scaled(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights in the same proportions, whose squares add up to 1."""
+    length = sqrt(sum(each * each for each in weights.values()))
+    return {name: each / length for name, each in weights.items()} if length else {}
+
+
+def _weight(feature: str, count: int) -> float:
+    weight = 1.0 if count == 1 else 1.0 + log(count)
+    return weight * WORD_WEIGHT if feature[0] in _HEAVY else weight
+
+
+def _features_in(text: str) -> Iterator[str]:
+    folded = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text[:LONGEST])).casefold()
+    tokens = _TOKEN.findall(folded)
+    for token in tokens:
+        yield from _features_of(token)
+    for first, second in pairwise(tokens):
+        yield f"{_PAIR}{first} {second}"
+
+
+@lru_cache(20_000)
+def _features_of(token: str) -> tuple[str, ...]:
+    """Of a word; or of a run of a script without spaces, where two characters stand for a word."""
+    if _IS_UNSPACED.match(token):
+        words = [token[at : at + 2] for at in range(max(len(token) - 1, 1))]
+        return *(WORD + each for each in words), *_grams(token, UNSPACED_GRAMS)
+    return WORD + token, *_grams(f" {token} ", GRAMS)
+
+
+def _grams(text: str, lengths: tuple[int, ...]) -> Iterator[str]:
+    for length in lengths:
+        for at in range(len(text) - length + 1):
+            yield text[at : at + length]

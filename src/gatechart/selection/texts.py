@@ -1,0 +1,135 @@
+"""How well a text fits each candidate, by the words of its samples and descriptions, without a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from math import log
+from typing import Final, Protocol
+
+from gatechart.selection.features import features, scaled, words_of
+from gatechart.selection.rows import UNIT, Rows, whole
+from gatechart.values import Candidate
+
+MOST_TEXTS: Final = 100
+"""Texts of a candidate that count: the first."""
+
+NEAR: Final = 50
+"""Candidates whose texts are compared one by one: the nearest by all of their texts together."""
+
+TOGETHER: Final = 0.65
+"""What part of a score all texts of a candidate have together; the rest has the one that is most alike."""
+
+LEAST: Final = 0.18
+"""The score from which on a text fits, where candidates have samples.
+
+Of sentences that belong to one of 150 candidates with 1 to 10 samples each, 4 to 6 % score less; of those that belong to
+none, about half do.
+"""
+
+LEAST_DESCRIBED: Final = 0.1
+"""The same where candidates have descriptions alone, which are less like what people say: 6 % score less."""
+
+_NOTHING: Final = 1e-6  # a likeness below this is none
+
+
+class Likeness(Protocol):
+    """Tells how well a text fits each candidate of a fixed set."""
+
+    @property
+    def least(self) -> float:
+        """The score from which on there is a match, unless a selection says another."""
+        ...
+
+    def scores(self, text: str) -> dict[str, float]:
+        """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
+        ...
+
+
+class TextIndex:
+    """Tells how well a text fits each candidate: TF-IDF over words, pairs of words and the strings within them.
+
+    A score has two parts, both cosines: with the sum of all texts of a candidate, and with the one of them whose words
+    are most alike, which is looked for among the 50 nearest candidates alone. A feature is worth the more the fewer
+    candidates have it; one that none has counts, too, so that a text about something else scores low everywhere.
+    An index depends on its texts alone, not on their order. To build one takes about 0.2 s for 1,000 texts; to ask it,
+    about 1 ms for 1,000 candidates.
+
+    >>> index = TextIndex({"refunds": ["I want my money back"], "orders": ["Where is my parcel?"]})
+    >>> scores = index.scores("please give me back the money")
+    >>> max(scores, key=scores.get)
+    'refunds'
+    """
+
+    __slots__ = ("_everything", "_ids", "_rarest", "_rarity", "_words", "least")
+
+    def __init__(self, texts: Mapping[str, Iterable[str]], *, least: float = LEAST) -> None:
+        """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
+        self.least = least
+        self._ids = tuple(sorted(texts))
+        documents = [_documents(texts[each]) for each in self._ids]
+        counts = Counter(chain.from_iterable(set().union(*each) for each in documents))
+        self._rarest = log(1 + len(documents)) + 1
+        self._rarity = {name: self._rarest - log(1 + count) for name, count in counts.items()}
+        self._everything = Rows([self._sum(each) for each in documents])
+        self._words = tuple(Rows([self._weighed(words_of(each)) for each in document]) for document in documents)
+
+    def scores(self, text: str) -> dict[str, float]:
+        """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
+        found = features(text)
+        together = self._everything.sums(whole(self._weighed(found)))
+        words = whole(self._weighed(words_of(found)))
+        return blended(self._ids, together, lambda at: max(self._words[at].sums(words)), UNIT * UNIT)
+
+    def _weighed(self, weights: Mapping[str, float]) -> dict[str, float]:
+        rarity, rarest = self._rarity.get, self._rarest
+        return scaled({name: each * rarity(name, rarest) for name, each in weights.items()})
+
+    def _sum(self, documents: Iterable[Mapping[str, float]]) -> dict[str, float]:
+        total: dict[str, float] = {}
+        for document in documents:
+            for name, each in self._weighed(document).items():
+                total[name] = total.get(name, 0.0) + each
+        return scaled(total)
+
+
+def index_of(candidates: Iterable[Candidate]) -> TextIndex:
+    """Return the index of candidates by what is known of them, with the threshold that suits it."""
+    known = tuple(candidates)
+    with_samples = sum(bool(each.profile.samples) for each in known)
+    least = LEAST if with_samples * 2 >= len(known) else LEAST_DESCRIBED
+    return TextIndex({each.id: texts_of(each) for each in known}, least=least)
+
+
+def texts_of(candidate: Candidate) -> tuple[str, ...]:
+    """Return what is known of a candidate: its samples, its text, and the names of what it can do.
+
+    >>> from gatechart.values import Profile
+    >>> texts_of(Candidate("a", "", "", profile=Profile(("query_order",), samples=("where is it",)), text="Finds orders."))
+    ('where is it', 'Finds orders.', 'query_order')
+    """
+    profile = candidate.profile
+    names = " ".join((*profile.capabilities, *profile.domains))
+    return tuple(each for each in (*profile.samples, candidate.text, names) if each)
+
+
+def blended(
+    ids: Sequence[str], together: Sequence[float], best: Callable[[int], float], unit: float = 1.0
+) -> dict[str, float]:
+    """Return scores by id, of which both parts are known.
+
+    together: of each candidate, in the order of their ids, the likeness of all its texts. A likeness is from 0 to unit.
+    best: of the one at a place, the likeness of the text that is most alike.
+    """
+    scores = dict(zip(ids, map((TOGETHER / unit).__mul__, together), strict=True))
+    threshold = max(sorted(together)[-NEAR:][0], unit * _NOTHING) if ids else unit
+    for place in [at for at, each in enumerate(together) if each >= threshold]:
+        both = scores[ids[place]] + (1 - TOGETHER) / unit * best(place)
+        scores[ids[place]] = min(both, 1.0)
+    return scores
+
+
+def _documents(texts: Iterable[str]) -> list[Mapping[str, float]]:
+    """Return the features of different texts that say something, sorted: sums of floats depend on their order."""
+    return [each for each in map(features, sorted(set(islice(texts, MOST_TEXTS)))) if each]
