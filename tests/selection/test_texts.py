@@ -48,7 +48,8 @@ def test_what_people_say_finds_whom_it_is_for(text, candidate):
 
 
 @pytest.mark.parametrize(
-    ("text", "candidate"), [("退款", "退款"), ("包裹", "订单"), ("我登录不了", "账户"), ("想把钱退回来", "退款"), ("ＩＤ重置", "账户")]
+    ("text", "candidate"),
+    [("退款", "退款"), ("包裹", "订单"), ("我登录不了", "账户"), ("想把钱退回来", "退款"), ("ＩＤ重置", "账户")],
 )
 def test_chinese_is_understood_though_it_writes_no_spaces(text, candidate):
     assert best(TextIndex(SHOP_IN_CHINESE), text) == candidate

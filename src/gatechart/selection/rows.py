@@ -23,7 +23,7 @@ class Rows:
     weight. Whole numbers add up to the same in any order, so scores do not depend on it.
     """
 
-    __slots__ = ("_few", "_long", "_lanes", "_places")
+    __slots__ = ("_few", "_lanes", "_long", "_places")
 
     def __init__(self, columns: Sequence[Mapping[str, float]]) -> None:
         """columns: of each place, the weights of features, from 0 to 1."""
