@@ -130,10 +130,16 @@ async def test_the_directory_is_there_again_when_the_home_opens_again(place, clo
 
 
 async def test_operators_pin_exclude_and_close_entries_and_undo_that(runtime):
-    for mark, is_open in ((Mark.PINNED, True), (Mark.EXCLUDED, False), (Mark.CLOSED, False), (Mark.NONE, True)):
+    for mark in (Mark.PINNED, Mark.EXCLUDED, Mark.CLOSED, Mark.NONE):
         entry = await runtime.mark_entry("refunds.REVIEWING", mark, reason="stocktaking")
-        assert (entry.mark, entry.candidate.is_open, entry.mark_reason) == (mark, is_open, "stocktaking")
-        assert (entry.unavailable == "") is is_open
+        assert (entry.mark, entry.mark_reason) == (mark, "stocktaking")
+        found = entry.candidate
+        assert (found.is_pinned, found.is_excluded, found.is_open) == (
+            mark is Mark.PINNED,
+            mark is Mark.EXCLUDED,
+            mark is not Mark.CLOSED,
+        )
+        assert (entry.unavailable == "") is (mark in (Mark.PINNED, Mark.NONE))
     with pytest.raises(UnknownEntryError, match=r"no entry 'refunds.NONE'; register it"):
         await runtime.mark_entry("refunds.NONE", Mark.CLOSED)
     with pytest.raises(PayloadError):

@@ -45,10 +45,11 @@ async def serving(
     server=None,
     graphs=graphs,
     services=None,
+    registrants=None,
 ):
     """A server of the shop, or of other graphs, at a free port."""
     lifecycle, server = lifecycle or Lifecycle(), server or ServerLimits()
-    application = Application(lifecycle, graphs, token=token, limits=server)
+    application = Application(lifecycle, graphs, token=token, registrants=registrants or {}, limits=server)
     opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (
         listening(application, **opened, limits=server) as listens,

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 
 COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run")
 NO_STREAM = ("--exclude-path", "/changes", "--exclude-path", STREAM.path)  # which do not end
-REST = ("--exclude-operation-id", "schedule")  # which has a test of its own
+REST = ("--exclude-operation-id", "schedule", "--exclude-operation-id", "register_entry")  # they have their own tests
 
 
 async def found(url, folder, *options, token=TOKEN, bound_s=120):
@@ -61,9 +61,10 @@ async def test_many_requests_in_every_phase_find_nothing(tmp_path, sqlite_url, s
 
 
 @pytest.mark.usefixtures("unmeasured")
-async def test_a_few_schedules_find_nothing(tmp_path):
+@pytest.mark.parametrize("operation", ["schedule", "register_entry"])
+async def test_a_few_calls_with_time_zones_find_nothing(tmp_path, operation):
     """No schema says what a cron expression is, or a time zone, so what fits it may still be refused."""
-    alone = ("--include-operation-id", "schedule", "--exclude-checks", "positive_data_acceptance")
+    alone = ("--include-operation-id", operation, "--exclude-checks", "positive_data_acceptance")
     async with serving(token=TOKEN) as served:
         assert await found(served.url, tmp_path, "--phases", "fuzzing", "-n", "40", *alone) is None
 

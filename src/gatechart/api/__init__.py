@@ -54,7 +54,7 @@ from gatechart.api.directory_commands import (
 )
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
 from gatechart.api.home import AgentHome
-from gatechart.api.making import check_writable
+from gatechart.api.making import check_writable, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.requests import UnderRequest, execute_once, is_about
 from gatechart.api.routes import Route
@@ -125,5 +125,6 @@ __all__ = [
     "facts_of",
     "hidden_under",
     "is_about",
+    "made",
     "read_reply",
 ]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AllowInfNan, Field, Strict
 
 from gatechart.api.base_command import BaseCommand, Limit, WritingCommand
 from gatechart.api.codec import DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
 from gatechart.api.routes import Route
-from gatechart.values import LONGEST_NAME, AgentId, Mark, Profile
+from gatechart.values import LONGEST_NAME, Mark, Profile
 
-EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+_NO_NUL: Final = r"^[^\x00]*$"
+EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=_NO_NUL)]
+_Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=_NO_NUL)]
+_Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=_NO_NUL)]
 _Share: TypeAlias = Annotated[float, Field(ge=0, le=1), AllowInfNan(False)]
 
 
@@ -24,13 +27,13 @@ class RegisterEntryCommand(WritingCommand):
     id: EntryId
     graph: str
     at: str
-    agent: AgentId = ""
+    agent: _Name = ""
     profile: Annotated[Profile, Closed()] = Profile()
-    text: str = ""
+    text: _Text = ""
     capacity: Annotated[int, Field(ge=0)] | None = None
     is_person: bool = False
     lasts: Annotated[float, Strict(), AllowInfNan(False)] | str | None = None
-    registrant: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    registrant: _Name = ""
 
 
 class DeregisterEntryCommand(WritingCommand):
@@ -40,7 +43,7 @@ class DeregisterEntryCommand(WritingCommand):
     route: ClassVar[Route] = Route("DELETE", "/directory/{id}", "Deregister an entry; its work goes on", 204)
     verb: Literal["deregister_entry"] = "deregister_entry"
     id: EntryId
-    registrant: str | None = None  # None: whoever registered it
+    registrant: _Name | None = None  # None: whoever registered it
 
 
 class DirectoryCommand(BaseCommand):
@@ -50,7 +53,7 @@ class DirectoryCommand(BaseCommand):
     route: ClassVar[Route] = Route("GET", "/directory", "List whom work can be handed to, a page at a time")
     verb: Literal["directory"] = "directory"
     id: EntryId | None = None
-    after: str | None = None
+    after: EntryId | None = None
     limit: Limit = 100
 
 
@@ -62,7 +65,7 @@ class MarkEntryCommand(WritingCommand):
     verb: Literal["mark_entry"] = "mark_entry"
     id: EntryId
     mark: Mark
-    reason: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    reason: _Name = ""
 
 
 class RateHandoffCommand(WritingCommand):

@@ -14,6 +14,17 @@ from typer.main import get_command
 from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_event, start_agent, stop_agent
 from gatechart.cli.breakers import close_breaker, draw_breaker, isolate_breaker, list_breakers
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
+from gatechart.cli.directory import (
+    close_entry,
+    deregister_entry,
+    exclude_entry,
+    list_directory,
+    open_entry,
+    pin_entry,
+    rate_handoff,
+    register_entry,
+    show_entry,
+)
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
@@ -125,6 +136,17 @@ SCHEDULE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "run": run_schedule,
     "delete": delete_schedule,
 }
+DIRECTORY_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "list": list_directory,
+    "show": show_entry,
+    "register": register_entry,
+    "deregister": deregister_entry,
+    "pin": pin_entry,
+    "exclude": exclude_entry,
+    "close": close_entry,
+    "open": open_entry,
+    "rate": rate_handoff,
+}
 BREAKER_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "isolate": isolate_breaker,
     "close": close_breaker,
@@ -192,6 +214,7 @@ for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
     ("schedule", list_schedules, SCHEDULE_COMMANDS),
+    ("directory", list_directory, DIRECTORY_COMMANDS),
     ("breakers", list_breakers, BREAKER_COMMANDS),
     ("desk", list_cases, DESK_COMMANDS),
 ):

@@ -12,7 +12,7 @@ import typer
 
 from gatechart.cli.late import late
 from gatechart.cli.options import settings_of
-from gatechart.values import SCHEDULE_GRAPH, Query, Role
+from gatechart.values import DIRECTORY_GRAPH, SCHEDULE_GRAPH, Query, Role
 
 if TYPE_CHECKING:
     from gatechart import stores
@@ -36,6 +36,17 @@ def complete_agents(context: typer.Context) -> list[str]:
 def complete_schedules(context: typer.Context) -> list[str]:
     """Offer the names of schedules."""
     return _offered(lambda: (each.agent_id.partition(":")[2] for each in _agents(context, SCHEDULE_GRAPH)))
+
+
+def complete_entries(context: typer.Context) -> list[str]:
+    """Offer the ids of the entries of the directory: those that are kept, and entry points of the app."""
+
+    def known() -> Iterable[str]:
+        yield from (each.agent_id.partition(":")[2] for each in _agents(context, DIRECTORY_GRAPH))
+        for graph in _graphs(context):
+            yield from (f"{graph.name}.{name}" for name in graph.entry_points if graph.profile_at(name) is not None)
+
+    return _offered(known)
 
 
 def complete_breakers(context: typer.Context) -> list[str]:

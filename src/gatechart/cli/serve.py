@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gatechart.cli.errors import UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import TOKEN_VARIABLE, Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
@@ -25,6 +26,7 @@ from gatechart.cli.run import (
     told_to_go,
 )
 from gatechart.hosting.system import SystemClock
+from gatechart.values import Rate
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,6 +61,18 @@ TokenFileOption = Annotated[
         show_default=False,
     ),
 ]
+RegistrantsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--registrants-file",
+        metavar="FILE",
+        help="A file with a name and a token on each line, of those who may only register in the directory.",
+        show_default=False,
+    ),
+]
+RegistrationsOption = Annotated[
+    str, typer.Option("--max-registrations", metavar="RATE", help="How often each of them may register.")
+]
 GraceOption = Annotated[
     float,
     duration_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
@@ -91,6 +105,8 @@ async def serve_agents(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8700,
     token_file: TokenFileOption = None,
+    registrants_file: RegistrantsOption = None,
+    max_registrations: RegistrationsOption = "60/min",
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
@@ -110,7 +126,7 @@ async def serve_agents(
     It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
     /openapi.json describes the interface, and /health/live and /health/ready report its health. Callers send
     `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
-    listens to this machine only.
+    listens to this machine only. Those in --registrants-file may register in the directory, and nothing else.
 
     It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
     --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
@@ -125,6 +141,7 @@ async def serve_agents(
     """
     serving, retention = _serving(), retention_of(prune, keep_turns, ids_for)
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
+    registrants = serving.read_registrants(registrants_file, secret)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     lifecycle = serving.Lifecycle()
@@ -137,8 +154,11 @@ async def serve_agents(
         body_s=body_time,
         idle_s=idle_time,
         answer_bytes=max_answer,
+        registrations=_rate(max_registrations),
     )
-    application = serving.Application(lifecycle, loading.newest(graphs), token=secret, limits=limits)
+    application = serving.Application(
+        lifecycle, loading.newest(graphs), token=secret, registrants=registrants, limits=limits
+    )
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
     )
@@ -177,6 +197,14 @@ async def _serve(
         await server.close()
         if lost is not None:
             raise lost
+
+
+def _rate(given: str) -> str:
+    try:
+        Rate.of(given)
+    except ValueError as error:
+        raise UsageError(f"--max-registrations: {error}") from None
+    return given
 
 
 def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:

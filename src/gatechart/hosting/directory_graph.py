@@ -90,8 +90,9 @@ def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEnt
     """Return an entry without its load. local: the entry point that it is, as its graph declares it now."""
     candidate = replaced(
         _registered(kept.terms) if local is None else local,
-        is_open=kept.mark not in (Mark.CLOSED, Mark.EXCLUDED),
+        is_open=kept.mark is not Mark.CLOSED,
         is_pinned=kept.mark is Mark.PINNED,
+        is_excluded=kept.mark is Mark.EXCLUDED,
         performance=kept.performance,
         users=tuple(kept.users),
     )

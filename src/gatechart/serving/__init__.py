@@ -12,10 +12,10 @@ Requires the extra `gatechart[serve]`. Each command has its route in `gatechart.
 from gatechart.errors import needing
 
 with needing("serve", "gatechart.serving"):
-    from gatechart.serving.access import read_token
+    from gatechart.serving.access import read_registrants, read_token
     from gatechart.serving.application import Application
     from gatechart.serving.connections import ServerLimits
     from gatechart.serving.lifecycle import Lifecycle, Phase
     from gatechart.serving.server import Server, listening
 
-__all__ = ["Application", "Lifecycle", "Phase", "Server", "ServerLimits", "listening", "read_token"]
+__all__ = ["Application", "Lifecycle", "Phase", "Server", "ServerLimits", "listening", "read_registrants", "read_token"]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hmac
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic
+from types import MappingProxyType
 from typing import Final
 
 from gatechart.errors import DefinitionError
 from gatechart.serving.answers import NotServed
+from gatechart.values import Rate
 
 LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 
+_NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 _LOCAL_NAMES: Final = frozenset({"localhost"})
 _OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers say it; all ports of a host are one site
 
@@ -58,6 +64,20 @@ class TokenFileError(DefinitionError):
         )
 
 
+@dataclass(eq=False)
+class RegistrantsError(DefinitionError):
+    """The file with the tokens of registrants is invalid."""
+
+    file: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"invalid registrants in {self.file!r}: {self.problem}; write a name and a token of 16 or more characters "
+            "on each line, each token once, and give the server a token of its own with --token-file"
+        )
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server that listens there.
 
@@ -77,30 +97,63 @@ class Access:
     """Check requests by their headers.
 
     token: None lets in requests that name this machine as their host.
+    registrants: tokens by the names of those who may only register in the directory.
     """
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, registrants: Mapping[str, str] = _NOBODY) -> None:
         self._expected = None if token is None else token.encode()
+        self._registrants = {name: given.encode() for name, given in registrants.items()}
 
     @property
     def needs_token(self) -> bool:
         """Whether callers need a token."""
         return self._expected is not None
 
-    def check(self, headers: dict[bytes, bytes]) -> None:
-        """Raise NotServed if the caller may not come in. headers: by name, in lower case; the last counts."""
+    def check(self, headers: dict[bytes, bytes]) -> str | None:
+        """Return the name of a caller who may only register in the directory; None for one who may do everything.
+
+        headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
+        """
         if self._expected is None:
             _check_host(headers.get(b"host", b"").decode("latin-1"))
             _check_page(headers)
-            return
+            return None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._expected):
+        token = given.strip() if scheme.lower() == b"bearer" else b""
+        may_all = hmac.compare_digest(token, self._expected)
+        # Every token is compared, so that the time it takes tells nothing of which one nearly matched.
+        named = [name for name, known in self._registrants.items() if hmac.compare_digest(token, known)]
+        if not may_all and not named:
             raise NotServed(
                 401,
                 "Unauthorized",
                 "missing or wrong token; send the header `Authorization: Bearer TOKEN` with the server's token",
                 www_authenticate="Bearer",
             )
+        return None if may_all else named[0]
+
+
+class Pace:
+    """Limits how often each of several callers may do something."""
+
+    def __init__(self, rate: Rate, now: Callable[[], float] = monotonic) -> None:
+        """Take a rate. now: the seconds of a clock that is never set back."""
+        self._rate = rate
+        self._now = now
+        self._times: dict[str, deque[float]] = {}
+
+    def check(self, caller: str) -> None:
+        """Count one more. Raises NotServed if that would be too often."""
+        now, times = self._now(), self._times.setdefault(caller, deque())
+        while times and times[0] <= now - self._rate.per_s:
+            times.popleft()
+        if len(times) >= self._rate.calls:
+            wait_s = max(1, round(times[0] + self._rate.per_s - now))
+            problem = (
+                f"{caller!r} may register {self._rate.calls} times in {self._rate.per_s:g} s; try again in {wait_s} s"
+            )
+            raise NotServed(429, "TooManyRegistrations", problem, retry_after=str(wait_s))
+        times.append(now)
 
 
 def _check_host(host: str) -> None:
@@ -146,6 +199,29 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
     except UnicodeError as error:
         raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
     return _good(text.strip(), str(file))
+
+
+def read_registrants(file: Path | None, token: str | None) -> Mapping[str, str]:
+    """Read the tokens of those who may only register in the directory, by name. token: that of the server.
+
+    Raises TokenFileError, TokenError, and RegistrantsError.
+    """
+    if file is None:
+        return _NOBODY
+    try:
+        lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
+    except OSError as error:
+        raise TokenFileError(str(file), error.strerror or str(error)) from error
+    except UnicodeError as error:
+        raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
+    named: dict[str, str] = {}
+    for line in filter(None, lines):
+        if len(line) != 2 or line[0] in named:
+            raise RegistrantsError(str(file), f"the line that begins with {line[0]!r}")
+        named[line[0]] = _good(line[1], str(file))
+    if token is None or len({token, *named.values()}) <= len(named):
+        raise RegistrantsError(str(file), "two have the same token" if token else "the server itself has no token")
+    return named
 
 
 def _good(token: str, source: str) -> str:

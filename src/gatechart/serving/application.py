@@ -9,7 +9,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
@@ -18,11 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import Command, ListAnswer
+from gatechart.api import Command, DeregisterEntryCommand, ListAnswer, RegisterEntryCommand
 from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
-from gatechart.serving.access import Access
+from gatechart.serving.access import Access, Pace
 from gatechart.serving.answers import (
     JSON,
     NotServed,
@@ -38,6 +39,13 @@ from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.openapi import openapi_document
 from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call
+from gatechart.values import Rate
+
+_NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+_FOR_REGISTRANTS: Final = (RegisterEntryCommand, DeregisterEntryCommand)
+_ONLY_REGISTERS: Final = (
+    "this token may only register and deregister entries of the directory; use the server's own token for the rest"
+)
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -45,7 +53,8 @@ Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 class Application:
     """Answers requests with the runtime of a lifecycle. Mount it under any path, or serve it alone.
 
-    graphs: those that the OpenAPI document describes.
+    graphs: those that the OpenAPI document describes. registrants: tokens, by name, of those who may only register in
+    the directory, each no oftener than `limits.registrations`; what they register is theirs alone.
     """
 
     def __init__(
@@ -54,10 +63,12 @@ class Application:
         graphs: Sequence[AnyGraph],
         *,
         token: str | None = None,
+        registrants: Mapping[str, str] = _NOBODY,
         limits: ServerLimits = DEFAULTS,
     ) -> None:
         self._lifecycle = lifecycle
-        self._access = Access(token)
+        self._access = Access(token, registrants)
+        self._pace = Pace(Rate.of(limits.registrations))
         self._limits = limits
         self._graphs = tuple(graphs)
         self._router = routing.Router(
@@ -92,7 +103,7 @@ class Application:
     def _route(self, path: str, methods: Mapping[str, Endpoint], *, guarded: bool = False) -> routing.Route:
         async def endpoint(request: Request) -> ASGIApp:
             if guarded:
-                self._access.check(dict(request.scope["headers"]))
+                request.state.registrant = self._access.check(dict(request.scope["headers"]))
             return await _for_method(methods, request.method)(request)
 
         return routing.Route(path, self._answering(endpoint))
@@ -107,7 +118,12 @@ class Application:
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
+            registrant: str | None = request.state.registrant
+            if registrant is not None:
+                self._check_registrant(registrant, operations)
             call = cast("Command", await read_call(operations, request, self._limits))
+            if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand) and registrant is not None:
+                call = call.model_copy(update={"registrant": registrant})
             check_payload(runtime.graphs, call)
             if isinstance(call.answer, ListAnswer):
                 text = await answer_page(runtime, call, call.answer, self._limits.answer_bytes)
@@ -116,12 +132,21 @@ class Application:
 
         return endpoint
 
+    def _check_registrant(self, registrant: str, operations: Sequence[Operation]) -> None:
+        """Raise NotServed unless somebody who may only register may do this, and not too often."""
+        if not all(each.call in _FOR_REGISTRANTS for each in operations):
+            raise NotServed(403, "Forbidden", _ONLY_REGISTERS)
+        if any(each.call.writes for each in operations):
+            self._pace.check(registrant)
+
     async def _changes(self, request: Request) -> ASGIApp:
+        _check_unlimited(request)
         self._lifecycle.check_open()  # a server that is stopping has no turns to come
         buffer = self._lifecycle.buffer
         return EventStream(buffer, TURN, _cursor(request) or buffer.end)
 
     async def _stream(self, request: Request) -> ASGIApp:
+        _check_unlimited(request)
         self._lifecycle.check_open()
         cursor, located = _cursor(request), decoded(request.path_params)
         runtime, streams = self._lifecycle.runtime, self._lifecycle.streams
@@ -146,6 +171,12 @@ class Application:
         phase = self._lifecycle.phase
         status = 200 if phase is Phase.OPEN else 503
         return Response(to_json({"status": phase}), status, headers_of(status), JSON)
+
+
+def _check_unlimited(request: Request) -> None:
+    """Raise NotServed if the caller may only register."""
+    if request.state.registrant is not None:
+        raise NotServed(403, "Forbidden", _ONLY_REGISTERS)
 
 
 class _Answering:

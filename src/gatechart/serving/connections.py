@@ -13,6 +13,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gatechart.serving.answers import RETRY_AFTER, NotServed, document_of
+from gatechart.values import Rate
 
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
@@ -35,12 +36,14 @@ class ServerLimits:
     body_s: float = 30.0  # for the body to arrive
     idle_s: float = 75.0  # that a silent connection is kept; longer than clients keep theirs, so that they close first
     answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one
+    registrations: str = "60/min"  # in the directory, by each of those who may do nothing else
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0:
+            if not isinstance(value, str) and not value > 0:
                 raise ValueError(f"ServerLimits({field.name}={value!r}) leaves no room; give a number above 0")
+        Rate.of(self.registrations)  # raises ValueError
 
 
 DEFAULTS: Final = ServerLimits()

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
@@ -24,7 +24,16 @@ from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff.packet import FallbackKind, Time
 from gatechart.serving.answers import NotServed
 from gatechart.serving.connections import ServerLimits
-from gatechart.values import HIGHEST_NUMBER, LONGEST_NAME, LONGEST_REASON, PATTERN, RESERVED_PATTERN
+from gatechart.values import (
+    DAYS,
+    HIGHEST_NUMBER,
+    LONGEST_NAME,
+    LONGEST_REASON,
+    PATTERN,
+    RESERVED_PATTERN,
+    Hours,
+    Profile,
+)
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
@@ -67,6 +76,45 @@ class Target(BaseModel):
     agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
 
 
+_Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+_Clock: TypeAlias = Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+_Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
+
+
+class TakesWork(BaseModel):
+    """Hours in which work is taken, by the clocks of a zone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[tuple[_Day, ...], Field(min_length=1)] = DAYS
+    begins: _Clock = "00:00"
+    ends: _Clock = "00:00"
+    zone: _Plain = "UTC"
+
+
+class CanDo(BaseModel):
+    """What somebody can do to whom work is handed. What is left out is taken from the entry point."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    capabilities: tuple[_Plain, ...] = ()
+    domains: tuple[_Plain, ...] = ()
+    tier: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    languages: tuple[_Plain, ...] = ()
+    samples: tuple[_Plain, ...] = ()
+    group: _Plain = ""
+    schedule: tuple[TakesWork, ...] = ()
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+def _profile(given: CanDo) -> Profile:
+    return Profile(**given.model_dump(exclude={"schedule"}), schedule=tuple(map(_hours, given.schedule)))
+
+
+def _hours(given: TakesWork) -> Hours:
+    return Hours(**given.model_dump())
+
+
 _Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
 """The name of an event that is not the framework's own."""
 
@@ -85,6 +133,8 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "event": _Event,
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
     "every": _Seconds | _Delay | None,
+    "lasts": _Seconds | _Delay | None,
+    "profile": Annotated[CanDo, AfterValidator(_profile)],
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }

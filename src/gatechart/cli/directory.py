@@ -1,0 +1,398 @@
+"""Commands for the directory: list, show, register, deregister, pin, exclude, close, open, rate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from gatechart.cli.completion import complete_entries, complete_graphs
+from gatechart.cli.errors import UsageError
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, read_json
+from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
+from gatechart.cli.reading import LimitOption
+from gatechart.errors import GatechartError, UnknownEntryError
+from gatechart.values import DirectoryEntry, Mark, WorkOutcome
+
+if TYPE_CHECKING:
+    from gatechart import api
+    from gatechart.api import AgentHome
+    from gatechart.cli import connection, loading
+    from gatechart.graph import AnyGraph
+else:
+    api, connection, loading = late("gatechart.api", "gatechart.cli.connection", "gatechart.cli.loading")
+
+_TOLD: Final = 10  # pieces of work that are shown of an entry
+
+EntryArgument = Annotated[
+    str,
+    typer.Argument(metavar="ENTRY", help="The id of the entry.", show_default=False, autocompletion=complete_entries),
+]
+NewEntryArgument = Annotated[
+    str, typer.Argument(metavar="ENTRY", help="An id for the entry, such as a person's name.", show_default=False)
+]
+HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The id of the handoff.", show_default=False)]
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="The graph whose agents take the work.",
+        show_default=False,
+    ),
+]
+AtOption = Annotated[
+    str, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which work begins.", show_default=False)
+]
+AgentOption = Annotated[
+    str, typer.Option("--agent", metavar="AGENT", help="An existing agent that takes the work. Default: a new one.")
+]
+CanOption = Annotated[
+    list[str] | None, typer.Option("--can", metavar="CAPABILITY", help="What it can do; may be repeated.")
+]
+DomainOption = Annotated[
+    list[str] | None, typer.Option("--domain", metavar="DOMAIN", help="What it knows about; may be repeated.")
+]
+TierOption = Annotated[int | None, typer.Option("--tier", min=1, metavar="NUMBER", help="Its tier.")]
+LanguageOption = Annotated[
+    list[str] | None, typer.Option("--language", metavar="CODE", help="A language, such as de; may be repeated.")
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="JSON|@FILE|-",
+        help="The whole profile as a JSON object, with samples and hours. The other options go before it.",
+        show_default=False,
+    ),
+]
+TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="What it is for, in words.")]
+CapacityOption = Annotated[
+    int | None, typer.Option("--capacity", min=0, metavar="NUMBER", help="Pieces of work that it takes at once.")
+]
+PersonOption = Annotated[bool, typer.Option("--person", help="Say that it is a person.")]
+LastsOption = Annotated[
+    str | None,
+    typer.Option("--lasts", metavar="DURATION", help="How long it stays unless registered again, such as 5m."),
+]
+RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever reads the directory.")]
+AfterOption = Annotated[
+    str | None, typer.Option("--after", metavar="ENTRY", help="Only entries after this one.", show_default=False)
+]
+NeededOption = Annotated[
+    bool | None, typer.Option("--needed/--needless", help="Whether it was right to hand the work on.")
+]
+InTimeOption = Annotated[bool | None, typer.Option("--in-time/--late", help="Whether it was handed on soon enough.")]
+QualityOption = Annotated[
+    float | None, typer.Option("--quality", min=0, max=1, metavar="NUMBER", help="How good the work was, from 0 to 1.")
+]
+
+
+async def list_directory(
+    settings: Settings, after: AfterOption = None, limit: LimitOption = 100, server: ServerOption = None
+) -> None:
+    """List whom work can be handed to: entry points with profiles, people, and agents of other programs.
+
+    Each with its open work, its availability, and how its work went. Without an app, only what is kept of them is
+    known.
+
+    Examples:
+      gatechart directory
+      gatechart directory show refunds.REVIEWING
+      gatechart directory register anna human_desk --at CASES --person --tier 3 --can talk --capacity 4
+      gatechart directory close refunds.REVIEWING --reason stocktaking
+      gatechart directory open refunds.REVIEWING
+      gatechart directory --server http://127.0.0.1:8700
+    """
+    async with _looked_at(settings, server) as home:
+        found = await home.directory(after=after, limit=limit + 1)
+    print_page(settings, "entries", found, limit, _document, _print, key="id")
+
+
+async def show_entry(settings: Settings, who: EntryArgument, server: ServerOption = None) -> None:
+    """Show an entry of the directory: what it can do, how things stand there, and what came of its latest work.
+
+    Examples:
+      gatechart directory show refunds.REVIEWING
+      gatechart directory show anna --json
+    """
+    async with _looked_at(settings, server) as home:
+        found = await home.directory(who)
+    if not found:
+        raise UnknownEntryError(who)
+    emit(settings, _document(found[0]), lambda: _show(found[0]))
+
+
+async def register_entry(
+    settings: Settings,
+    who: NewEntryArgument,
+    graph: GraphArgument,
+    at: AtOption,
+    agent: AgentOption = "",
+    can: CanOption = None,
+    domain: DomainOption = None,
+    tier: TierOption = None,
+    language: LanguageOption = None,
+    profile: ProfileOption = None,
+    text: TextOption = "",
+    capacity: CapacityOption = None,
+    person: PersonOption = False,
+    lasts: LastsOption = None,
+    registrant: RegistrantOption = "",
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Register a person or an agent to whom work can be handed, or renew and change that.
+
+    Its work begins at an entry point of a graph of the app. What the profile leaves out is taken from there.
+
+    Examples:
+      gatechart directory register anna human_desk --at CASES --person --tier 3 --can talk --capacity 4
+      gatechart directory register crm-bot bridge --at ASKED --domain invoices --lasts 5m --registrant crm
+      gatechart directory register bert human_desk --at CASES --person --profile @bert.json
+    """
+    given = read_json("--profile", profile) if profile is not None else {}
+    if not isinstance(given, dict):
+        raise UsageError('--profile takes a JSON object, such as \'{"capabilities": ["talk"]}\'')
+    own = {"capabilities": can, "domains": domain, "tier": tier, "languages": language}
+    whole = given | {name: each for name, each in own.items() if each}
+    fields: dict[str, Any] = {
+        "id": who,
+        "graph": graph,
+        "at": at,
+        "agent": agent,
+        "profile": whole,
+        "text": text,
+        "capacity": capacity,
+        "is_person": person,
+        "lasts": lasts,
+        "registrant": registrant,
+    }
+
+    async def register(home: AgentHome) -> DirectoryEntry:
+        found: DirectoryEntry = await home.execute(api.made(api.RegisterEntryCommand, **fields))
+        return found
+
+    await _do(settings, register, timeout, server)
+
+
+async def deregister_entry(
+    settings: Settings,
+    who: EntryArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Take a registered entry out of the directory. The work that it has goes on.
+
+    Examples:
+      gatechart directory deregister anna
+    """
+    await _execute(settings, lambda home: home.deregister_entry(who), timeout, server)
+    emit(settings, {"id": who, "deregistered": True}, f"{who} was deregistered")
+
+
+async def pin_entry(
+    settings: Settings,
+    who: EntryArgument,
+    reason: ReasonOption = "",
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Let an entry go before all others that fit the work.
+
+    Examples:
+      gatechart directory pin anna --reason 'she knows the new tariff'
+    """
+    await _do(settings, lambda home: home.mark_entry(who, Mark.PINNED, reason=reason), timeout, server)
+
+
+async def exclude_entry(
+    settings: Settings,
+    who: EntryArgument,
+    reason: ReasonOption = "",
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Let an entry be chosen no more. What names it still reaches it.
+
+    Examples:
+      gatechart directory exclude crm-bot --reason 'it guesses'
+    """
+    await _do(settings, lambda home: home.mark_entry(who, Mark.EXCLUDED, reason=reason), timeout, server)
+
+
+async def close_entry(
+    settings: Settings,
+    who: EntryArgument,
+    reason: ReasonOption = "",
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Let an entry take no more work. What it has goes on.
+
+    Examples:
+      gatechart directory close refunds.REVIEWING --reason stocktaking
+    """
+    await _do(settings, lambda home: home.mark_entry(who, Mark.CLOSED, reason=reason), timeout, server)
+
+
+async def open_entry(
+    settings: Settings,
+    who: EntryArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Undo what `pin`, `exclude` or `close` did to an entry.
+
+    Examples:
+      gatechart directory open refunds.REVIEWING
+    """
+    await _do(settings, lambda home: home.mark_entry(who, Mark.NONE), timeout, server)
+
+
+async def rate_handoff(
+    settings: Settings,
+    handoff: HandoffArgument,
+    needed: NeededOption = None,
+    in_time: InTimeOption = None,
+    quality: QualityOption = None,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Say whether a handoff was right, and how good the work after it was.
+
+    Examples:
+      gatechart directory rate 0a1b --needed --in-time --quality 0.9
+      gatechart directory rate 0a1b --needless
+    """
+    given = {"needed": needed, "in_time": in_time, "quality": quality}
+    if all(each is None for each in given.values()):
+        raise UsageError("say something of it: --needed or --needless, --in-time or --late, --quality NUMBER")
+    await _execute(settings, lambda home: home.rate_handoff(handoff, **given), timeout, server)  # type: ignore[arg-type]
+    emit(settings, {"handoff": handoff} | given, f"the handoff {handoff} was rated")
+
+
+@asynccontextmanager
+async def _looked_at(settings: Settings, server: str | None) -> AsyncIterator[AgentHome]:
+    """Open a server, or else the database, to read only."""
+    if server is not None:
+        async with connection.elsewhere(server, None, "") as home:
+            yield home
+        return
+    graphs: tuple[AnyGraph, ...] = ()
+    try:
+        graphs = loading.load_graphs(settings)
+    except GatechartError:
+        print_hint("without an app, the entry points of its graphs are not known; name it with --app")
+    async with connection.inspect(settings, graphs) as runtime:
+        yield runtime
+
+
+async def _do(
+    settings: Settings,
+    verb: Callable[[AgentHome], Awaitable[DirectoryEntry]],
+    timeout_s: float,
+    server: str | None,
+) -> None:
+    """Change an entry, and print it as it is then."""
+
+    async def change(home: AgentHome) -> None:
+        found = await verb(home)
+        emit(settings, _document(found), lambda: _print([found]))
+
+    await _execute(settings, change, timeout_s, server)
+
+
+async def _execute(
+    settings: Settings, verb: Callable[[AgentHome], Awaitable[object]], timeout_s: float, server: str | None
+) -> None:
+    if server is not None:
+        async with asyncio.timeout(timeout_s), connection.elsewhere(server, None, "") as home:
+            await verb(home)
+        return
+    graphs = loading.load_graphs(settings)
+    await connection.execute(settings, graphs, lambda reached: verb(reached.home), timeout_s=timeout_s)
+
+
+def _document(entry: DirectoryEntry) -> dict[str, object]:
+    document: dict[str, object] = api.MarkEntryCommand.answer.plain(entry)
+    return document
+
+
+def _print(found: Sequence[DirectoryEntry]) -> None:
+    headings = ("ENTRY", "WORK BEGINS", "CAN", "TIER", "WORK", "PERFORMANCE", "AVAILABLE")
+    print_table(headings, map(_row, found))
+
+
+def _row(entry: DirectoryEntry) -> Sequence[Cell]:
+    candidate = entry.candidate
+    profile = candidate.profile
+    return (
+        entry.id,
+        f"{candidate.graph} at {candidate.entry_point}",
+        ", ".join((*profile.capabilities, *profile.domains)),
+        str(profile.level),
+        _load(entry),
+        f"{candidate.performance:.2f}",
+        _availability(entry),
+    )
+
+
+def _availability(entry: DirectoryEntry) -> str:
+    return entry.unavailable or ("first" if entry.mark is Mark.PINNED else "yes")
+
+
+def _load(entry: DirectoryEntry) -> str:
+    candidate = entry.candidate
+    counted = str(candidate.held) if candidate.capacity is None else f"{candidate.held} of {candidate.capacity}"
+    return counted if candidate.load is None else f"{counted}, {candidate.load:.0%} busy"
+
+
+def _show(entry: DirectoryEntry) -> None:
+    print_facts(_facts(entry))
+    if entry.outcomes:
+        headings = (in_zone("ENDED"), "HANDOFF", "HOW", "USER", "FROM", "NEEDED", "IN TIME", "QUALITY")
+        print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]))
+
+
+def _facts(entry: DirectoryEntry) -> list[tuple[str, Cell]]:
+    candidate = entry.candidate
+    profile = candidate.profile
+    facts = {
+        "entry": entry.id,
+        "work begins": f"{candidate.graph} at {candidate.entry_point}",
+        "agent": candidate.agent,
+        "what": "a person" if candidate.is_person else "",
+        "text": candidate.text,
+        "can": ", ".join(profile.capabilities),
+        "knows about": ", ".join(profile.domains),
+        "languages": ", ".join(profile.languages),
+        "tier": str(profile.level),
+        "group": profile.group,
+        "samples": str(len(profile.samples) or ""),
+        "hours": "; ".join(f"{' '.join(each.days)} {each.begins}-{each.ends} {each.zone}" for each in profile.schedule),
+        "work": _load(entry),
+        "available": _availability(entry),
+        "mark": f"{entry.mark.value} {entry.mark_reason}".strip() if entry.mark is not Mark.NONE else "",
+        "performance": f"{candidate.performance:.2f}",
+        "so far": f"{entry.completed} completed, {entry.failed} failed, {entry.came_back} came back",
+        "registered by": entry.registrant,
+        "expires": "" if entry.expires is None else moment_text(entry.expires),
+    }
+    return [(name, told) for name, told in facts.items() if told]
+
+
+def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:
+    quality = "" if outcome.quality is None else f"{outcome.quality:g}"
+    answers = (_answer(outcome.needed), _answer(outcome.in_time), quality)
+    ended = (moment_text(outcome.at), outcome.handoff, outcome.ended.value.replace("_", " "))
+    return (*ended, outcome.user, outcome.source, *answers)
+
+
+def _answer(given: bool | None) -> str:
+    return "" if given is None else "yes" if given else "no"

@@ -1,0 +1,87 @@
+"""`gatechart directory`."""
+
+import pytest
+
+ANNA = ("directory", "register", "anna", "desk", "--at", "LISTENING", "--person", "--tier", "3", "--can", "talk")
+
+
+@pytest.fixture(autouse=True)
+def there(project, prepare):
+    prepare(("start", "desk", "--at", "LISTENING", "--id", "a"))
+
+
+def test_an_entry_is_registered_listed_shown_and_deregistered(gatechart):
+    made = gatechart(*ANNA, "--capacity", "4")
+    assert made.code == 0
+    assert made.out.splitlines()[1].split() == [
+        "anna",
+        "desk",
+        "at",
+        "LISTENING",
+        "talk",
+        "3",
+        "0",
+        "of",
+        "4",
+        "1.00",
+        "yes",
+    ]
+    assert gatechart("directory").out == made.out
+    document = gatechart("directory", "--json").document
+    assert [each["id"] for each in document["entries"]] == ["anna"]
+    shown = gatechart("directory", "show", "anna")
+    assert "a person" in shown.out
+    assert gatechart("directory", "show", "anna", "--json").document == document["entries"][0]
+    assert gatechart("directory", "deregister", "anna", "--json").document == {"id": "anna", "deregistered": True}
+    listed = gatechart("directory", "list")
+    assert (listed.out, listed.err) == ("", "no entries found\n")
+
+
+def test_an_entry_is_pinned_excluded_closed_and_opened(gatechart):
+    gatechart(*ANNA)
+    assert gatechart("directory", "pin", "anna").out.splitlines()[1].endswith("first")
+    assert "excluded: it guesses" in gatechart("directory", "exclude", "anna", "--reason", "it guesses").out
+    assert "closed: holiday" in gatechart("directory", "close", "anna", "--reason", "holiday").out
+    assert "closed holiday" in gatechart("directory", "show", "anna").out
+    assert gatechart("directory", "open", "anna").out.splitlines()[1].endswith("yes")
+
+
+def test_a_whole_profile_can_be_given_as_json(gatechart, tmp_path):
+    file = tmp_path / "anna.json"
+    file.write_text(
+        '{"domains": ["bills"], "samples": ["my bill is wrong"], "schedule": [{"days": ["MON"]}], "tier": 1}'
+    )
+    found = gatechart(*ANNA, "--profile", f"@{file}", "--language", "de", "--lasts", "5m", "--json").document
+    profile = found["candidate"]["profile"]
+    assert (profile["domains"], profile["languages"], profile["tier"]) == (["bills"], ["de"], 3)
+    shown = gatechart("directory", "show", "anna").out
+    assert "MON 00:00-00:00 UTC" in shown
+    assert "expires" in shown
+
+
+def test_entries_are_listed_a_page_at_a_time(gatechart):
+    for name in ("b", "a"):
+        gatechart("directory", "register", name, "desk", "--at", "LISTENING")
+    first = gatechart("directory", "--limit", "1")
+    assert (first.out.splitlines()[1].split()[0], first.err) == ("a", "there are more; add --after a\n")
+    assert gatechart("directory", "--after", "a").out.splitlines()[1].split()[0] == "b"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "text"),
+    [
+        (("directory", "show", "bert"), 4, "no entry 'bert'; register it with `gatechart directory register`"),
+        (("directory", "close", "bert"), 4, "no entry 'bert'"),
+        (("directory", "deregister", "bert"), 4, "no entry 'bert'"),
+        (("directory", "register", "x", "bank", "--at", "OPEN"), 4, "there are 'desk'"),
+        ((*ANNA, "--profile", "[]"), 2, "--profile takes a JSON object"),
+        ((*ANNA, "--profile", '{"capabilites": []}'), 4, "capabilites"),
+        ((*ANNA, "--lasts", "soon"), 4, "'soon'"),
+        (("directory", "rate", "none"), 2, "say something of it"),
+        (("directory", "rate", "none", "--needed"), 4, "handoff 'none': there is none"),
+    ],
+)
+def test_what_is_wrong_is_told_and_changes_nothing(gatechart, wrong, code, text):
+    failed = gatechart(*wrong)
+    assert (failed.code, text in failed.err) == (code, True), failed.err
+    assert gatechart("directory").out == ""

@@ -1,0 +1,154 @@
+"""The directory over HTTP and in the client, and who may register there."""
+
+import httpx
+import pytest
+
+from gatechart.clients import HttpClient
+from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
+from gatechart.serving import ServerLimits, read_registrants
+from gatechart.serving.access import Pace, RegistrantsError
+from gatechart.serving.answers import NotServed
+from gatechart.values import Hours, Mark, Profile, Rate
+from tests.serving.conftest import TOKEN, serving
+
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
+
+ANNA = {
+    "id": "anna",
+    "graph": "shop",
+    "at": "OPEN",
+    "profile": {"capabilities": ["talk"], "tier": 3, "schedule": [{"days": ["MON"], "begins": "09:00"}]},
+    "is_person": True,
+    "capacity": 4,
+}
+CRM, ERP = "a-token-for-the-crm-alone", "a-token-for-the-erp-alone"
+
+
+async def test_an_entry_is_registered_listed_marked_and_deregistered(http):
+    made = await http.post("/directory", json=ANNA)
+    assert made.status_code == 200
+    told = made.json()
+    assert (told["id"], told["agent_id"], told["candidate"]["capacity"]) == ("anna", "directory:anna", 4)
+    assert told["candidate"]["profile"]["schedule"][0]["begins"] == "09:00"
+    assert (await http.get("/directory")).json() == {"entries": [told], "next": None}
+    assert (await http.get("/directory", params={"id": "bert"})).json()["entries"] == []
+    marked = await http.post("/directory/anna/mark", json={"mark": "closed", "reason": "holiday"})
+    assert (marked.status_code, marked.json()["mark"], marked.json()["unavailable"]) == (
+        200,
+        "closed",
+        "closed: holiday",
+    )
+    assert (await http.delete("/directory/anna")).status_code == 204
+    assert (await http.get("/directory")).json()["entries"] == []
+    gone = await http.delete("/directory/anna")
+    assert (gone.status_code, gone.json()["error"]) == (404, "UnknownEntryError")
+
+
+async def test_a_client_reads_what_the_server_wrote(client):
+    profile = Profile(("talk",), samples=("a human, please",), schedule=(Hours(("MON",), "09:00", "17:00"),), cost=2.5)
+    made = await client.register_entry("anna", "shop", at="OPEN", profile=profile, text="people", lasts="5m")
+    assert (made.candidate.profile, made.candidate.text, made.registrant) == (profile, "people", "")
+    assert made.expires is not None
+    assert await client.directory() == (made,)
+    assert (await client.mark_entry("anna", Mark.PINNED)).candidate.is_pinned
+    with pytest.raises(EntryTakenError, match="anna"):
+        await client.register_entry("anna", "shop", at="OPEN", registrant="crm")
+    await client.deregister_entry("anna")
+    with pytest.raises(UnknownEntryError, match="anna"):
+        await client.mark_entry("anna", Mark.PINNED)
+    with pytest.raises(PayloadError):
+        await client.register_entry("anna", "shop", at="OPEN", profile=Profile(schedule=(Hours(zone="Mars"),)))
+
+
+@pytest.mark.one_variant_is_enough
+@pytest.mark.parametrize(
+    ("wrong", "status", "error"),
+    [
+        ({"graph": "bazaar"}, 404, "UnknownGraphError"),
+        ({"at": "SHUT"}, 422, "EntryRefusedError"),
+        ({"profile": {"capabilites": ["talk"]}}, 422, "BadRequest"),
+        ({"profile": {"schedule": [{"days": ["SOMEDAY"]}]}}, 422, "BadRequest"),
+        ({"capacity": -1}, 422, "BadRequest"),
+        ({"lasts": "soon"}, 422, "BadRequest"),
+        ({"profile": {"schedule": [{"zone": "Mars"}]}}, 422, "PayloadError"),
+        ({"id": ""}, 422, "BadRequest"),
+    ],
+)
+async def test_what_cannot_be_registered_is_refused(http, wrong, status, error):
+    refused = await http.post("/directory", json={**ANNA, **wrong})
+    assert (refused.status_code, refused.json()["error"]) == (status, error)
+    assert (await http.get("/directory")).json()["entries"] == []
+
+
+async def test_a_registrant_may_register_and_nothing_else():
+    async with serving(token=TOKEN, registrants={"crm": CRM, "erp": ERP}) as served:
+        async with (
+            HttpClient(served.url, token=CRM) as crm,
+            HttpClient(served.url, token=ERP) as erp,
+            HttpClient(served.url, token=TOKEN) as owner,
+        ):
+            made = await crm.register_entry("bot", "shop", at="OPEN", registrant="somebody")
+            assert made.registrant == "crm"  # whatever it says
+            with pytest.raises(EntryTakenError, match="crm"):
+                await erp.register_entry("bot", "shop", at="OPEN")
+            with pytest.raises(EntryTakenError, match="crm"):
+                await erp.deregister_entry("bot")
+            assert [each.registrant for each in await owner.directory()] == ["crm"]
+            await crm.deregister_entry("bot")
+        async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {CRM}"}) as http:
+            for method, path in (
+                ("GET", "/directory"),
+                ("GET", "/agents"),
+                ("POST", "/directory/bot/mark"),
+                ("POST", "/agents"),
+                ("GET", "/changes"),
+                ("GET", "/agents/a/invokes/b/stream"),
+            ):
+                refused = await http.request(method, path)
+                assert (path, refused.status_code, refused.json()["error"]) == (path, 403, "Forbidden")
+            http.headers["authorization"] = "Bearer wrong"
+            assert (await http.post("/directory", json=ANNA)).status_code == 401
+
+
+async def test_a_registrant_registers_no_oftener_than_allowed():
+    limits = ServerLimits(registrations="3/min")
+    async with serving(token=TOKEN, registrants={"crm": CRM, "erp": ERP}, server=limits) as served:
+        bearer = {"authorization": f"Bearer {CRM}"}
+        async with httpx.AsyncClient(base_url=served.url, headers=bearer) as http:
+            statuses = [(await http.post("/directory", json=ANNA)).status_code for _ in range(4)]
+            assert statuses == [200, 200, 200, 429]
+            refused = await http.post("/directory", json=ANNA)
+            assert (refused.json()["error"], int(refused.headers["retry-after"]) > 0) == ("TooManyRegistrations", True)
+            http.headers["authorization"] = f"Bearer {ERP}"
+            assert (await http.post("/directory", json={**ANNA, "id": "bert"})).status_code == 200
+            http.headers["authorization"] = f"Bearer {TOKEN}"
+            assert (await http.post("/directory", json={**ANNA, "id": "carla"})).status_code == 200
+
+
+def test_a_pace_lets_through_again_after_its_time():
+    now = 0.0
+    pace = Pace(Rate.of("2/min"), lambda: now)
+    pace.check("crm")
+    now = 30.0
+    pace.check("crm")
+    with pytest.raises(NotServed, match="try again in 30 s"):
+        pace.check("crm")
+    now = 60.0
+    pace.check("crm")
+
+
+def test_registrants_are_read_from_a_file(tmp_path):
+    file = tmp_path / "registrants"
+    file.write_text(f"crm {CRM}\n\nerp {ERP}\n")
+    assert read_registrants(file, TOKEN) == {"crm": CRM, "erp": ERP}
+    assert read_registrants(None, None) == {}
+    for text, token in (
+        (f"crm {CRM} x", TOKEN),
+        (f"crm {CRM}\ncrm {ERP}", TOKEN),
+        (f"crm {CRM}\nerp {CRM}", TOKEN),
+        (f"crm {TOKEN}", TOKEN),
+        (f"crm {CRM}", None),
+    ):
+        file.write_text(text)
+        with pytest.raises(RegistrantsError, match="write a name and a token"):
+            read_registrants(file, token)
