@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gatechart.graph import NeedRule, Signals
-from gatechart.signals import handing_on, looping
+from gatechart.graph import NeedRule, Signals, StateTransitionGraph, Transition
+from gatechart.signals import Repeats, handing_on, looping
 from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
 from gatechart.turn import take_mail
 from gatechart.values import Event, FiredSignal, Needs, Profile, Snapshot, TurnRecord
@@ -60,3 +61,21 @@ def test_a_restored_agent_notices_the_same_as_one_that_never_stopped(given, stor
     assert lived(given, stores) == seen
     assert all(len(snapshot.trail.text.encode()) <= 400 for snapshot, _ in seen)
     assert all(len("".join(snapshot.trail.slots).encode()) < 500 for snapshot, _ in seen)
+
+
+@given(st.integers(2, 10), st.integers(0, 3), st.data())
+def test_a_planted_loop_is_found_when_it_is_complete_also_where_the_agent_begins(length, before, data):
+    """Entry points lie before the loop or in it, and the payload's ignored field differs each time."""
+    states = [f"S{number}" for number in range(before + length)]
+    edges = [Transition(one, "GO", other) for one, other in pairwise([*states, states[before]])]
+    signals = Signals(Repeats(), ignore="at")
+    graph = StateTransitionGraph("ring", transitions=edges, entry_points=["S0"], signals=signals)
+    snapshot, found = at_once(started(graph, "S0")).snapshot, []
+    for _ in range(before + 3 * length):
+        event = Event("GO", {"order": 7, "at": data.draw(st.integers())}, NOW)
+        record = at_once(take_mail(graph, snapshot, event))
+        snapshot = record.snapshot
+        found.append(record.fired is not None)
+    times = 2 if length >= 3 else 3
+    assert found.index(True) + 2 == before + length * times  # to begin is a move, too
+    assert found.count(True) == 1

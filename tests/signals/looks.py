@@ -55,7 +55,11 @@ class Player:
             kinds_of(entries),
             self.context,
             partial(entries_in, text_of(self.trail)),
-            **{"move": "".join(map(_character, moves[-1:])), **more},
+            **{
+                "move": "".join(map(_character, moves[-1:])),
+                "place": "".join(character_of("\n".join(each.states)) for each in moves[-1:]),
+                **more,
+            },
         )
 
 

@@ -25,6 +25,8 @@ from gatechart.values import (
 _MARGIN: Final = 2
 """Moves or calls outside the circle after which it counts as left."""
 
+_ONE_MOVE: Final = 2  # characters of a slot with one move
+
 _USUAL: Final = 3
 """Times that the same call must be made where nothing else is said."""
 
@@ -34,8 +36,9 @@ class Repeats(Detector):
     """Notice that the agent repeats a block of moves: the same states by the same events with the same payloads.
 
     By default a block of three moves or more counts when it is seen twice in a row, a shorter one when it is seen three
-    times. Moves after which other calls were made are others. It ceases when two moves in a row do not belong to the
-    repeat, or with progress that the chart tells of.
+    times. Where the agent is at first counts as a move, whatever led there, so that a block which begins there is found
+    when it is complete. Moves after which other calls were made are others. It ceases when two moves in a row do not
+    belong to the repeat, or with progress that the chart tells of.
     """
 
     sees: ClassVar[int] = MOVED | CALLED | PROGRESSED
@@ -53,7 +56,7 @@ class Repeats(Detector):
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
         if look.is_told:
             slot = ""
-        last = look.move
+        slot, last = _from_where_it_was(slot, look)
         if look.kinds & CALLED and (last or len(slot) > 1):
             slot, last = (slot, last) if last else (slot[:-1], slot[-1])
             last = character_of(last + "".join(map(_asked, calls_in(look))))
@@ -73,6 +76,16 @@ class Repeats(Detector):
         if slot.startswith(HOLDS):
             return recent_period(moves, self.period, self.times, _MARGIN)
         return period_at_end(moves, self.period, self.times)
+
+
+def _from_where_it_was(slot: str, look: Look) -> tuple[str, str]:
+    """Return the slot and the character of the turn's move; empty for none.
+
+    The first move is remembered by where it led alone, until another leads there: then it counts as one like that.
+    """
+    if look.place and len(slot) < _ONE_MOVE:
+        return slot, look.place
+    return slot.replace(look.place, look.move) if look.place else slot, look.move
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ class Move:  # not a value: that would take twice as long to make
     entry: Moved
     line: str  # of the entry in the trail, without its end
     character: str  # for states, event and payload
+    place: str  # a character for the states alone
     entered: str  # a character for each leaf in which the agent was not before
 
 
@@ -28,7 +29,7 @@ def move_of(before: tuple[StateName, ...], after: tuple[StateName, ...], event: 
     if not digest:
         return move
     entry, line = Moved(after, event.name, digest), move.line + digest
-    return Move(entry, line, character_of(digest, checksum), move.entered)
+    return Move(entry, line, character_of(digest, checksum), move.place, move.entered)
 
 
 @lru_cache(_REMEMBERED)
@@ -39,4 +40,4 @@ def _move_without_payload(
     entry = Moved(after, event)
     line = written(entry)
     entered = "".join(character_of(leaf) for leaf in after if leaf not in before)
-    return Move(entry, line, character_of(line), entered), checksum_of(line)
+    return Move(entry, line, character_of(line), character_of("\n".join(after)), entered), checksum_of(line)

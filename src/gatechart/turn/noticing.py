@@ -68,6 +68,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         macrostep.context,
         partial(entries_in, text),
         "" if move is None else move.character,
+        "" if move is None else move.place,
         progress.is_made,
         progress.is_told,
         bool(trail.working),

@@ -41,9 +41,12 @@ def _cut(text: str, terms: Signals) -> str:
     kept: list[str] = []
     for line in reversed(text.split("\n")[:-1]):  # what was said may have other ends of lines in it
         kind = line[0]
-        left[kind] = left.get(kind, terms.states) - 1
-        if left[kind] >= 0:
-            kept.append(f"{line}\n")
-    sizes = accumulate(len(line.encode()) for line in kept)
-    fitting = sum(size <= terms.most_bytes * 3 // 4 for size in sizes)
-    return "".join(reversed(kept[:fitting]))
+        left[kind] = rest = left.get(kind, terms.states) - 1
+        if rest >= 0:
+            kept.append(line)
+    most = terms.most_bytes * 3 // 4
+    if sum(map(len, kept), len(kept)) * 4 > most:  # characters of four bytes at most
+        sizes = accumulate(len(line.encode()) + 1 for line in kept)
+        kept = kept[: sum(size <= most for size in sizes)]
+    kept.reverse()
+    return "\n".join((*kept, ""))

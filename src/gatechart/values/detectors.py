@@ -48,6 +48,7 @@ class Look:
     context: Any  # the agent's; detectors read it and never write
     read_trail: ReadTrail
     move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
+    place: str = ""  # one character for the states to which a move led, however it did; empty for none
     progress: bool = False  # whether work went forward, be it that a state was entered for the first time in the window
     is_told: bool = False  # whether the chart itself said so: a state with `progress`, an action, or a measure
     was_working: bool = False  # whether an invoke was under way when the turn began
