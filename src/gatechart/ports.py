@@ -160,6 +160,13 @@ class MailStore(Protocol):
         """Return the handoffs that match a query, in the order offered."""
         ...
 
+    async def held(self) -> Mapping[str, int]:
+        """Return how much open work there is: by graph, by entry point (`graph.NAME`), and by recipient if chosen.
+
+        Accepted handoffs count. For a graph, slots that are held count if there are more of them.
+        """
+        ...
+
     async def breakers(self) -> Sequence[BreakerRecord]:
         """Return the circuit breakers that are not closed, by name."""
         ...
@@ -255,10 +262,11 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         name. Otherwise the entry is the journal's last, the entries that it replaces are forgotten, and the mail that
         it tells the agent is accepted.
 
-        An Offer keeps the handoff. A ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
-        it would change has a status other than the expected one. An Answer is STALE also if its mail does not wait. A
-        ReserveSlot is STALE if all slots of the graph are held. A handoff that has a slot keeps it until it ends, and
-        frees it then.
+        An Offer keeps the handoff. An OfferChosen gives it its target, its packet and its choice, and takes it from
+        CHOOSING to PENDING. A ChangeHandoff changes its status, and keeps its choice if it has one. A turn or an Answer
+        is STALE if a handoff that it would change has a status other than the expected one. An Answer is STALE also if
+        its mail does not wait. A ReserveSlot is STALE if all slots of the graph are held. A handoff that has a slot
+        keeps it until it ends, and frees it then.
 
         A BreakerChange replaces what is stored of its circuit breaker; the last one of a commit counts.
 

@@ -61,15 +61,7 @@ calls = required(ToolCall, arguments=mappings, output=json_values)
 messages = required(Message, time=times, tool_calls=many(calls))
 steps = required(ReasoningStep)
 path_steps = required(PathStep, time=times)
-fallbacks = required(
-    FallbackStep,
-    kind=st.sampled_from(FallbackKind),
-    attempts=st.integers(1, 5),
-    first_s=st.floats(0, 9),
-    factor=st.floats(1, 9),
-    most_s=st.floats(0, 99),
-)
-selections = parts(
+selections = required(
     SelectionTerms,
     capabilities=many(texts),
     domains=many(texts),
@@ -81,6 +73,15 @@ selections = parts(
     filters=many(texts),
     least=st.none() | st.floats(0, 1),
     no_rule=st.booleans(),
+)
+fallbacks = required(
+    FallbackStep,
+    kind=st.sampled_from(FallbackKind),
+    attempts=st.integers(1, 5),
+    first_s=st.floats(0, 9),
+    factor=st.floats(1, 9),
+    most_s=st.floats(0, 99),
+    selection=st.none() | selections,
 )
 attempts = parts(Attempt, obstacle=st.none() | st.sampled_from(Obstacle), time=times)
 packets: st.SearchStrategy[HandoffPacket] = parts(

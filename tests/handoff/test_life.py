@@ -8,8 +8,12 @@ from gatechart.errors import HandoffStateError
 from gatechart.handoff import LEGAL, check_change, is_open
 from gatechart.values import HandoffStatus
 
-P, A = HandoffStatus.PENDING, HandoffStatus.ACCEPTED
+C, P, A = HandoffStatus.CHOOSING, HandoffStatus.PENDING, HandoffStatus.ACCEPTED
 ALLOWED = {
+    (C, P),
+    (C, HandoffStatus.REJECTED),
+    (C, HandoffStatus.CANCELLED),
+    (C, HandoffStatus.EXPIRED),
     (P, A),
     (P, HandoffStatus.REJECTED),
     (P, HandoffStatus.CANCELLED),
@@ -32,7 +36,7 @@ def test_every_change_is_allowed_or_refused_as_the_protocol_says(before: Handoff
 
 def test_every_status_has_its_line_in_the_table() -> None:
     assert set(LEGAL) == set(HandoffStatus)
-    assert {status for status in HandoffStatus if is_open(status)} == {P, A}
+    assert {status for status in HandoffStatus if is_open(status)} == {C, P, A}
 
 
 def test_a_refused_change_names_what_is_allowed_and_the_handoff() -> None:

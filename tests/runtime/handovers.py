@@ -13,10 +13,11 @@ from gatechart.testing import VirtualClock
 from gatechart.values import WITHDRAWN, HandoffQuery, HandoffStatus, MailQuery, MailStatus, Mode, Query, Side, Status
 from tests.runtime.support import WrappedStore, at_rest
 
-PENDING, ACCEPTED, REJECTED = HandoffStatus.PENDING, HandoffStatus.ACCEPTED, HandoffStatus.REJECTED
+CHOOSING, PENDING, ACCEPTED = HandoffStatus.CHOOSING, HandoffStatus.PENDING, HandoffStatus.ACCEPTED
+REJECTED = HandoffStatus.REJECTED
 COMPLETED, FAILED = HandoffStatus.COMPLETED, HandoffStatus.FAILED
 CANCELLED, EXPIRED = HandoffStatus.CANCELLED, HandoffStatus.EXPIRED
-OPEN = (PENDING, ACCEPTED)
+OPEN = (CHOOSING, PENDING, ACCEPTED)
 ANSWERS = ("handoff.accepted", "handoff.rejected", "handoff.completed", "handoff.failed", "handoff.expired")
 
 ANY_NUMBER = Accepts()
@@ -98,7 +99,7 @@ def is_known(context, event):
     return bool(context.order)
 
 
-def worker(name, *, accepts=ANY_NUMBER, version="1", states=(), transitions=(), migrations=()):
+def worker(name, *, accepts=ANY_NUMBER, version="1", states=(), transitions=(), migrations=(), profile=None):
     """A graph whose agents hand on what they do, and do what they are handed."""
     offered = "handoff.offered.WORKING"
     return StateTransitionGraph(
@@ -136,7 +137,7 @@ def worker(name, *, accepts=ANY_NUMBER, version="1", states=(), transitions=(), 
         ],
         entry_points=[
             "TALKING",
-            "WORKING",
+            EntryPoint("WORKING", profile=profile),
             "RESTING",
             "BROKEN",
             EntryPoint("WORKING", "GUARDED", guard=is_known),
@@ -196,7 +197,8 @@ async def check(store):
     took = Counter(each.id for _, each in open_of if each.side is Side.TOOK)
     for row in rows.values():
         assert took[row.id] == (row.status is ACCEPTED), row  # the target has it just as long as it is accepted
-        if row.status is PENDING:
+        if row.status in (CHOOSING, PENDING):
+            assert row.status is PENDING or row.target == row.source, row  # nobody else was told
             assert (row.target, row.id) in offered, row  # no packet is lost
             assert row.id in waited or (row.target, row.id) in withdrawn, row
         elif row.mode is Mode.TRANSFER and row.status is ACCEPTED and row.id not in waited:
@@ -216,6 +218,8 @@ def _is_at_its_target(row, each):
     """Whether a handoff waits for its target, or is worked on there and the agent that asked knows of it."""
     if row is None:
         return False
+    if row.status is CHOOSING:
+        return each.is_choosing
     return row.status is PENDING or (row.status is ACCEPTED and each.mode is Mode.DELEGATE and each.is_accepted)
 
 

@@ -26,6 +26,7 @@ from gatechart.graph import (
     ROOT,
     Accepts,
     AnyGraph,
+    Best,
     EntryPoint,
     EventType,
     Fallbacks,
@@ -310,7 +311,7 @@ class _Dumping:
         more |= _fallbacks(to.fallbacks)
         if to.is_handoff:
             return {"graph": to.target, **more}
-        return {"state": _reference(to.target), **more} if more else _reference(to.target)
+        return {"state": _reference(to.name), **more} if more else _reference(to.name)
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return an action that hands on work."""
@@ -455,8 +456,10 @@ def _fallbacks(fallbacks: Fallbacks | None) -> dict[str, Any]:
     return {} if fallbacks is None else {"fallbacks": [_fallback_step(step) for step in fallbacks.steps]}
 
 
-def _fallback_step(step: SameTarget | OtherGraph | Human) -> dict[str, Any]:
+def _fallback_step(step: SameTarget | OtherGraph | Human | Best) -> dict[str, Any]:
     """Return a fallback as a chart has it, without defaults."""
+    if isinstance(step, Best):
+        raise NotImplementedError("a selection cannot be written into a chart")
     if isinstance(step, SameTarget):
         return {"same_target": _told_apart(step, SameTarget())}
     kind = "human" if isinstance(step, Human) else "other_graph"

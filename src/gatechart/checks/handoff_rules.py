@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken, words_of
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import suggestion
-from gatechart.graph import ROOT, AnyGraph, Asking, Edge, Handoff, askings
+from gatechart.graph import ROOT, AnyGraph, Asking, Best, Edge, Handoff, askings
 from gatechart.values import EventName, Mode, StateName
 
 
@@ -47,7 +47,7 @@ def _missing(graph: AnyGraph, wait: Wait) -> Iterator[tuple[StateName, EventName
 def answers_of(asking: Asking) -> Iterator[EventName]:
     """Yield the events with which a handoff may be answered and about which only the chart can do anything."""
     handoff = asking.handoff
-    climbs = handoff.fallbacks is not None and bool(handoff.fallbacks.steps)
+    climbs = bool(handoff.selections or (handoff.fallbacks and handoff.fallbacks.steps))
     if asking.invoke:
         yield f"error.invoke.{asking.invoke}"
         return
@@ -75,8 +75,9 @@ def no_such_target(analysis: Analysis) -> Iterator[Hit]:
 def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with each target of a handoff and of its fallbacks, and what would have worked."""
     handoff = asking.handoff
+    own = [] if isinstance(handoff.to, Best) else [(handoff.to, handoff.at)]
     steps = handoff.fallbacks.targets if handoff.fallbacks else ()
-    for graph, at in ((handoff.to, handoff.at), *((step.graph, step.at) for step in steps)):
+    for graph, at in (*own, *((step.graph, step.at) for step in steps)):
         if graph not in doors:
             yield f"unknown graph {graph!r}", suggestion(graph, tuple(doors))
         elif at not in doors[graph]:

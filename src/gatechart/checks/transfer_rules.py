@@ -31,7 +31,7 @@ def undescribed_target(analysis: Analysis) -> Iterator[Hit]:
         for to in transfers.targets if transfers else ():
             if not (to.description or _is_described(analysis, to, described)):
                 what = "entry point" if to.is_handoff else "state"
-                remedy = f"describe the {what}, or write To({to.target!r}, description=...)"
+                remedy = f"describe the {what}, or write To({to.name!r}, description=...)"
                 yield f"state {name!r}", f"its transfer to {to.key!r} has no description", remedy
 
 
@@ -44,7 +44,7 @@ def _states(states: Iterable[State[Any]]) -> Iterator[State[Any]]:
 def _is_described(analysis: Analysis, to: To, states: Mapping[StateName, str]) -> bool:
     """Tell whether the target itself has a description; an entry point that is not known counts as described."""
     if not to.is_handoff:
-        return bool(states.get(to.target))
+        return bool(states.get(to.name))
     graph = next((each for each in analysis.among or () if each.name == to.target), None)
     entry = None if graph is None else graph.entry_points.get(to.at)
     return entry is None or bool(entry.description)

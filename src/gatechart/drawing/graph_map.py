@@ -49,9 +49,9 @@ def _routes(graph: AnyGraph) -> Iterator[Route]:
         handoff = asking.handoff
         reason = "" if handoff.reason in (None, Reason.OTHER) else handoff.reason.value
         way = Way(titles[asking.state], event, guard, handoff.at, handoff.mode.value, reason)
-        ways.setdefault(handoff.to, {})[way] = None
+        ways.setdefault(handoff.target, {})[way] = None
         for step in handoff.fallbacks.targets if handoff.fallbacks else ():
-            instead = Way(titles[asking.state], "", "", step.at, handoff.mode.value, f"if not {handoff.to}")
+            instead = Way(titles[asking.state], "", "", step.at, handoff.mode.value, f"if not {handoff.target}")
             ways.setdefault(step.graph, {})[instead] = None
     yield from (Route(graph.name, target, tuple(each)) for target, each in ways.items())
 

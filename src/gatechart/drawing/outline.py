@@ -161,7 +161,7 @@ class _Sketch:
 
 def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
     """Graph, entry point and words of the target, then of what is tried else."""
-    yield handoff.to, handoff.at, handoff.mode.value
+    yield handoff.target, handoff.at, handoff.mode.value
     for step in handoff.fallbacks.targets if handoff.fallbacks else ():
         yield step.graph, step.at, f"else {handoff.mode.value}"
 

@@ -26,6 +26,7 @@ from gatechart.graph.definition import (
 )
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
+from gatechart.graph.selection import Best, Filter, Scorer
 from gatechart.graph.transfer_edges import Added, TransferRole, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
 from gatechart.values import EventName, Every, Mode, PoliciesByTool, StateName
@@ -283,6 +284,12 @@ def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
             yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
 
 
+def selectors(nodes: Mapping[str, Node]) -> dict[str, Scorer | Filter]:
+    """Return the filters and scorers of one's own with which a graph chooses targets, by name."""
+    found = (each for asking in askings(nodes) for best in asking.handoff.selections for each in best.functions)
+    return {callable_name(each): each for each in found}
+
+
 def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
     return (step.function for step in steps if isinstance(step.function, Handoff))
 
@@ -351,6 +358,9 @@ def _transfer_structure(transfers: Transfers) -> list[object]:
 def _invoke_structure(invoke: Invoke) -> list[object]:
     if invoke.agent:
         packet = None if invoke.packet is None else callable_name(invoke.packet)
+        if isinstance(invoke.agent, Best):
+            chosen_by = [callable_name(each) for each in invoke.agent.functions]
+            return [invoke.id, invoke.agent.name, invoke.timeout_s, packet, chosen_by]
         return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s, packet]
     return [invoke.id, callable_name(invoke.function), invoke.timeout_s]
 

@@ -13,6 +13,7 @@ from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
 from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.names import is_called, names_of, one_or_more
+from gatechart.graph.selection import Best
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfers import Transfers
 from gatechart.values import (
@@ -106,21 +107,23 @@ class Invoke:
     Its end arrives as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the
     exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
     `Invoke(agent="refunds", at="REVIEWING")` delegates to a new agent of that graph when the state is entered. The
-    result is the output of that agent's final state, and `timeout_s` is the deadline.
+    result is the output of that agent's final state, and `timeout_s` is the deadline. `Invoke(agent=Best(...))`
+    delegates to the best agent in the directory.
     """
 
     function: Work[Any] | None = None  # async (context, work); a plain one blocks everything else while it runs
     id: str = ""  # by default the function's or the graph's name
     timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError; idle time is free
     retry: Retry | None = None  # None: no retries; its waits outlive the process
-    agent: str = ""  # name of a graph
+    agent: str | Best = ""  # name of a graph, or what chooses one
     at: str = ""  # entry point at which an agent of that graph begins
     packet: Callable[[Any, Any], Any] | None = None  # function of (context, event) that builds the packet for the agent
     fallbacks: Fallbacks | None = None  # what to try if the offer is rejected
 
     def __post_init__(self) -> None:
         if not self.id:
-            object.__setattr__(self, "id", self.agent or callable_name(self.function))
+            agent = self.agent.name if isinstance(self.agent, Best) else self.agent
+            object.__setattr__(self, "id", agent or callable_name(self.function))
 
 
 class Recall(Enum):

@@ -9,6 +9,7 @@ from gatechart.errors import Fault
 from gatechart.graph.callables import callable_name, fits, is_async, yields
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
+from gatechart.graph.selection import Best
 from gatechart.values import DELAY_REMEDY, seconds_of
 
 _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
@@ -56,8 +57,7 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
     here = f"{place}, invoke {invoke.id}"
     if invoke.function is not None:
         yield Fault(here, "it has both a function and an agent", "give it one of them")
-    yield from _name_faults(here, "its graph", invoke.agent, "name the graph that takes the work")
-    yield from _name_faults(here, "its entry point", invoke.at, "name it with at=")
+    yield from _target_faults(here, invoke.agent, invoke.at)
     if invoke.timeout_s is not None and seconds_of(invoke.timeout_s) is None:
         yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is not a duration", "write a number of seconds")
     if invoke.retry is not None:
@@ -69,8 +69,9 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
 def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
     """Yield the faults of a handoff: in its names, its deadline, its functions, its fallbacks."""
     here = f"{place}, handoff"
-    yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
-    yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
+    yield from _target_faults(here, handoff.to, handoff.at)
+    if handoff.best is not None and handoff.agent is not None:
+        yield Fault(here, "it has agent=, and its target is chosen", "drop agent=, or name the graph")
     if handoff.deadline is not None and seconds_of(handoff.deadline) is None:
         yield Fault(here, f"its deadline {handoff.deadline!r} is not a duration", DELAY_REMEDY)
     for what in ("packet", "agent", "achieved"):
@@ -84,6 +85,16 @@ def acceptance_faults(accepts: Any) -> Iterator[Fault]:
         yield Fault("accepts", f"{accepts!r} is not an Accepts", "write Accepts(capacity=..., policy=...)")
     elif accepts.policy is not None:
         yield from _call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
+
+
+def _target_faults(here: str, target: object, at: object) -> Iterator[Fault]:
+    if not isinstance(target, Best):
+        yield from _name_faults(here, "its graph", target, "name the graph that takes the work")
+        yield from _name_faults(here, "its entry point", at, "name it with at=")
+        return
+    yield from _name_faults(here, "the name of its selection", target.name, "give Best a name= that is not empty")
+    if at:
+        yield Fault(here, f"it has at={at!r}, and its target is chosen", "drop at=, or name the graph")
 
 
 def _name_faults(here: str, what: str, name: object, remedy: str) -> Iterator[Fault]:

@@ -14,12 +14,13 @@ from pydantic import ValidationError
 
 from gatechart.context import AgentContext, ContextPool, ContextT, problems_of, read_only_context
 from gatechart.errors import EntryRefusedError, IncompatibleGraphError, InvalidGraphError, UnknownStateError
-from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, walk
+from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, selectors, walk
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.names import one_or_more, texts
+from gatechart.graph.selection import Filter, Scorer
 from gatechart.graph.signal_edges import answering, declared_signals, waiting_states
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfer_edges import with_waiting_states
@@ -82,6 +83,7 @@ class StateTransitionGraph(Generic[ContextT]):
     has_deferring: bool  # some state defers events
     choosing: tuple[StateName, ...]  # states with transfers, in document order
     has_signals: bool  # its agents notice something about themselves, at least those of one entry point
+    selectors: Mapping[str, Filter | Scorer]  # filters and scorers of its own with which targets are chosen, by name
     progress_states: frozenset[StateName]  # states whose entry is progress
     named_events: frozenset[EventName]  # events that transitions name, and declared ones
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
@@ -294,6 +296,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "has_deferring": any(node.defers for node in nodes.values()),
         "choosing": tuple(name for name, node in nodes.items() if node.transfers is not None),
         "has_signals": any((draft.signals, *(door.signals for door in draft.entry_points))),
+        "selectors": MappingProxyType(selectors(nodes)),
         "progress_states": frozenset(name for name, node in nodes.items() if node.progress),
         "named_events": _named_events(draft, nodes),
         "memo": {},

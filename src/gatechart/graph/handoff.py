@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from gatechart.context import AgentContext
 from gatechart.graph.callables import callable_name
-from gatechart.values import AgentId, Delay, Event, Mode, Name, Reason, Retry, name_of
+from gatechart.graph.selection import Best
+from gatechart.values import AgentId, Delay, Event, EventName, Mode, Name, Reason, Retry, name_of
 from gatechart.values.frozen import fill
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
@@ -61,7 +62,7 @@ class Human(_Target):
     """An offer to a person's graph at an entry point: to a new agent, or to an existing one."""
 
 
-Fallback: TypeAlias = SameTarget | OtherGraph | Human
+Fallback: TypeAlias = SameTarget | OtherGraph | Human | Best
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -79,8 +80,9 @@ Human('human_desk', at='NORMAL'))
 
     def __init__(self, *steps: Fallback) -> None:
         for step in steps:
-            if not isinstance(step, SameTarget | OtherGraph | Human):
-                raise TypeError(f"{step!r} is not a fallback; use SameTarget(...), OtherGraph(...) or Human(...)")
+            if not isinstance(step, SameTarget | OtherGraph | Human | Best):
+                kinds = "SameTarget(...), OtherGraph(...), Human(...) or Best(...)"
+                raise TypeError(f"{step!r} is not a fallback; use {kinds}")
         object.__setattr__(self, "steps", steps)
 
     def __repr__(self) -> str:
@@ -89,7 +91,18 @@ Human('human_desk', at='NORMAL'))
     @property
     def targets(self) -> Iterator[OtherGraph | Human]:
         """Steps that lead to other targets, in order."""
-        return (step for step in self.steps if not isinstance(step, SameTarget))
+        return (step for step in self.steps if isinstance(step, OtherGraph | Human))
+
+    @property
+    def selections(self) -> Iterator[Best]:
+        """Steps that lead to the best target in the directory, in order."""
+        return (step for step in self.steps if isinstance(step, Best))
+
+
+def unanswered(handoff: Handoff) -> tuple[EventName, ...]:
+    """Return the events by which an agent learns that nobody takes a transfer."""
+    is_tried_on = bool(handoff.selections or (handoff.fallbacks and handoff.fallbacks.steps))
+    return ("handoff.failed" if is_tried_on else "handoff.rejected", "handoff.expired")
 
 
 @dataclass(frozen=True)
@@ -118,14 +131,15 @@ class Handoff:
 
     As an action, `actions=[Handoff("refunds", at="REVIEWING")]`, drawings show where it leads, and checks can examine
     it. Then `packet`, `agent` and `achieved` are functions of (context, event), and the deadline is a delay. The
-    graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
+    graph's fingerprint covers `to`, `at`, `mode` and the functions' names. `Handoff(Best(...))` has the target chosen
+    among the entry points in the directory after the turn, so it names no entry point and no agent.
 
     From outside, `runtime.handoff(agent_id, Handoff("refunds", at="REVIEWING"))`, `packet` is a HandoffPacket and
     `agent` an id, and nothing is `achieved`.
     """
 
-    to: str  # name of the graph
-    at: str  # name of the entry point
+    to: str | Best  # name of the graph, or what chooses the target
+    at: str  # name of the entry point; empty if the target is chosen
     mode: Mode
     reason: Reason | None  # None: that of the packet
     deadline: Delay | datetime | None
@@ -136,9 +150,9 @@ class Handoff:
 
     def __init__(
         self,
-        to: Name,
+        to: Name | Best,
         *,
-        at: Name,
+        at: Name = "",
         mode: Mode | str = Mode.TRANSFER,
         reason: Reason | str | None = None,
         deadline: Delay | datetime | None = None,
@@ -148,7 +162,7 @@ class Handoff:
         achieved: Told | None = None,
     ) -> None:
         fields = {
-            "to": name_of(to),
+            "to": to if isinstance(to, Best) else name_of(to),
             "at": name_of(at),
             "mode": Mode(mode),
             "reason": None if reason is None else Reason(reason),
@@ -162,12 +176,33 @@ class Handoff:
 
     @property
     def __name__(self) -> str:
-        return f"{self.mode.value} to {self.to} at {self.at}"
+        return f"{self.mode.value} to {self.target}" if self.best else f"{self.mode.value} to {self.to} at {self.at}"
+
+    @property
+    def best(self) -> Best | None:
+        """What chooses the target; None if the graph names it."""
+        return self.to if isinstance(self.to, Best) else None
+
+    @property
+    def target(self) -> str:
+        """Name of the graph, or of what chooses the target."""
+        return self.to.name if isinstance(self.to, Best) else self.to
+
+    @property
+    def selections(self) -> tuple[Best, ...]:
+        """What chooses its target, and those of its fallbacks."""
+        own = () if self.best is None else (self.best,)
+        return own if self.fallbacks is None else (*own, *self.fallbacks.selections)
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """Own name and the names of its functions."""
-        return self.__name__, *(None if each is None else callable_name(each) for each in self.functions)
+        """Own name and the names of its functions, and of those that help to choose a target."""
+        chosen_by = (callable_name(each) for best in self.selections for each in best.functions)
+        return (
+            self.__name__,
+            *(None if each is None else callable_name(each) for each in self.functions),
+            *chosen_by,
+        )
 
     @property
     def functions(self) -> tuple[Any, Any, Any]:

@@ -79,6 +79,7 @@ class Best:
     order: tuple[str | Scorer, ...]  # a later one decides between those that are equal by the earlier ones
     filters: tuple[str | Filter, ...]  # besides those that always apply
     least: float | None  # text score from which on there is a match; None: that of the directory
+    name: str  # in drawings, names of tools and of states that wait; "best" by default
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class Best:
         order: Iterable[str | Scorer] | str | Scorer = (),
         filters: Iterable[str | Filter] | str | Filter = (),
         least: float | None = None,
+        name: str = "best",
     ) -> None:
         ordered = one_or_more(order)
         if ordered and scorers is not None:
@@ -102,6 +104,7 @@ class Best:
             order=ordered,
             filters=one_or_more(filters),
             least=least,
+            name=name,
         )
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatechart.graph.definition import ANY, EntryPoint, State, Transition
-from gatechart.graph.handoff import Handoff
+from gatechart.graph.handoff import Handoff, unanswered
 from gatechart.graph.signals import Signal, Signals
 from gatechart.values import StateName
 
@@ -23,12 +23,13 @@ def declared_signals(signals: Signals | None, doors: Iterable[EntryPoint]) -> tu
 
 def answering(signals: Iterable[Signal]) -> Iterator[Transition[Any]]:
     """Yield the transitions that offer the work where a signal fires, and those of the states added to wait in."""
-    answered = [each for each in signals if each.answer is not None]
+    answered = tuple(signals)
     for signal in answered:
-        yield Transition(ANY, signal.event, signal.waiting_state, actions=_offer(signal))
+        if signal.answer is not None:
+            yield Transition(ANY, signal.event, signal.waiting_state, actions=_offer(signal))
     for signal in answered:
-        if not signal.waits:
-            for event in ("handoff.rejected", "handoff.expired"):
+        if signal.answer is not None and not signal.waits:
+            for event in unanswered(signal.answer):
                 yield Transition(signal.waiting_state, event, signal.otherwise)
 
 
@@ -38,7 +39,7 @@ def waiting_states(signals: Iterable[Signal], known: Iterable[StateName]) -> Ite
     for signal in signals:
         if signal.answer is not None and signal.waiting_state not in taken and not signal.waits:
             taken.add(signal.waiting_state)
-            yield State(signal.waiting_state, description=f"waits until {signal.answer.to} takes the work over")
+            yield State(signal.waiting_state, description=f"waits until {signal.answer.target} takes the work over")
 
 
 def _offer(signal: Signal) -> Handoff:

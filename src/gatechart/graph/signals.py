@@ -61,7 +61,7 @@ class Signal:
     @property
     def waiting_state(self) -> StateName:
         """State to which its answer leads; empty if it has none."""
-        return "" if self.answer is None else self.waits or f"ASKING_{self.answer.to}"
+        return "" if self.answer is None else self.waits or f"ASKING_{self.answer.target}"
 
 
 def usual_name(kind: type[Detector]) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from gatechart.graph.definition import State, Transition
-from gatechart.graph.handoff import Handoff
+from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
 from gatechart.graph.transfers import To, Transfers
 from gatechart.values import StateName, TransferCounts, count_of
@@ -88,7 +88,7 @@ def choices_last(state: State[Any], written: Sequence[Transition[Any]]) -> Itera
 
 
 def _of_target(state: State[Any], transfers: Transfers, to: To) -> Iterator[Added]:
-    asked = (_handoff(to),) if to.is_handoff else ()
+    asked = (to.handoff,) if to.is_handoff else ()
     target = to.waiting_state(state.name)
     followed = Transition(state.name, to.event, target, guard=to.guard, actions=(*to.actions, *asked))
     yield Added(followed, TransferRole.CHOSEN, to.key)
@@ -96,10 +96,6 @@ def _of_target(state: State[Any], transfers: Transfers, to: To) -> Iterator[Adde
         first: Any = FirstRefusal(state.name)
         yield Added(Transition(state.name, to.event, guard=first), TransferRole.REFUSED, to.key)
         yield Added(Transition(state.name, to.event, transfers.otherwise), TransferRole.REPLACED, to.key)
-
-
-def _handoff(to: To) -> Handoff:
-    return Handoff(to.target, at=to.at, packet=to.packet, deadline=to.deadline, fallbacks=to.fallbacks)
 
 
 def _on(state: State[Any]) -> Transfers | None:
@@ -116,7 +112,7 @@ def answers(root: State[Any]) -> Iterator[Transition[Any]]:
     They handle no acceptance: with it the agent ends.
     """
     for source, to in handed_on(root.states):
-        for event in ("handoff.rejected", "handoff.expired"):
+        for event in unanswered(to.handoff):
             yield Transition(to.waiting_state(source), event, source)
 
 
@@ -144,7 +140,7 @@ def _beside(states: Trees, known: set[StateName]) -> Trees:
             waiting = to.waiting_state(source)
             if waiting not in known:
                 known.add(waiting)
-                found.append(State(waiting, description=f"waits until {to.target} takes the work over"))
+                found.append(State(waiting, description=f"waits until {to.name} takes the work over"))
     return tuple(found)
 
 

@@ -13,7 +13,6 @@ from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import walk
 from gatechart.graph.definition import State
 from gatechart.graph.function_faults import action_faults, guard_faults, handoff_faults
-from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
 from gatechart.graph.transfers import To, Transfers
 
@@ -87,17 +86,16 @@ def _call_faults(here: str, to: To) -> Iterator[Fault]:
 
 
 def _state_faults(here: str, to: To, names: tuple[str, ...]) -> Iterator[Fault]:
-    if to.target not in names:
-        remedy = f"{suggestion(to.target, names)}; an entry point of another graph is To(graph, at=entry_point)"
-        yield Fault(here, f"unknown state {to.target!r}", remedy)
+    if to.name not in names:
+        remedy = f"{suggestion(to.name, names)}; an entry point of another graph is To(graph, at=entry_point)"
+        yield Fault(here, f"unknown state {to.name!r}", remedy)
     given = (("packet", to.packet), ("deadline", to.deadline), ("fallbacks", to.fallbacks), ("waits", to.waits))
     for what in (name for name, content in given if content):
         yield Fault(here, f"it has {what}=, but no at=", f"name the entry point of another graph, or drop {what}=")
 
 
 def _handoff_faults(here: str, to: To, parent: State[Any], names: tuple[str, ...]) -> Iterator[Fault]:
-    declared = Handoff(to.target, at=to.at, packet=to.packet, deadline=to.deadline, fallbacks=to.fallbacks)
-    yield from handoff_faults(here, declared)
+    yield from handoff_faults(here, to.handoff)
     if to.waits:
         yield from _unknown(f"{here}, waits", to.waits, names)
     elif parent.parallel:

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gatechart.graph.handoff import Fallbacks, Told
+from gatechart.graph.handoff import Fallbacks, Handoff, Told
 from gatechart.graph.names import names_of, one_or_more
+from gatechart.graph.selection import Best
 from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, TransferCounts, count_of, name_of
 from gatechart.values.frozen import fill
 
@@ -18,12 +19,14 @@ from gatechart.values.frozen import fill
 class To:
     """A target of transfers: a state of the graph, or with `at` an entry point of another graph, then a handoff.
 
+    `To(Best(...))` hands on to the best target in the directory.
+
     While the other graph has not answered, the agent waits in the state `waits`. If that is left out, the graph adds
     a state named `<source>_TO_<graph>`: a rejection leads from there back to the source, so that another target can be
     chosen, and with an acceptance the agent ends, as usual.
     """
 
-    target: str  # name of a state, or of a graph
+    target: str | Best  # name of a state, or of a graph, or what chooses a target
     at: str = ""  # entry point of the graph
     description: str = ""  # for the model; by default that of the state or the entry point
     guard: Callable[..., Any] | None = None  # as of a transition; a target that it denies is not offered
@@ -36,7 +39,7 @@ class To:
 
     def __init__(
         self,
-        target: Name,
+        target: Name | Best,
         *,
         at: Name = "",
         description: str = "",
@@ -49,7 +52,7 @@ class To:
         waits: Name = "",
     ) -> None:
         fields = {
-            "target": name_of(target),
+            "target": target if isinstance(target, Best) else name_of(target),
             "at": name_of(at),
             "description": description,
             "guard": guard,
@@ -65,7 +68,17 @@ class To:
     @property
     def is_handoff(self) -> bool:
         """Whether the target is an entry point of another graph."""
-        return bool(self.at)
+        return bool(self.at) or isinstance(self.target, Best)
+
+    @property
+    def name(self) -> str:
+        """Name of the state or of the graph, or of what chooses the target."""
+        return self.target.name if isinstance(self.target, Best) else self.target
+
+    @property
+    def handoff(self) -> Handoff:
+        """The handoff that follows its choice."""
+        return Handoff(self.target, at=self.at, packet=self.packet, deadline=self.deadline, fallbacks=self.fallbacks)
 
     @property
     def key(self) -> str:
@@ -74,7 +87,7 @@ class To:
         >>> To("SEARCHING").key, To("refunds", at="REVIEWING").key
         ('SEARCHING', 'refunds.REVIEWING')
         """
-        return f"{self.target}.{self.at}" if self.at else self.target
+        return f"{self.name}.{self.at}" if self.at else self.name
 
     @property
     def event(self) -> EventName:
@@ -89,10 +102,10 @@ class To:
     def tool(self) -> str:
         """Name of the tool by which a model chooses it.
 
-        >>> To("SEARCHING").tool, To("refunds", at="REVIEWING").tool
-        ('transfer_to_SEARCHING', 'transfer_to_refunds_at_REVIEWING')
+        >>> To("SEARCHING").tool, To("refunds", at="REVIEWING").tool, To(Best()).tool
+        ('transfer_to_SEARCHING', 'transfer_to_refunds_at_REVIEWING', 'transfer_to_best')
         """
-        return f"transfer_to_{self.target}_at_{self.at}" if self.at else f"transfer_to_{self.target}"
+        return f"transfer_to_{self.name}_at_{self.at}" if self.at else f"transfer_to_{self.name}"
 
     def waiting_state(self, source: StateName) -> StateName:
         """Return the state to which the choice leads from the source.
@@ -100,7 +113,7 @@ class To:
         >>> To("SEARCHING").waiting_state("CHECKING"), To("refunds", at="REVIEWING").waiting_state("CHECKING")
         ('SEARCHING', 'CHECKING_TO_refunds')
         """
-        return (self.waits or f"{source}_TO_{self.target}") if self.at else self.target
+        return (self.waits or f"{source}_TO_{self.name}") if self.is_handoff else self.name
 
 
 @dataclass(frozen=True, init=False)
@@ -122,7 +135,7 @@ class Transfers:
 
     def __init__(
         self,
-        targets: Iterable[To | Name] | To | Name,
+        targets: Iterable[To | Name | Best] | To | Name | Best,
         *,
         most: int | None = 3,
         otherwise: Name = "",

@@ -2,7 +2,7 @@
 
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of, with_choice
-from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, with_attempt
+from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer
 from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import (
@@ -22,6 +22,13 @@ from gatechart.handoff.packet import (
     packet_schema,
 )
 from gatechart.handoff.reading import UNREAD, PacketMigration, read_packet
+from gatechart.handoff.selections import (
+    awaits_choice,
+    best_of,
+    chosen_again,
+    with_attempt,
+    with_selection,
+)
 
 __all__ = [
     "LEGAL",
@@ -47,7 +54,10 @@ __all__ = [
     "SameTarget",
     "SelectionTerms",
     "ToolCall",
+    "awaits_choice",
+    "best_of",
     "check_change",
+    "chosen_again",
     "fallback_steps",
     "fallbacks_of",
     "fields_for",
@@ -60,4 +70,5 @@ __all__ = [
     "read_packet",
     "with_attempt",
     "with_choice",
+    "with_selection",
 ]

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
 from typing import Any, Final
 
-from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph import Best, Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.graph.handoff import Fallback
-from gatechart.handoff.packet import FALLBACK_FIELDS, Attempt, FallbackKind, FallbackStep, HandoffPacket, readable
-from gatechart.values import Obstacle, Retry
+from gatechart.handoff.packet import (
+    FALLBACK_FIELDS,
+    Attempt,
+    FallbackKind,
+    FallbackStep,
+    HandoffPacket,
+    SelectionTerms,
+    readable,
+)
+from gatechart.handoff.selections import best_of, declared_terms, with_attempt, with_selection
+from gatechart.values import Obstacle, Reason, Retry
 
 
-def fallback_steps(fallbacks: Fallbacks) -> tuple[FallbackStep, ...]:
-    """Convert fallbacks to their form in a packet."""
-    return tuple(map(_fallback_step, fallbacks.steps))
+def fallback_steps(
+    fallbacks: Fallbacks, terms: Callable[[Best], SelectionTerms] = declared_terms
+) -> tuple[FallbackStep, ...]:
+    """Convert fallbacks to their form in a packet. terms: converts selections. Raises what it raises."""
+    return tuple(_fallback_step(step, terms) for step in fallbacks.steps)
 
 
 def fallbacks_of(travelled: Iterable[FallbackStep]) -> Fallbacks:
@@ -33,7 +44,9 @@ def longest_wait_s(packet: Mapping[str, Any]) -> float:
     return max((each["most_s"] for each in again), default=inf)
 
 
-def _fallback_step(step: Fallback) -> FallbackStep:
+def _fallback_step(step: Fallback, terms: Callable[[Best], SelectionTerms]) -> FallbackStep:
+    if isinstance(step, Best):
+        return FallbackStep(kind=FallbackKind.BEST, selection=terms(step))
     if isinstance(step, SameTarget):
         return FallbackStep(
             kind=FallbackKind.SAME_TARGET,
@@ -49,18 +62,20 @@ def _fallback_step(step: Fallback) -> FallbackStep:
 def _step(step: FallbackStep) -> Fallback:
     if step.kind is FallbackKind.SAME_TARGET:
         return SameTarget(attempts=step.attempts, first_s=step.first_s, factor=step.factor, most_s=step.most_s)
+    if step.kind is FallbackKind.BEST:
+        return best_of(step.selection or SelectionTerms())
     kind = Human if step.kind is FallbackKind.HUMAN else OtherGraph
     return kind(step.graph, at=step.entry_point, agent=step.agent)
 
 
 _AGAIN: Final = (FallbackKind.SAME_TARGET, "again")  # current name, and the one in older stored packets
 _ANY: Final = frozenset(FallbackKind)
-_ELSEWHERE: Final = frozenset({FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN})
+_ELSEWHERE: Final = frozenset({FallbackKind.OTHER_GRAPH, FallbackKind.BEST, FallbackKind.HUMAN})
+_OTHER: Final = frozenset({FallbackKind.OTHER_GRAPH, FallbackKind.BEST})
+_AGAIN_OR_PERSON: Final = (frozenset({FallbackKind.SAME_TARGET}), frozenset({FallbackKind.HUMAN}))
 _CHOICES: Final[dict[Obstacle, tuple[frozenset[FallbackKind], ...]]] = {
-    Obstacle.OVERLOAD: tuple(
-        frozenset({kind}) for kind in (FallbackKind.OTHER_GRAPH, FallbackKind.SAME_TARGET, FallbackKind.HUMAN)
-    ),
-    Obstacle.WRONG_SKILLS: (frozenset({FallbackKind.OTHER_GRAPH}), frozenset({FallbackKind.HUMAN})),
+    Obstacle.OVERLOAD: (_OTHER, *_AGAIN_OR_PERSON),
+    Obstacle.WRONG_SKILLS: (_OTHER, frozenset({FallbackKind.HUMAN})),
     Obstacle.LOOP: (frozenset({FallbackKind.HUMAN}),),
 }
 """The kinds of fallback to look for, one set after the other; for other obstacles see `_choices`."""
@@ -76,12 +91,14 @@ def next_offer(
 
     packet: the one that was rejected, for this obstacle. The next packet notes the failed attempt and has the new
         target. Its `handoff_id` is "" for the caller to fill in, and so is `target_agent` if the target is a new agent
-        of another graph; a new agent that is tried again keeps its id. `request` is the first attempt's id.
+        of another graph; a new agent that is tried again keeps its id. `request` is the first attempt's id. If the
+        target is yet to be chosen, it is the source.
     An overload tries another graph first, then the same target again, then a human; wrong skills try another graph,
     then a human; a loop goes to a human, with the details as evidence. Any other temporary obstacle takes the fallbacks
     in order, and a permanent one takes the first other target. Fallbacks above the chosen one are dropped, except
     unused retries, which apply to whichever target was tried last. For a new agent, a fallback to the same graph is not
-    another target if the graph is unknown or overloaded.
+    another target if the graph is unknown or overloaded. The best target in the directory counts as another graph.
+    Work that matched nobody takes the first other target, too; a human gets it with the details as evidence.
     """
     tried = with_attempt(packet, obstacle, details, now)
     for kinds in _choices(obstacle):
@@ -90,21 +107,6 @@ def next_offer(
             if wait_s is not None:
                 return _offer(tried, index, obstacle, details), wait_s
     return None
-
-
-def with_attempt(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket:
-    """Add an attempt to the packet: its own, which failed."""
-    attempt = Attempt(
-        handoff_id=packet.handoff_id,
-        graph=packet.target_graph,
-        entry_point=packet.entry_point,
-        agent=packet.target_agent,
-        recipient=packet.recipient,
-        obstacle=obstacle,
-        details=readable(details),
-        time=now,
-    )
-    return packet.model_copy(update={"attempts": (*packet.attempts, attempt)})
 
 
 def _choices(obstacle: Obstacle) -> tuple[frozenset[FallbackKind], ...]:
@@ -124,7 +126,7 @@ def _retry(step: FallbackStep) -> Retry:
 
 def _is_another(step: FallbackStep, packet: HandoffPacket, obstacle: Obstacle) -> bool:
     """Tell whether the fallback is a target that the obstacle does not affect."""
-    if step.graph != packet.target_graph:
+    if step.kind is FallbackKind.BEST or step.graph != packet.target_graph:
         return True
     if step.agent or not packet.is_new:
         return step.agent != ("" if packet.is_new else packet.target_agent) or step.entry_point != packet.entry_point
@@ -150,14 +152,21 @@ def _failed(tried: HandoffPacket) -> int:
 def _offer(tried: HandoffPacket, index: int, obstacle: Obstacle, details: str) -> HandoffPacket:
     step = tried.fallbacks[index]
     changes: dict[str, Any] = {"handoff_id": "", "request": tried.request or tried.handoff_id}
-    if obstacle is Obstacle.LOOP:
+    if obstacle is Obstacle.LOOP or (obstacle is Obstacle.NO_MATCH and step.kind is FallbackKind.HUMAN):
         changes["evidence"] = readable(details)
+    if obstacle is Obstacle.NO_MATCH and step.kind is FallbackKind.HUMAN:
+        changes["reason"] = Reason.NO_MATCH
+    if step.kind is FallbackKind.BEST:
+        changes["fallbacks"] = _below(tried, index)
+        return with_selection(tried, step.selection or SelectionTerms(), **changes)
     if step.kind is not FallbackKind.SAME_TARGET:
         changes |= {
             "target_graph": step.graph,
             "entry_point": step.entry_point,
             "target_agent": step.agent,
             "is_new": not step.agent,
+            "selection": None,
+            "recipient": "",
             "fallbacks": _below(tried, index),
         }
     return tried.model_copy(update=changes)

@@ -11,6 +11,12 @@ from gatechart.values import HandoffStatus
 
 LEGAL: Final[Mapping[HandoffStatus, tuple[HandoffStatus, ...]]] = MappingProxyType(
     {
+        HandoffStatus.CHOOSING: (
+            HandoffStatus.PENDING,
+            HandoffStatus.REJECTED,
+            HandoffStatus.CANCELLED,
+            HandoffStatus.EXPIRED,
+        ),
         HandoffStatus.PENDING: (
             HandoffStatus.ACCEPTED,
             HandoffStatus.REJECTED,

@@ -120,6 +120,7 @@ class FallbackKind(StrEnum):
     SAME_TARGET = "same_target"  # the target that was tried last
     OTHER_GRAPH = "other_graph"  # another graph, or an agent of it
     HUMAN = "human"  # a graph that represents people, or an agent of it
+    BEST = "best"  # the best target in the directory
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
@@ -138,10 +139,11 @@ class FallbackStep(Part):
     first_s: FiniteFloat = Field(1.0, ge=0)
     factor: FiniteFloat = Field(2.0, ge=1)
     most_s: FiniteFloat = Field(60.0, ge=0)
+    selection: SelectionTerms | None = None  # for the best target
 
 
 class Attempt(Part):
-    """An offer that failed."""
+    """An offer that failed, or a choice that matched nobody."""
 
     handoff_id: str = ""
     graph: str = ""
@@ -197,7 +199,7 @@ class HandoffPacket(Part):
     target_graph: str = ""
     entry_point: str = ""
     recipient: str = ""  # id of the chosen target in the directory; empty if none was chosen there
-    selection: SelectionTerms | None = None  # by which the target is chosen; None if it is fixed
+    selection: SelectionTerms | None = None  # by which the target is chosen; None if it is fixed, or nobody was found
     is_new: bool = True  # whether the handoff starts the target
     mode: Mode = Mode.TRANSFER
     reason: Reason = Reason.OTHER
@@ -217,7 +219,7 @@ class HandoffPacket(Part):
         default=(), validation_alias=AliasChoices(*FALLBACK_FIELDS)
     )  # not tried yet
     attempts: tuple[Attempt, ...] = ()  # failed attempts, oldest first
-    evidence: str = ""  # of the loop that sends it to a person
+    evidence: str = ""  # of the loop that sends it to a person, or of the choice that matched nobody
     traceparent: str = ""  # of the offer, in W3C Trace Context form; empty if not traced
 
 

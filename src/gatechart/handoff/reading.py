@@ -127,6 +127,8 @@ _WAY: Final = (
     "path",
     *FALLBACK_FIELDS,
     "attempts",
+    "selection",
+    "recipient",
 )
 
 

@@ -40,11 +40,13 @@ from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,
+    DirectHandoff,
     EndAll,
     EndInvocation,
     EndOperation,
     EndState,
     EndTimer,
+    ExplainHandoff,
     FreeSlot,
     HandoffOperation,
     InsertHandoff,
@@ -310,7 +312,7 @@ class UnitOfWork:
                 self._apply_end(operation)
             case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._apply_to_invocations(operation)
-            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+            case InsertHandoff() | DirectHandoff() | ExplainHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
             case SetBreaker():  # each has an object of its own
                 pass
@@ -387,7 +389,7 @@ class UnitOfWork:
                 if graph is not None:
                     self.order("release", graph=graph, handoff=handoff_id)
             case (
-                InsertHandoff() | TakeSlot()
+                InsertHandoff() | DirectHandoff() | ExplainHandoff() | TakeSlot()
             ):  # the offer's mail carries the handoff, and the graph's object counts the slot
                 pass
             case _:

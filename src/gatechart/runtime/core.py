@@ -19,6 +19,7 @@ from gatechart.errors import (
 )
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.breakers import OwnBreakers
+from gatechart.hosting.choosing import Chooser
 from gatechart.hosting.group_commit import Committer, nothing
 from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
@@ -89,6 +90,7 @@ class Core:
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name
     breakers: OwnBreakers = field(init=False)
+    chooser: Chooser = field(init=False)  # given by the runtime, like `entries`
     number: Callable[[], int] = field(init=False)  # returns the next number for mail
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by mail number

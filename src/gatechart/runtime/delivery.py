@@ -18,7 +18,15 @@ from gatechart.errors import (
 )
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
-from gatechart.turn import after_failure, after_refusal, error_mail, in_order, is_awaited, is_word_of_handoff
+from gatechart.turn import (
+    after_failure,
+    after_refusal,
+    asks_for_choice,
+    error_mail,
+    in_order,
+    is_awaited,
+    is_word_of_handoff,
+)
 from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
@@ -332,7 +340,8 @@ async def _failed(recipient: Recipient, mail: Mail, error: Exception) -> Mail | 
     """Return the mail after another failed attempt; None for an offer that is given up."""
     core = recipient.core
     failed = after_failure(mail, error, core.clock.now(), core.limits.mail_retry, recipient.graph_of(mail))
-    is_lost = failed.status is MailStatus.DEAD and failed.event.startswith(OFFERED)
+    is_offer = failed.event.startswith(OFFERED) or asks_for_choice(failed, failed.recipient)
+    is_lost = failed.status is MailStatus.DEAD and is_offer
     return None if is_lost and await give_up(core, failed, recipient.accept) else failed
 
 

@@ -26,6 +26,7 @@ from gatechart.values import (
     Mail,
     MailStatus,
     Offer,
+    OfferChosen,
     ReplaceInvocation,
     ReplaceMail,
     Send,
@@ -118,16 +119,20 @@ class Effects:
                 self.invokes.begin(running, is_new=True)
             case ReplaceMail() | ReplaceInvocation():
                 self._replace(agent_id, effect)
-            case Offer(handoff, due):
-                self._core.telemetry.committed(turn, effect)
-                if handoff.is_new and due is None and self._core.attends:
-                    self.inboxes.expect(handoff.target)
+            case Offer() | OfferChosen():
+                self._offer(turn, effect)
             case ChangeHandoff():
                 self._core.telemetry.committed(turn, effect)
             case Send() | Timer():  # accepted with the turn's mail
                 pass
             case _:
                 refuse_unknown(effect)
+
+    def _offer(self, turn: TurnRecord, effect: Offer | OfferChosen) -> None:
+        self._core.telemetry.committed(turn, effect)
+        is_due = isinstance(effect, OfferChosen) or effect.due is None
+        if effect.handoff.is_new and is_due and self._core.attends:
+            self.inboxes.expect(effect.handoff.target)
 
     def _end(self, agent_id: AgentId, effect: Cancel | CancelTimer | CancelAll) -> None:
         match effect:

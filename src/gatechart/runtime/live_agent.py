@@ -23,6 +23,7 @@ from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
+from gatechart.runtime.choices import chosen
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
@@ -35,6 +36,7 @@ from gatechart.turn import (
     Turn,
     Void,
     accepted,
+    asks_for_choice,
     check_declared,
     check_part,
     check_version,
@@ -384,7 +386,9 @@ class LiveAgent:
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = None
-        if graph.accepts.capacity is not None:
+        if asks_for_choice(event, before.agent_id):
+            decided = await chosen(core, before, event)
+        elif graph.accepts.capacity is not None:
             decided = await no_place(core, graph, event)
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)

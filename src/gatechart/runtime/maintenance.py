@@ -65,6 +65,7 @@ from gatechart.values import (
     TurnRecord,
     Verdict,
     is_count,
+    withdrawal_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -331,6 +332,7 @@ async def cancel_handoff(
         if found and key is not None and await is_withdrawn(store, found[0], reason, key):
             return Receipt(store.numbers(1), repeat=True)
         raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-    told = {"handoff": handoff_id, "expired": False, "reason": reason}
+    is_choosing = found[0].status is HandoffStatus.CHOOSING
+    told = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
     mail = Mail(0, found[0].target, WITHDRAWN, told, core.clock.now(), key, found[0].source)
     return await effects.posted.post(mail)

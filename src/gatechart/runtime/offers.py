@@ -14,8 +14,9 @@ from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import AnyGraph
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
-from gatechart.turn import Rejection, Void, is_about_handoff, rejected
+from gatechart.turn import Rejection, Void, asks_for_choice, is_about_handoff, rejected, unchosen
 from gatechart.values import (
+    CHOOSING,
     HIGHEST_NUMBER,
     OFFERED,
     WITHDRAWN,
@@ -72,8 +73,15 @@ async def answer(
 
 
 async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> bool:
-    """Reject an offer whose every attempt failed; return False if even that cannot be written."""
-    given = rejected(mail.happens(core.clock.now()), core.packet_migrations, Obstacle.FAILURE, mail.reason)
+    """Reject an offer whose every attempt failed, or every attempt at choosing its target.
+
+    Return False if even that cannot be written.
+    """
+    event = mail.happens(core.clock.now())
+    if asks_for_choice(mail, mail.recipient):
+        given = unchosen(event, core.packet_migrations, mail.reason)
+    else:
+        given = rejected(event, core.packet_migrations, Obstacle.FAILURE, mail.reason)
     try:
         await answer(core, mail.recipient, given, mail.number, accept)
     except UnwritableError:
@@ -118,14 +126,15 @@ async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Ca
 
 
 async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
-    """Send pending offers again if their mail is gone. Offers whose mail still waits are not sent twice.
+    """Send pending offers again if their mail is gone, also those that wait for a choice of their target.
 
-    Call it before any turn begins. Raises whatever the store raises.
+    Offers whose mail still waits are not sent twice. Call it before any turn begins. Raises whatever the store raises.
     """
-    after = 0
-    while found := await core.store.handoffs(HandoffQuery(status=HandoffStatus.PENDING, after=after, limit=PAGE)):
-        after = found[-1].number
-        await asyncio.gather(*(_send_again(core, each, accept) for each in found))
+    for status in (HandoffStatus.PENDING, HandoffStatus.CHOOSING):
+        after = 0
+        while found := await core.store.handoffs(HandoffQuery(status=status, after=after, limit=PAGE)):
+            after = found[-1].number
+            await asyncio.gather(*(_send_again(core, each, accept) for each in found))
 
 
 async def _send_again(core: Core, offered: HandoffRecord, accept: Callable[[Mail], None]) -> None:
@@ -135,7 +144,9 @@ async def _send_again(core: Core, offered: HandoffRecord, accept: Callable[[Mail
 
 
 def _offer_of(core: Core, offered: HandoffRecord) -> Mail:
-    number, event, now = core.store.numbers(1), f"{OFFERED}{offered.entry_point}", core.clock.now()
+    is_choosing = offered.status is HandoffStatus.CHOOSING
+    event = CHOOSING if is_choosing else f"{OFFERED}{offered.entry_point}"
+    number, now = core.store.numbers(1), core.clock.now()
     return Mail(number, offered.target, event, offered.packet, now, offered.id, offered.source)
 
 

@@ -72,6 +72,7 @@ class Instruments:
     def __init__(self, meters: MeterProvider) -> None:
         meter = meters.get_meter("gatechart", release())
         self.offers = meter.create_counter(f"{PREFIX}offers", "{handoff}", "Handoffs asked for")
+        self.choices = meter.create_counter(f"{PREFIX}choices", "{handoff}", "Handoffs whose target was chosen")
         self.ends = meter.create_counter(f"{PREFIX}ends", "{handoff}", "Handoffs that are over, by how they ended")
         self.rejections = meter.create_counter(f"{PREFIX}rejections", "{handoff}", "Handoffs rejected, by obstacle")
         self.loops = meter.create_counter(f"{PREFIX}loops", "{loop}", "Loops detected")
@@ -142,6 +143,10 @@ class OpenTelemetry:
         self._count.offers.add(1, labels)
         if diverts_loop:
             self._count.loops.add(1, labels)
+
+    def chosen(self, facts: Facts) -> None:
+        """Count a choice of a target."""
+        self._count.choices.add(1, _labels(facts))
 
     def accepted(self, facts: Facts, hops: int, latency_s: float | None) -> None:
         """Count an acceptance. latency_s: since the offer; None if it is not known."""

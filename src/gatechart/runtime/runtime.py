@@ -31,7 +31,8 @@ from gatechart.api import (
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.directory import Directory, OpenWork
+from gatechart.hosting.choosing import DirectoryChooser
+from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.group_commit import Committer
@@ -46,6 +47,7 @@ from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.hosting.tool_policies import gates_of
 from gatechart.ports import Clock, Ids, Requests, Store
+from gatechart.runtime.choices import StoredWork
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
@@ -96,8 +98,9 @@ class Runtime(AgentHome):
     def __init__(self, core: Core, registry: Registry, load: Callable[[Candidate], float | None] | None = None) -> None:
         fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
         core.entries = self._directory = Directory(
-            self, registry, core.clock.now, OpenWork(self), load=load, fresh=fresh
+            self, registry, core.clock.now, StoredWork(self, core.store), load=load, fresh=fresh
         )
+        core.chooser = DirectoryChooser(self._directory)
         self._core = core
         self._registry = registry
         self._effects = Effects(core, registry)

@@ -16,7 +16,16 @@ from gatechart.runtime.handoff_facts import (
     latency_s,
     taken_by,
 )
-from gatechart.values import ChangeHandoff, HandoffRecord, HandoffStatus, Obstacle, Offer, Payload, TurnRecord
+from gatechart.values import (
+    ChangeHandoff,
+    HandoffRecord,
+    HandoffStatus,
+    Obstacle,
+    Offer,
+    OfferChosen,
+    Payload,
+    TurnRecord,
+)
 
 if TYPE_CHECKING:
     from gatechart.runtime.open_telemetry import OpenTelemetry
@@ -26,6 +35,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MESSAGES: Final = {
+    HandoffStatus.CHOOSING: "the target of a handoff is to be chosen",
     HandoffStatus.PENDING: "a handoff was offered",
     HandoffStatus.ACCEPTED: "a handoff was accepted",
     HandoffStatus.REJECTED: "a handoff was rejected",
@@ -59,10 +69,12 @@ class Telemetry:
         """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
         return job if self._open is None else self._open.as_the_caller(job)
 
-    def committed(self, turn: TurnRecord, effect: Offer | ChangeHandoff) -> None:
+    def committed(self, turn: TurnRecord, effect: Offer | OfferChosen | ChangeHandoff) -> None:
         """Report a change of a handoff in a committed turn."""
         if isinstance(effect, Offer):
             self._offered(effect.handoff)
+        elif isinstance(effect, OfferChosen):
+            self._chosen(effect)
         elif effect.after is HandoffStatus.ACCEPTED:
             self._accepted(turn)
         else:
@@ -84,9 +96,15 @@ class Telemetry:
         is_rejected_loop = closes_loop(record) and record.status is HandoffStatus.REJECTED
         if self._open is not None:
             self._open.offered(facts, diverts_loop=closes_loop(record) and not is_rejected_loop)
-        _log(HandoffStatus.PENDING, facts)
+        _log(HandoffStatus.PENDING if is_rejected_loop else record.status, facts)
         if is_rejected_loop:
             self._ended(facts, record.status, record.changes[-1].details, Obstacle.LOOP.value)
+
+    def _chosen(self, effect: OfferChosen) -> None:
+        facts = facts_of_record(effect.handoff)
+        if self._open is not None:
+            self._open.chosen(facts)
+        _log(HandoffStatus.PENDING, facts, effect.details)
 
     def _accepted(self, turn: TurnRecord) -> None:
         packet = turn.event.payload

@@ -39,6 +39,8 @@ from gatechart.values import (
     ChangeHandoff,
     Event,
     EventName,
+    HandoffRecord,
+    HandoffStatus,
     Invocation,
     InvocationTask,
     JournalRecord,
@@ -47,6 +49,7 @@ from gatechart.values import (
     MailEnd,
     MailStatus,
     Offer,
+    OfferChosen,
     Posting,
     ReplaceInvocation,
     ReplaceMail,
@@ -216,15 +219,22 @@ class _Batch:
     def _take_handoffs(self, turn: TurnRecord) -> bool:
         changes: list[ChangeHandoff] = []
         offers: list[Offer] = []
+        chosen: list[HandoffRecord] = []
         for effect in turn.effects:
             if isinstance(effect, ChangeHandoff):
                 changes.append(effect)
             elif isinstance(effect, Offer):
                 offers.append(effect)
+            elif isinstance(effect, OfferChosen):
+                change = ChangeHandoff(effect.handoff.id, HandoffStatus.CHOOSING, HandoffStatus.PENDING, effect.details)
+                changes.append(change)
+                chosen.append(effect.handoff)
         if changes and not self._handoff_ledger().change(changes, turn.event.time):
             return False
         for offer in offers:
             self._handoff_ledger().offer(offer.handoff)
+        for handoff in chosen:
+            self._handoff_ledger().direct(handoff)
         return True
 
     def _apply_effects(self, turn: TurnRecord) -> None:
@@ -235,7 +245,7 @@ class _Batch:
         for effect in turn.effects:
             match effect:
                 case (
-                    Send() | Timer() | Offer() | ChangeHandoff()
+                    Send() | Timer() | Offer() | OfferChosen() | ChangeHandoff()
                 ):  # mail is sent after all turns; handoffs are changed with the turn
                     pass
                 case StartInvoke(state, invoke):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import starmap
 
 from gatechart.handoff import check_change, is_open
 from gatechart.stores.operations import (
+    DirectHandoff,
+    ExplainHandoff,
     FreeSlot,
     HandoffState,
     InsertHandoff,
@@ -15,7 +19,7 @@ from gatechart.stores.operations import (
     TakeSlot,
     UpdateHandoff,
 )
-from gatechart.values import ChangeHandoff, HandoffChange, HandoffRecord, HandoffStatus, ReserveSlot, Verdict
+from gatechart.values import ChangeHandoff, HandoffChange, HandoffRecord, HandoffStatus, Payload, ReserveSlot, Verdict
 from gatechart.values.frozen import replaced
 
 
@@ -25,6 +29,8 @@ class HandoffLedger:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._offered: dict[str, HandoffRecord] = {}
+        self._directed: dict[str, HandoffRecord] = {}
+        self._explained: dict[str, Payload] = {}
         self._changed: dict[str, HandoffState] = {}
         self._slots: dict[str, str | None] = {}  # by handoff, the graph of the slot it took; None if it was freed
         self._held: dict[str, int] = {}  # by graph, where it differs from what is loaded
@@ -32,6 +38,10 @@ class HandoffLedger:
     def offer(self, handoff: HandoffRecord) -> None:
         """Keep a handoff that a turn offers."""
         self._offered[handoff.id] = handoff
+
+    def direct(self, handoff: HandoffRecord) -> None:
+        """Give a handoff its chosen target. Its change from CHOOSING to PENDING has been made."""
+        self._directed[handoff.id] = handoff
 
     def change(self, changes: Sequence[ChangeHandoff], time: datetime) -> bool:
         """Make all of the changes in order, or none of them. Return whether they were made.
@@ -52,6 +62,7 @@ class HandoffLedger:
                 change = HandoffChange(each.after, time, each.details)
                 after[each.handoff] = HandoffState(each.after, (*state.changes, change), each.result)
         self._changed |= after
+        self._explained |= {each.handoff: each.choice for each in changes if each.choice is not None}
         for handoff_id in (*erased, *(each for each, state in after.items() if not is_open(state.status))):
             self._free(handoff_id)
         return True
@@ -70,10 +81,10 @@ class HandoffLedger:
 
     def operations(self) -> Iterator[Operation]:
         """Yield the operations that bring the stored handoffs to this state. Slots are freed before any is taken."""
-        for handoff in self._offered.values():
-            yield InsertHandoff(handoff)
-        for handoff_id, state in self._changed.items():
-            yield UpdateHandoff(handoff_id, state)
+        yield from map(InsertHandoff, self._offered.values())
+        yield from map(DirectHandoff, self._directed.values())
+        yield from starmap(ExplainHandoff, self._explained.items())
+        yield from starmap(UpdateHandoff, self._changed.items())
         for handoff_id, graph in self._slots.items():
             if graph is None:
                 yield FreeSlot(handoff_id)
@@ -109,3 +120,33 @@ def state_of(record: HandoffRecord) -> HandoffState:
 def with_state(record: HandoffRecord, state: HandoffState) -> HandoffRecord:
     """Return the handoff in this state."""
     return replaced(record, status=state.status, changes=state.changes, result=state.result)
+
+
+def work_of(record: HandoffRecord) -> tuple[str, str, str]:
+    """Return where a handoff counts as open work: its graph, its entry point, and its recipient if it was chosen."""
+    return record.target_graph, record.entry_point, str(record.packet.get("recipient", ""))
+
+
+def counted_work(slots: Counter[str], accepted: Mapping[tuple[str, str, str], int]) -> dict[str, int]:
+    """Return the open work, see `Store.held`.
+
+    slots: those held, by graph. accepted: handoffs by graph, entry point and recipient.
+    """
+    found: Counter[str] = Counter()
+    for (graph, entry_point, recipient), count in accepted.items():
+        for name in {graph, f"{graph}.{entry_point}", recipient} - {""}:
+            found[name] += count
+    return dict(found | slots)
+
+
+def directed(record: HandoffRecord, chosen: HandoffRecord) -> HandoffRecord:
+    """Return a handoff with the target that was chosen for it. chosen: the handoff as it is offered."""
+    return replaced(
+        record,
+        target=chosen.target,
+        target_graph=chosen.target_graph,
+        entry_point=chosen.entry_point,
+        is_new=chosen.is_new,
+        packet=chosen.packet,
+        choice=chosen.choice,
+    )

@@ -198,6 +198,10 @@ class MemoryStore:
         """See Store."""
         return self._tables.find_handoffs(query)
 
+    async def held(self) -> Mapping[str, int]:
+        """See Store."""
+        return self._tables.held()
+
     async def breakers(self) -> Sequence[BreakerRecord]:
         """See Store."""
         return [breaker for _, breaker in sorted(self._tables.breakers.items())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,16 +12,18 @@ from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
 from gatechart.stores.commit_rules import is_stale
-from gatechart.stores.handoff_rules import state_of, with_state
+from gatechart.stores.handoff_rules import counted_work, directed, state_of, with_state, work_of
 from gatechart.stores.operations import (
     AppendTurn,
     Content,
     DeleteMail,
+    DirectHandoff,
     EndAll,
     EndInvocation,
     EndOperation,
     EndState,
     EndTimer,
+    ExplainHandoff,
     FreeSlot,
     HandoffOperation,
     HandoffState,
@@ -145,7 +147,7 @@ class Tables:
                 self._apply_end(operation)
             case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._apply_to_invocations(operation)
-            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+            case InsertHandoff() | DirectHandoff() | ExplainHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
             case SetBreaker(breaker):
                 self._set(breaker)
@@ -304,6 +306,11 @@ class Tables:
         """Whether an offer to the agent is still pending."""
         return bool(self.find_handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=1)))
 
+    def held(self) -> dict[str, int]:
+        """Return the open work by graph, entry point and recipient, see Store."""
+        accepted = [each for each in self.handoffs.values() if each.status is HandoffStatus.ACCEPTED]
+        return counted_work(Counter(self._slots.values()), Counter(map(work_of, accepted)))
+
     def with_open_handoffs(self) -> set[AgentId]:
         """Return the agents that have a part in a handoff that is not over."""
         standing = [each for each in self.handoffs.values() if is_open(each.status)]
@@ -377,6 +384,10 @@ class Tables:
             case InsertHandoff(handoff):
                 self._offered += 1
                 self.handoffs[handoff.id] = replaced(handoff, number=self._offered)
+            case DirectHandoff(handoff):
+                self.handoffs[handoff.id] = directed(self.handoffs[handoff.id], handoff)
+            case ExplainHandoff(handoff_id, choice):
+                self.handoffs[handoff_id] = replaced(self.handoffs[handoff_id], choice=choice)
             case UpdateHandoff(handoff_id, state):
                 self.handoffs[handoff_id] = with_state(self.handoffs[handoff_id], state)
             case TakeSlot(handoff_id, graph):

@@ -143,6 +143,21 @@ class UpdateHandoff:
 
 
 @value
+class DirectHandoff:
+    """Give a stored handoff the target that was chosen for it, with its packet and why it was chosen."""
+
+    handoff: HandoffRecord
+
+
+@value
+class ExplainHandoff:
+    """Keep why nobody was chosen for a stored handoff."""
+
+    handoff_id: str
+    choice: Payload
+
+
+@value
 class FreeSlot:
     """Free the slot that a handoff holds, if it holds one."""
 
@@ -167,7 +182,7 @@ class SetBreaker:
 MailOperation: TypeAlias = DeleteMail | UpdateMail | InsertMail
 EndOperation: TypeAlias = EndState | EndTimer | EndAll
 InvocationOperation: TypeAlias = EndInvocation | MoveInvocation | StartInvocation | RecordStep | RecordEntry
-HandoffOperation: TypeAlias = InsertHandoff | UpdateHandoff | FreeSlot | TakeSlot
+HandoffOperation: TypeAlias = InsertHandoff | DirectHandoff | ExplainHandoff | UpdateHandoff | FreeSlot | TakeSlot
 Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOperation | HandoffOperation | SetBreaker
 
 

@@ -13,6 +13,7 @@ import pytest
 from gatechart.errors import UnknownAgentError, UnknownEffectError
 from gatechart.ports import Store
 from gatechart.testing.breaker_contract import BreakerContract
+from gatechart.testing.choice_contract import ChoiceContract
 from gatechart.testing.handoff_contract import HandoffContract
 from gatechart.testing.history_contract import HistoryContract
 from gatechart.testing.invocation_contract import InvocationContract
@@ -60,7 +61,13 @@ class Wish:
 
 
 class StoreContract(
-    MailContract, InvocationContract, HandoffContract, HistoryContract, SearchContract, BreakerContract
+    MailContract,
+    InvocationContract,
+    HandoffContract,
+    ChoiceContract,
+    HistoryContract,
+    SearchContract,
+    BreakerContract,
 ):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 

@@ -24,6 +24,7 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
+from gatechart.turn.choices import asks_for_choice, take_choice, unchosen, undecided
 from gatechart.turn.handoff_acceptance import (
     Rejection,
     Void,
@@ -84,6 +85,7 @@ __all__ = [
     "accepted",
     "after_failure",
     "after_refusal",
+    "asks_for_choice",
     "begin",
     "begin_with_offer",
     "beginnings",
@@ -140,12 +142,15 @@ __all__ = [
     "shown",
     "sought_id",
     "still_awaited",
+    "take_choice",
     "take_mail",
     "take_turn",
     "told",
     "told_by",
     "too_many_deferred",
     "unchanged",
+    "unchosen",
+    "undecided",
     "with_trail_of",
     "withdrawn",
 ]

@@ -32,6 +32,7 @@ from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, completed, entry_fields
 from gatechart.values import (
+    WITHDRAWN,
     AgentId,
     CancelAll,
     ChangeHandoff,
@@ -75,15 +76,18 @@ def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Reject
     return Rejection(settle, REJECTED, told, packet.source_agent)
 
 
-def withdrawn(event: Event, late: str = "") -> Rejection:
-    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline."""
+def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatus.PENDING) -> Rejection:
+    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline.
+
+    before: the status from which it is withdrawn.
+    """
     is_late = bool(late) or event.payload.get("expired", False)
     after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
     told_why = "" if late else event.payload.get("reason")
     details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
     handoff = late or event.payload["handoff"]
     told = {"handoff": handoff, "status": after.value, "details": details}
-    settle = ChangeHandoff(handoff, HandoffStatus.PENDING, after, details)
+    settle = ChangeHandoff(handoff, before, after, details)
     return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
 
 
@@ -158,6 +162,8 @@ async def take_withdrawal(
     graph: AnyGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
 ) -> TurnRecord | Rejection | Void:
     """Handle the withdrawal of an offer, accepted or not. Raises what `take_turn` raises."""
+    if event.payload.get("choosing"):
+        return _unchosen(previous, event)
     taken = open_handoff(previous, event, Side.TOOK)
     if taken is None:
         return withdrawn(event)
@@ -175,6 +181,18 @@ async def take_withdrawal(
         return unmoved(previous, event, (), ended, Status.STOPPED)
     happened = replaced(event, name=CANCELLED)
     return await reacted(graph, previous, happened, others, (settle, *answers), services, dead=dead)
+
+
+def _unchosen(previous: Snapshot, event: Event) -> TurnRecord | Rejection:
+    """Withdraw an agent's own offer while its target is being chosen.
+
+    If the target was chosen meanwhile, an operator's withdrawal is passed on; a deadline is the target's to keep, too.
+    """
+    known = open_handoff(previous, event, Side.ASKED)
+    if known is None or known.is_choosing or "reason" not in event.payload:
+        return withdrawn(event, before=HandoffStatus.CHOOSING)
+    told = {name: each for name, each in event.payload.items() if name != "choosing"}
+    return unmoved(previous, event, previous.handoffs, (Send(known.peer, WITHDRAWN, told),))
 
 
 def _checked(

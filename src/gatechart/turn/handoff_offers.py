@@ -8,18 +8,23 @@ from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
+from gatechart.graph import Best
 from gatechart.handoff import (
     Fallbacks,
     HandoffPacket,
     PathStep,
+    awaits_choice,
     fallback_steps,
     has_achieved,
     loop_in,
     next_offer,
     with_attempt,
+    with_selection,
 )
+from gatechart.selection import terms_of
 from gatechart.turn.arguments import checked_delay, checked_moment, plain_payload
 from gatechart.values import (
+    CHOOSING,
     OFFERED,
     AgentId,
     ChangeHandoff,
@@ -39,6 +44,7 @@ from gatechart.values import (
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
 COMPLETED, FAILED = "handoff.completed", "handoff.failed"
 EXPIRED, CANCELLED = "handoff.expired", "handoff.cancelled"
+SOMEBODY = "…"  # stands for a target that is yet to be chosen; no graph is called so
 ANSWERS = frozenset({ACCEPTED, REJECTED, COMPLETED, FAILED, EXPIRED})
 
 
@@ -52,13 +58,17 @@ def stamped(
     mode: Mode,
     due: datetime | None,
     fallbacks: Fallbacks | None,
+    best: Best | None,
     step: PathStep,
     taken: OpenHandoff | None,
     ids: Random,
 ) -> HandoffPacket:
-    """Complete the packet with what its journey needs. taken: the handoff that gave the agent the work."""
+    """Complete the packet with what its journey needs. taken: the handoff that gave the agent the work.
+
+    best: what chooses the target; None if it is named. Raises what needs raise that are functions.
+    """
     handoff_id = new_id(ids)
-    return packet.model_copy(
+    complete = packet.model_copy(
         update={
             "handoff_id": handoff_id,
             "request": handoff_id,
@@ -67,26 +77,33 @@ def stamped(
             "source_graph": step.graph,
             "source_state": step.state,
             "target_graph": to,
-            "target_agent": agent or new_id(ids),
+            "target_agent": "" if best else agent or new_id(ids),
             "entry_point": at,
             "is_new": agent is None,
             "reason": reason or packet.reason,
             "mode": mode,
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
-            "fallbacks": () if fallbacks is None else fallback_steps(fallbacks),
+            "fallbacks": (),
             "attempts": (),
+            "selection": None,
+            "recipient": "",
             "evidence": "",
             "traceparent": "",
         }
     )
+    if fallbacks is not None:
+        steps = fallback_steps(fallbacks, lambda step: terms_of(step, complete))
+        complete = complete.model_copy(update={"fallbacks": steps})
+    return complete if best is None else with_selection(complete, terms_of(best, complete))
 
 
 def offers_of(
     packet: HandoffPacket, now: datetime, ids: Random, progressed: Callable[[Sequence[PathStep]], bool] = has_achieved
 ) -> tuple[Offer | Send, ...]:
     """Return the offer of a stamped packet; if it would close a loop, what happens instead."""
-    evidence = loop_in(packet.path, packet.target_graph, progressed=progressed)
+    to = SOMEBODY if awaits_choice(packet) else packet.target_graph
+    evidence = loop_in(packet.path, to, progressed=progressed)
     if not evidence:
         return (Offer(record_of(packet, now)),)
     following = next_offer(packet, Obstacle.LOOP, evidence, now)
@@ -115,10 +132,16 @@ def next_attempt(
 def record_of(
     packet: HandoffPacket,
     now: datetime,
-    status: HandoffStatus = HandoffStatus.PENDING,
+    status: HandoffStatus | None = None,
     changes: tuple[HandoffChange, ...] = (),
 ) -> HandoffRecord:
-    """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite."""
+    """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite.
+
+    One whose target is yet to be chosen is offered to nobody.
+    """
+    is_choosing = awaits_choice(packet)
+    begun = HandoffStatus.CHOOSING if is_choosing else HandoffStatus.PENDING
+    event = CHOOSING if is_choosing else f"{OFFERED}{packet.entry_point}"
     return HandoffRecord(
         id=packet.handoff_id,
         request=packet.request,
@@ -130,10 +153,10 @@ def record_of(
         is_new=packet.is_new,
         mode=packet.mode,
         reason=packet.reason,
-        packet=plain_payload(packet, f"{OFFERED}{packet.entry_point}", is_finite=True),
+        packet=plain_payload(packet, event, is_finite=True),
         deadline=packet.deadline,
-        status=status,
-        changes=(HandoffChange(HandoffStatus.PENDING, now), *changes),
+        status=status or begun,
+        changes=(HandoffChange(begun, now), *changes),
     )
 
 
@@ -144,8 +167,8 @@ def answer_payload(
     told: dict[str, Any] = {
         "handoff": packet.handoff_id,
         "request": packet.request,
-        "agent": packet.target_agent,
-        "graph": packet.target_graph,
+        "agent": "" if awaits_choice(packet) else packet.target_agent,
+        "graph": "" if awaits_choice(packet) else packet.target_graph,
         "entry_point": packet.entry_point,
         "mode": packet.mode.value,
         "status": status.value,

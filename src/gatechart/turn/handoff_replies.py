@@ -12,6 +12,7 @@ from gatechart.handoff import (
     FallbackStep,
     HandoffPacket,
     PacketMigration,
+    chosen_again,
     loop_in,
     next_offer,
     read_packet,
@@ -109,13 +110,15 @@ def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
 def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffPacket) -> TurnRecord | None:
     """Offer the work to the next target in a turn; return None if there is no next target."""
     obstacle, details = Obstacle(event.payload["obstacle"]), event.payload["details"]
-    following = _following(packet, obstacle, details, event.time)
+    another = chosen_again(packet, obstacle, details, event.time)
+    following = _following(packet, obstacle, details, event.time) if another is None else (another, 0.0)
     if following is None:
         return None
     version = previous.version + 1
     offer = next_attempt(*following, event.time, source_of(previous.agent_id, version, event.time))
     made = offer.handoff
-    again = replaced(asked, id=made.id, peer=made.target)
+    is_choosing = made.status is HandoffStatus.CHOOSING
+    again = replaced(asked, id=made.id, peer=made.target, recipient="", is_choosing=is_choosing)
     handoffs = tuple(again if each is asked else each for each in previous.handoffs)
     return unmoved(previous, event, handoffs, (offer,))
 
@@ -152,7 +155,8 @@ def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPack
     if packet is not None:
         failed = with_attempt(packet, Obstacle(event.payload["obstacle"]), event.payload["details"], event.time)
         told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]
-        name = FAILED if packet.fallbacks or len(failed.attempts) > 1 else REJECTED
+        is_tried_on = packet.selection or packet.fallbacks or len(failed.attempts) > 1
+        name = FAILED if is_tried_on else REJECTED
     if not asked.invoke:
         return replaced(event, name=name, payload=told)
     if name == COMPLETED:

@@ -18,6 +18,7 @@ from gatechart.values import (
     Send,
     Side,
     StateName,
+    withdrawal_of,
 )
 from gatechart.values.frozen import replaced, value
 
@@ -57,7 +58,9 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
 def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "") -> OpenHandoff:
     """Return the source agent's record of an offer."""
     made = offer.handoff
-    return OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
+    is_choosing = made.status is HandoffStatus.CHOOSING
+    own = OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
+    return replaced(own, is_choosing=True) if is_choosing else own
 
 
 def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandoff], tuple[StateName, ...]]) -> Standing:
@@ -107,8 +110,8 @@ def _withdrawals(each: OpenHandoff) -> tuple[Send, ...]:
 
 
 def withdrawal(each: OpenHandoff) -> Send:
-    """Tell the target of a handoff that nobody waits for it any more."""
-    return Send(each.peer, WITHDRAWN, {"handoff": each.id, "expired": False})
+    """Tell the target of a handoff, or the source itself while it has none, that nobody waits for it any more."""
+    return Send(each.peer, WITHDRAWN, withdrawal_of(each.id, is_choosing=each.is_choosing))
 
 
 def _waits(macrostep: Macrostep) -> tuple[StateName, ...]:

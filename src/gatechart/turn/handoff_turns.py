@@ -165,6 +165,7 @@ def delegated(
     Offers that an invoke has made already stay. Raises what the functions that make packets raise.
     """
     context, log = committed_context(graph, after), TurnLog(after.configuration)
+    log.selectors = graph.selectors
     turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
     under_way = frozenset(each.invoke for each in after.handoffs)
     for state in states:

@@ -102,6 +102,7 @@ class Macrostep:
         self.attended: list[StateName] = []  # states whose timers and invokes start with the turn
         self._has_eventless = False  # whether the current configuration has eventless transitions
         self.log = log_of(turn)
+        self.log.selectors = graph.selectors
         self._raised = self.log.raised
 
     @property

@@ -8,9 +8,10 @@ from typing import Any
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.turn.arguments import fit_payload
+from gatechart.turn.choices import asks_for_choice
 from gatechart.turn.handoff_acceptance import Rejection, Void, begin_with_offer, readable
 from gatechart.turn.handoff_offers import ACCEPTED, ANSWERS, CANCELLED
-from gatechart.turn.handoff_turns import reacted
+from gatechart.turn.handoff_turns import reacted, unmoved
 from gatechart.turn.mail import take_mail
 from gatechart.turn.turns import begin
 from gatechart.values import OFFERED, STARTED, AgentId, Event, OpenHandoff, Outcome, Side, Snapshot, TurnRecord
@@ -30,6 +31,8 @@ async def replay_turn(
     """
     if before is None:
         return await _begun(graph, event, agent_id, services, migrations)
+    if asks_for_choice(event, agent_id):  # whom it was offered to is not of the chart
+        return unmoved(before, event, before.handoffs)
     told = _told_of(before, event)
     if told is None:
         return await take_mail(graph, before, event, services, migrations)

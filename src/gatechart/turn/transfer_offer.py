@@ -86,8 +86,8 @@ class _Offering:
         return f"{to.key} is not possible now: {asked[0].why_not or f'{asked[0].guard} says no'}."
 
     def tool(self, to: To) -> Tool[..., Any]:
-        door = self.doors(to.target, to.at) if to.is_handoff else None
-        described = to.description or (door.description if door else _described(self.graph.tree, to.target))
+        door = self.doors(to.name, to.at) if to.at else None
+        described = to.description or (door.description if door else _described(self.graph.tree, to.name))
         takes = Described(JsonSchema(json.dumps(self.schema(to, door))))
         return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
 

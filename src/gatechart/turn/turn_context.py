@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 from random import Random
@@ -14,8 +14,8 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
-from gatechart.errors import ActionFailedError, UnknownHandoffError, message_of
-from gatechart.graph import AnyGraph, graph_name
+from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
+from gatechart.graph import AnyGraph, Best, callable_name, graph_name
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice
 from gatechart.turn.arguments import (
     check_finite_payload,
@@ -34,6 +34,7 @@ from gatechart.turn.arguments import (
 )
 from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.values import (
+    CHOOSING,
     ERROR_REFUSED,
     OFFERED,
     TRANSFER,
@@ -132,7 +133,7 @@ def own_copy(event: Event) -> Event:
 class TurnLog:
     """The requests of a turn so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
 
-    __slots__ = ("active", "asked", "awaits", "concluded", "left", "progressed", "raised", "steps")
+    __slots__ = ("active", "asked", "awaits", "concluded", "left", "progressed", "raised", "selectors", "steps")
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
         self.left = left  # leaves in which the turn began
@@ -142,6 +143,7 @@ class TurnLog:
         self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
         self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
         self.progressed: list[str] = []  # what actions said of progress
+        self.selectors: Mapping[str, Any] = {}  # functions of the graph with which targets are chosen, by name
         self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
 
 
@@ -256,9 +258,9 @@ class Turn(Generic[ServicesT]):
 
     def handoff(
         self,
-        to: Name | AnyGraph,
+        to: Name | AnyGraph | Best,
         *,
-        at: Name,
+        at: Name = "",
         packet: HandoffPacket | None = None,
         reason: Reason | str | None = None,
         agent: AgentId | None = None,
@@ -274,7 +276,8 @@ class Turn(Generic[ServicesT]):
         `handoff.failed` or `handoff.expired`, with the id as `handoff` in its payload. Leaving that state earlier
         withdraws the offer.
 
-        to, at: the graph and one of its entry points.
+        to, at: the graph and one of its entry points; or `Best(...)` alone, and the target is chosen after the turn. If
+            it uses functions, they are those of a `Handoff(Best(...))` that the graph declares.
         agent: an existing agent of the graph; a new one if None.
         packet: what is handed on; built from the context if None.
         reason: the packet's if None.
@@ -283,20 +286,20 @@ class Turn(Generic[ServicesT]):
         fallbacks: what to try if the offer is rejected or would close a loop.
         achieved: what this agent has done, which distinguishes a return from a loop.
         progressed: decides, if the graph has had the work before, whether the agents since then made progress; by
-            default, whether one of them says so.
+            default, whether one of them says so. A choice takes the default.
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
         PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
         """
-        target, door = graph_name(to), raised_name(at)
+        best, target, door, peer = self._target(to, at, agent)
         wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
-        check_targets([target], "handoff")
-        peer, words = None if agent is None else checked_addressee(agent), checked_words(achieved, "achieved")
+        words = checked_words(achieved, "achieved")
         if fallbacks is not None:
+            self._check_selections(fallbacks.selections)
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
         if packet is not None:  # `model_copy` checks nothing
-            check_finite_payload(packet, f"{OFFERED}{door}")
+            check_finite_payload(packet, CHOOSING if best else f"{OFFERED}{door}")
         step, content = self._step(words), packet or self._packet()
         ids = self.random
         made = stamped(
@@ -308,12 +311,33 @@ class Turn(Generic[ServicesT]):
             mode=wanted,
             due=deadline_of(deadline, self.event.time),
             fallbacks=fallbacks,
+            best=best,
             step=step,
             taken=next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None),
             ids=ids,
         )
         self._log.asked += offers_of(made, self.event.time, ids, progressed)
         return made.handoff_id
+
+    def _target(
+        self, to: Name | AnyGraph | Best, at: Name, agent: AgentId | None
+    ) -> tuple[Best | None, str, str, AgentId | None]:
+        """Return what chooses the target, or else its graph, entry point and agent, as checked."""
+        if not isinstance(to, Best):
+            target, door = graph_name(to), raised_name(at)
+            check_targets([target], "handoff")
+            return None, target, door, None if agent is None else checked_addressee(agent)
+        if at or agent is not None:
+            raise PayloadError("handoff", ("its target is chosen, and it has at= or agent=",), "Best(...) alone")
+        self._check_selections([to])
+        return to, "", "", None
+
+    def _check_selections(self, selections: Iterable[Best]) -> None:
+        own = self._log.selectors
+        for name in (callable_name(each) for best in selections for each in best.functions):
+            if name not in own:
+                problem = f"{self.graph!r} declares no selection with the function {name}"
+                raise PayloadError("handoff", (problem,), "one of a Handoff(Best(...)) among the graph's actions")
 
     def _packet(self) -> HandoffPacket:
         packet = packet_of(self.context, Reason.OTHER)

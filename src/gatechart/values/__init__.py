@@ -33,6 +33,7 @@ from gatechart.values.commits import (
     Unit,
     Verdict,
     refuse_unknown_unit,
+    withdrawal_of,
 )
 from gatechart.values.delays import (
     DELAY_FORMS,
@@ -65,6 +66,7 @@ from gatechart.values.effects import (
     ChangeHandoff,
     Effect,
     Offer,
+    OfferChosen,
     ReplaceInvocation,
     ReplaceMail,
     Send,
@@ -88,6 +90,7 @@ from gatechart.values.homes import Capabilities, Role
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
+    CHOOSING,
     DEFAULT_URL,
     EARLIEST,
     ERROR_MAIL,
@@ -202,6 +205,7 @@ __all__ = [
     "BY_CHANGE",
     "BY_START",
     "CALLED",
+    "CHOOSING",
     "COMPARE",
     "CONVERSATION",
     "DAYS",
@@ -319,6 +323,7 @@ __all__ = [
     "Obstacle",
     "Off",
     "Offer",
+    "OfferChosen",
     "OpenHandoff",
     "Order",
     "Origin",
@@ -408,6 +413,7 @@ __all__ = [
     "under_tool",
     "unkept",
     "walk",
+    "withdrawal_of",
     "withheld",
     "without_trail",
     "written",

@@ -18,6 +18,7 @@ from gatechart.values.effects import (
     ChangeHandoff,
     Effect,
     Offer,
+    OfferChosen,
     ReplaceInvocation,
     ReplaceMail,
     Send,
@@ -29,7 +30,7 @@ from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail
-from gatechart.values.names import OFFERED, WITHDRAWN
+from gatechart.values.names import CHOOSING, OFFERED, WITHDRAWN
 
 
 @value
@@ -76,6 +77,8 @@ class TurnRecord:
                     yield Mail(number(), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
                 case Offer(offered, due):
                     yield from self._offered(offered, due, number)
+                case OfferChosen(offered):
+                    yield from self._offered(offered, None, number)
                 case ChangeHandoff() | StartInvoke() | Cancel() | CancelTimer() | CancelAll():
                     pass
                 case ReplaceMail() | ReplaceInvocation():
@@ -84,14 +87,25 @@ class TurnRecord:
                     refuse_unknown(effect)
 
     def _offered(self, offered: HandoffRecord, due: datetime | None, number: Callable[[], int]) -> Iterator[Mail]:
-        """Yield the mail that tells the target of an offer; none for an offer that was over when it was made."""
-        if offered.status is not HandoffStatus.PENDING:
+        """Yield the mail that tells the target of an offer; none for an offer that was over when it was made.
+
+        While the target is being chosen, the source itself is told.
+        """
+        is_choosing = offered.status is HandoffStatus.CHOOSING
+        if not is_choosing and offered.status is not HandoffStatus.PENDING:
             return
         agent_id, now, to = self.snapshot.agent_id, self.event.time, offered.target
-        yield Mail(number(), to, f"{OFFERED}{offered.entry_point}", offered.packet, now, offered.id, agent_id, due)
+        event = CHOOSING if is_choosing else f"{OFFERED}{offered.entry_point}"
+        yield Mail(number(), to, event, offered.packet, now, offered.id, agent_id, due)
         if offered.deadline is not None:
-            late = {"handoff": offered.id, "expired": True}
+            late = withdrawal_of(offered.id, is_choosing=is_choosing) | {"expired": True}
             yield Mail(number(), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
+
+
+def withdrawal_of(handoff: str, *, is_choosing: bool) -> dict[str, Any]:
+    """Return the payload of the mail that withdraws a handoff. is_choosing: whether its target is yet to be chosen."""
+    told = {"handoff": handoff, "expired": False}
+    return told | {"choosing": True} if is_choosing else told
 
 
 @value

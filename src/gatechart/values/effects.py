@@ -93,6 +93,17 @@ class Offer:
 
 
 @value
+class OfferChosen:
+    """Offer a handoff to the target that was chosen for it, and keep why.
+
+    The handoff goes from CHOOSING to PENDING. The target is told of the offer, and when the deadline passes.
+    """
+
+    handoff: HandoffRecord  # with its target, its packet and its choice
+    details: str = ""  # of the choice, in words
+
+
+@value
 class ChangeHandoff:
     """Change a handoff from one status to another."""
 
@@ -101,6 +112,7 @@ class ChangeHandoff:
     after: HandoffStatus
     details: str = ""
     result: Payload | None = None
+    choice: Payload | None = None  # why nobody was chosen
 
 
 Effect: TypeAlias = (
@@ -113,6 +125,7 @@ Effect: TypeAlias = (
     | ReplaceMail
     | ReplaceInvocation
     | Offer
+    | OfferChosen
     | ChangeHandoff
 )
 

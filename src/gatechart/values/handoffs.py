@@ -20,6 +20,7 @@ class Mode(StrEnum):
 class HandoffStatus(StrEnum):
     """The status of a handoff."""
 
+    CHOOSING = "choosing"  # its target is yet to be chosen; the source is the owner, and nobody was told
     PENDING = "pending"  # offered; the source is the owner
     ACCEPTED = "accepted"  # the target is the owner
     REJECTED = "rejected"
@@ -46,7 +47,7 @@ class Reason(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """The reason why an offer was rejected."""
+    """The reason why an offer was rejected, or was made to nobody."""
 
     UNKNOWN_GRAPH = "unknown graph"  # unknown graph, or no such agent of it
     NO_ENTRY = "no such entry point"
@@ -59,6 +60,7 @@ class Obstacle(StrEnum):
     ENDED = "the agent has ended"
     FAILURE = "its first turn failed"
     UNREADABLE = "the packet cannot be read"
+    NO_MATCH = "no match"  # nobody in the directory is right for it
 
     @property
     def passes(self) -> bool:
@@ -84,7 +86,7 @@ class HandoffChange:
 
 @value
 class HandoffRecord:
-    """A stored handoff."""
+    """A stored handoff. While its target is being chosen, its source is its target as well."""
 
     id: str
     request: str  # id of the first attempt; equal to `id` for that attempt
@@ -102,6 +104,7 @@ class HandoffRecord:
     changes: tuple[HandoffChange, ...]  # oldest first, beginning with the offer
     result: Payload | None = None  # result of a delegation
     number: int = 0  # in the order offered, in a store
+    choice: Payload | None = None  # why its target was chosen, or nobody: an Explanation as JSON
 
     __repr__ = shown_repr
 
@@ -123,6 +126,8 @@ class OpenHandoff:
     path: tuple[Payload, ...] = ()  # earlier agents, as in the accepted packet
     session: str = ""  # from the same packet
     reason: Reason = Reason.OTHER  # from the same packet
+    recipient: str = ""  # id of the candidate that was chosen; empty if the graph names the target
+    is_choosing: bool = False  # whether the target is yet to be chosen; the peer is then the agent itself
 
 
 @value

@@ -28,6 +28,9 @@ OFFERED: Final = "handoff.offered."
 WITHDRAWN: Final = "handoff.withdrawn"
 """Event that tells the target of a handoff that the offer is withdrawn."""
 
+CHOOSING: Final = "handoff.choosing"
+"""Event that an agent sends itself to have the target of its handoff chosen. Its payload is the packet."""
+
 ERROR_MAIL: Final = "error.mail"
 """Event that tells an agent that mail it may be waiting for is dead."""
 

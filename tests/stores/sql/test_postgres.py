@@ -298,6 +298,8 @@ async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_
             await asked(empty_postgres_url, f"ALTER TABLE agents DROP COLUMN {column}")
         for column in ("transfers", "fired"):
             await asked(empty_postgres_url, f"ALTER TABLE history DROP COLUMN {column}")
+        for column in ("recipient", "choice"):
+            await asked(empty_postgres_url, f"ALTER TABLE handoffs DROP COLUMN {column}")
         await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0008'")
         await cut(empty_postgres_url)
         assert await upgrade_store(empty_postgres_url) == ("0008", schema.NEWEST)

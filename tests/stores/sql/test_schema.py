@@ -294,7 +294,8 @@ async def test_an_agent_whose_first_turn_was_pruned_has_no_known_start(with_agen
             "ALTER TABLE agents DROP COLUMN started_us; ALTER TABLE agents DROP COLUMN changed_us;"
             "ALTER TABLE agents DROP COLUMN transfers; ALTER TABLE history DROP COLUMN transfers;"
             "ALTER TABLE agents DROP COLUMN trail; ALTER TABLE agents DROP COLUMN noticed;"
-            "ALTER TABLE history DROP COLUMN fired;"
+            "ALTER TABLE history DROP COLUMN fired; ALTER TABLE handoffs DROP COLUMN choice;"
+            "ALTER TABLE handoffs DROP COLUMN recipient;"
             "DROP TABLE searchable; DROP TABLE found_values; DROP TABLE breakers; DROP TABLE journals;"
             "UPDATE alembic_version SET version_num = '0009';"
         )

@@ -13,11 +13,13 @@ from gatechart.stores.commit_rules import apply
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,
+    DirectHandoff,
     EndAll,
     EndInvocation,
     EndOperation,
     EndState,
     EndTimer,
+    ExplainHandoff,
     FreeSlot,
     HandoffOperation,
     InsertHandoff,
@@ -38,7 +40,7 @@ from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
 from gatechart.stores.sql.breaker_rows import breaker_row
 from gatechart.stores.sql.columns import text_once
 from gatechart.stores.sql.dialects import KEEP_NUMBER, listed
-from gatechart.stores.sql.handoff_rows import handoff_row, state_row
+from gatechart.stores.sql.handoff_rows import DIRECTED, directed_row, handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
 from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
@@ -108,6 +110,8 @@ FORGET_ENTRY: Final = Many(
 )
 WRITE_ENTRY: Final = Many(insert(journals), ["agent", "journal", "name", "entry"])
 INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
+DIRECT_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), list(DIRECTED))
+EXPLAIN_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["choice"])
 UPDATE_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
 FREE_SLOTS: Final = Single(delete(places).where(places.c.handoff.in_(listed())))
 TAKE_SLOT: Final = Many(insert(places))
@@ -130,6 +134,8 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     FORGET_ENTRY,
     WRITE_ENTRY,
     INSERT_HANDOFF,
+    DIRECT_HANDOFF,
+    EXPLAIN_HANDOFF,
     UPDATE_HANDOFF,
     TAKE_SLOT,
     PUT_BREAKER,
@@ -181,7 +187,7 @@ class _Changes:
                 self._add_end(operation)
             case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep() | RecordEntry():
                 self._add_invocation(operation)
-            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+            case InsertHandoff() | DirectHandoff() | ExplainHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._add_handoff(operation)
             case SetBreaker(breaker):
                 self._set(breaker)
@@ -280,6 +286,10 @@ class _Changes:
         match operation:
             case InsertHandoff(handoff):
                 self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._text))
+            case DirectHandoff(handoff):
+                self._rows[DIRECT_HANDOFF].append({**directed_row(handoff, self._text), _ID.key: handoff.id})
+            case ExplainHandoff(handoff_id, choice):
+                self._rows[EXPLAIN_HANDOFF].append({"choice": self._text(choice), _ID.key: handoff_id})
             case UpdateHandoff(handoff_id, state):
                 self._rows[UPDATE_HANDOFF].append({**state_row(state), _ID.key: handoff_id})
             case TakeSlot(handoff_id, graph):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from sqlalchemy import (
 )
 
 from gatechart.handoff import is_open
+from gatechart.stores.handoff_rules import counted_work
 from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -56,6 +58,7 @@ NAMELESS: Final = "unreadable handoff "  # followed by its key
 _HANDOFF: Final = kinds_of(handoffs)
 _IS_TARGET: Final = handoffs.c.target.in_(listed())
 _IS_SOURCE: Final = handoffs.c.source.in_(listed())
+_ACCEPTED: Final = handoffs.c.status == literal_column("'accepted'")
 _IS_TAKEN: Final = handoffs.c.status == HandoffStatus.ACCEPTED.value
 FREE: Final = delete(places).where(
     places.c.handoff.in_(select(handoffs.c.id).where(or_(_IS_TARGET, and_(_IS_SOURCE, not_(_IS_TAKEN)))))
@@ -65,23 +68,40 @@ OFFERED_TO: Final = Single(
     select(func.count()).where(handoffs.c.target.in_(listed()), handoffs.c.status == literal_column("'pending'"))
 )
 
+SLOTS_HELD: Final = select(places.c.graph, func.count()).group_by(places.c.graph)
+_WORK: Final = (handoffs.c.target_graph, handoffs.c.entry_point, handoffs.c.recipient)
+TAKEN: Final = select(*_WORK, func.count()).where(_ACCEPTED, IS_OPEN).group_by(*_WORK)
+
 
 def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
     """Return a row of `handoffs`, without its key. text: writes the packet."""
     return {
         **state_row(record),
+        **directed_row(record, text),
         "id": record.id,
         "request": record.request,
         "source": record.source,
         "source_graph": record.source_graph,
+        "mode": record.mode.value,
+        "reason": record.reason.value,
+        "deadline_us": us_or_null(record.deadline),
+    }
+
+
+DIRECTED: Final = ("target", "target_graph", "entry_point", "is_new", "packet", "recipient", "choice")
+"""Columns of `handoffs` that a choice of the target changes."""
+
+
+def directed_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
+    """Return the columns of `handoffs` that say where it goes, and why. text: writes the packet."""
+    return {
         "target": record.target,
         "target_graph": record.target_graph,
         "entry_point": record.entry_point,
         "is_new": record.is_new,
-        "mode": record.mode.value,
-        "reason": record.reason.value,
         "packet": text(record.packet),
-        "deadline_us": us_or_null(record.deadline),
+        "recipient": record.packet.get("recipient") or None,
+        "choice": None if record.choice is None else to_json(record.choice),
     }
 
 
@@ -125,6 +145,7 @@ def to_record(row: Row[Any]) -> HandoffRecord:
         changes=to_changes(row.changes),
         result=None if row.result is None else json_object(row.result, "result"),
         number=row.key,
+        choice=None if row.choice is None else json_object(row.choice, "choice"),
     )
 
 
@@ -188,6 +209,13 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
     """Whether an offer to the agent is still pending."""
     ((count,),) = OFFERED_TO.all(connection, [agent_id])
     return bool(count)
+
+
+def held(connection: Connection) -> dict[str, int]:
+    """Return the open work by graph, entry point and recipient, see Store."""
+    slots = Counter({row[0]: row[1] for row in connection.execute(SLOTS_HELD)})
+    taken = {(graph, door, to or ""): count for graph, door, to, count in connection.execute(TAKEN)}
+    return counted_work(slots, taken)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:

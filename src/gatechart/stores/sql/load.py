@@ -34,6 +34,7 @@ from gatechart.values import (
     MailChange,
     MailEnd,
     Offer,
+    OfferChosen,
     Payload,
     Posting,
     ReplaceInvocation,
@@ -263,6 +264,8 @@ class _Touched:
                 self._add_name(recipient, mail_id)
             case ChangeHandoff(handoff_id):
                 self.handoffs.add(handoff_id)
+            case OfferChosen(handoff):
+                self.handoffs.add(handoff.id)
             case ReplaceMail(number):
                 self.numbers.append(number)
             case ReplaceInvocation(invocation):

@@ -28,6 +28,7 @@ SCHEMAS: Final = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

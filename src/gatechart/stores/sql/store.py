@@ -19,7 +19,7 @@ from gatechart.stores.sql.columns import from_us, readable, readable_page, to_js
 from gatechart.stores.sql.commit import commit_units
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, is_offered
+from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, held, is_offered
 from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
 from gatechart.stores.sql.history_rows import entries_of, snapshot_at, to_shown_entry
 from gatechart.stores.sql.mail_rows import (
@@ -230,6 +230,10 @@ class SqlStore:
             return _if_wanted(to_shown_handoff(row), query.status)
 
         return await self._read_page(page, query.after, query.limit, shown, attrgetter("key"))
+
+    async def held(self) -> Mapping[str, int]:
+        """See Store."""
+        return await self._read(held)
 
     async def breakers(self) -> Sequence[BreakerRecord]:
         """See Store."""

@@ -222,12 +222,15 @@ handoffs = Table(
     Column("status", String, nullable=False),
     Column("changes", Text, nullable=False),  # JSON, each with its time
     Column("result", Text),  # JSON; NULL if none
+    Column("recipient", String),  # id of the chosen target in the directory, as in the packet; NULL if none was
+    Column("choice", Text),  # JSON, why its target was chosen, or nobody; NULL if none was made
     Index("ix_handoffs_request", "request"),
     Index("ix_handoffs_source", "source"),
     Index("ix_handoffs_target", "target"),
 )
 
-IS_OPEN = handoffs.c.status.in_([literal_column("'pending'"), literal_column("'accepted'")])
+_OPEN = ("'choosing'", "'pending'", "'accepted'")
+IS_OPEN = handoffs.c.status.in_([literal_column(status) for status in _OPEN])
 
 Index("ix_handoffs_status", handoffs.c.status, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN)
 

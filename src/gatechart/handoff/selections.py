@@ -1,0 +1,72 @@
+"""Selections on their way with a packet: what chooses its target, in the form of JSON values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from gatechart.graph import Best
+from gatechart.handoff.packet import Attempt, HandoffPacket, SelectionTerms, readable
+from gatechart.values import Needs, Obstacle
+
+
+def best_of(terms: SelectionTerms) -> Best:
+    """Read a selection from its form in a packet. Functions of one's own stay names."""
+    weights = None if terms.order else terms.weights
+    return Best(terms.needs, scorers=weights, order=terms.order, filters=terms.filters, least=terms.least)
+
+
+def declared_terms(best: Best) -> SelectionTerms:
+    """Convert a selection whose needs no packet changes. Raises ValueError for one with rules or a function."""
+    if best.rules or callable(best.needs):
+        raise ValueError("what the work needs follows from its packet; give the needs themselves")
+    needs = best.needs or Needs()
+    return SelectionTerms(
+        capabilities=needs.capabilities,
+        domains=needs.domains,
+        tier=needs.tier,
+        languages=needs.languages,
+        all=needs.all,
+        weights=best.weights,
+        order=best.order_names,
+        filters=best.filter_names,
+        least=best.least,
+    )
+
+
+def awaits_choice(packet: HandoffPacket) -> bool:
+    """Tell whether the target of a packet is yet to be chosen."""
+    return packet.selection is not None and not packet.recipient
+
+
+def with_selection(packet: HandoffPacket, terms: SelectionTerms, **changes: Any) -> HandoffPacket:
+    """Return a packet whose target is yet to be chosen by these terms; until then its source is its target."""
+    own = {"target_agent": packet.source_agent, "target_graph": packet.source_graph, "entry_point": ""}
+    return packet.model_copy(update={**own, "is_new": False, "selection": terms, "recipient": "", **changes})
+
+
+def chosen_again(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket | None:
+    """Return a rejected packet whose target is to be chosen again, among others; None if it is not.
+
+    Its `handoff_id` is "" for the caller to fill in.
+    """
+    if packet.selection is None or obstacle in (Obstacle.LOOP, Obstacle.NO_MATCH):
+        return None
+    tried = with_attempt(packet, obstacle, details, now)
+    return with_selection(tried, packet.selection, handoff_id="", request=packet.request or packet.handoff_id)
+
+
+def with_attempt(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket:
+    """Add an attempt to the packet: its own, which failed. One that matched nobody names no target."""
+    is_nobody = awaits_choice(packet)
+    attempt = Attempt(
+        handoff_id=packet.handoff_id,
+        graph="" if is_nobody else packet.target_graph,
+        entry_point=packet.entry_point,
+        agent="" if is_nobody else packet.target_agent,
+        recipient=packet.recipient,
+        obstacle=obstacle,
+        details=readable(details),
+        time=now,
+    )
+    return packet.model_copy(update={"attempts": (*packet.attempts, attempt)})
