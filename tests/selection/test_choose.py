@@ -221,7 +221,7 @@ def test_no_rule_that_applies_is_no_match_where_no_text_can_tell() -> None:
     )
     assert choice.candidate is None
     assert fell(choice) == {"a.A": "rule: no rule says what the work needs"}
-    assert choice.explanation.details == "none of 1 candidates fits; left out by rule 1"
+    assert choice.explanation.details == "none of 1 fits; left out by rule 1"
     assert winner(Best(Needs(tier=1), rules=rule, order="load"), door("a.A")) == "a.A"
 
 

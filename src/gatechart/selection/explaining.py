@@ -52,7 +52,7 @@ def _nearest(fallen: Fallen) -> Iterator[Judged]:
 def _details(question: Question, fallen: Fallen, chosen: Candidate | None, judged: Sequence[Judged], equal: int) -> str:
     count = len(question.candidates)
     if chosen is None:
-        found = f"none of {count} candidates fits" if count else "nobody is in the directory"
+        found = f"none of {count} fits" if count else "nobody is in the directory"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
         how = _how(chosen, count - sum(map(len, fallen.values())), equal)
