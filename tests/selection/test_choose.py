@@ -209,7 +209,7 @@ def test_an_order_decides_one_after_the_other() -> None:
 def test_work_of_unknown_needs_matches_only_near_texts() -> None:
     near, far = door("a.A"), door("b.A")
     scores = {"text": {"a.A": 0.3, "b.A": 0.05}}
-    assert fell(chosen_of(Best(), near, far, scores=scores)) == {"b.A": "text: 0.05 is below 0.10"}
+    assert fell(chosen_of(Best(), near, far, scores=scores)) == {"b.A": "text: 0.05 is below 0.17"}
     assert winner(Best(least=0.4), near, far, scores=scores) == ""
     assert winner(Best(Needs(tier=1), least=0.4), near, far, scores=scores) == "a.A"
 

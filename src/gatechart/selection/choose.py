@@ -15,10 +15,8 @@ from gatechart.selection.explaining import MOST_TOLD, explained
 from gatechart.selection.filters import filtered
 from gatechart.selection.question import Functions, Question, Scores
 from gatechart.selection.scorers import Column, columns_of
+from gatechart.selection.texts import LEAST
 from gatechart.values import Candidate, Choice, Judged
-
-LEAST: Final = 0.1
-"""The text score from which on there is a match, unless a selection or a directory says another."""
 
 _DIGITS: Final = 4  # of scores in explanations
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -46,8 +44,8 @@ def choose(
     scores: by scorer and by candidate's id, from 0 to 1, those that are computed elsewhere: "text", "history" and
         "learned". 0 for candidates without one.
     functions: filters and scorers of the user's own, by name, as the source's graph has them.
-    least: text score from which on there is a match, if the terms do not say. It counts where the work needs no
-        capability, domain or tier.
+    least: text score from which on there is a match, if the terms do not say: `TextIndex.least` where there is an
+        index. It counts where the work needs no capability, domain or tier.
     allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
 
