@@ -18,7 +18,7 @@ from gatechart.selection.scorers import Column, columns_of
 from gatechart.selection.texts import LEAST
 from gatechart.values import Candidate, Choice, Judged
 
-_DIGITS: Final = 4  # of scores in explanations
+_STEPS: Final = 10_000  # in which scores are told: four digits
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -77,7 +77,8 @@ def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
         return totals
     for name, column in zip(question.scorer_names, columns, strict=True):
         weight = question.terms.weights[name]
-        totals = [total + weight * score for total, score in zip(totals, column, strict=True)]
+        if weight and any(column):
+            totals = [total + weight * score for total, score in zip(totals, column, strict=True)]
     return totals
 
 
@@ -85,6 +86,8 @@ def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
     """Return indices, the best first: the first column decides, each later one between those that are equal so far."""
     ranked = list(range(count))
     for column in reversed(deciding):
+        if column.count(column[0]) == count:  # it decides nothing
+            continue
         ranked.sort(key=column.__getitem__, reverse=True)  # stable: what is equal stays in the order of ids
     return ranked
 
@@ -104,9 +107,13 @@ def _judged(
     question: Question, left: Sequence[Candidate], columns: Sequence[Column], totals: Column, told: Sequence[int]
 ) -> list[Judged]:
     names = question.scorer_names
-    rounded = [[round(column[each], _DIGITS) for each in told] for column in columns]
+    rounded = [[_told(column[each]) for each in told] for column in columns]
     scores = zip(*rounded, strict=True) if rounded else [()] * len(told)
     return [
-        Judged(left[each].id, round(totals[each], _DIGITS), tuple(zip(names, row, strict=True)))
+        Judged(left[each].id, _told(totals[each]), tuple(zip(names, row, strict=True)))
         for each, row in zip(told, scores, strict=True)
     ]
+
+
+def _told(score: float) -> float:
+    return (score * _STEPS + 0.5) // 1 / _STEPS  # in a third of the time of `round`

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from itertools import compress
+from operator import not_
 from typing import Any, Final, TypeAlias
 
 from gatechart.handoff import MOST_HOPS, Attempt, loop_in
@@ -42,7 +44,7 @@ def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
         reasons = ask(question, left) if left else _NOBODY
         if any(reasons):
             fallen[name] = [(each, why) for each, why in zip(left, reasons, strict=True) if why]
-            left = [each for each, why in zip(left, reasons, strict=True) if not why]
+            left = list(compress(left, map(not_, reasons)))
     return left, fallen
 
 
@@ -75,19 +77,20 @@ def _open(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _capability(question: Question, candidates: Sequence[Candidate]) -> Column:
-    return _lacking(question, question.needs.capabilities, [each.profile.capabilities for each in candidates])
+    needed = question.needs.capabilities
+    return _lacking(needed, question.needs.all, (each.profile.capabilities for each in candidates))
 
 
 def _domain(question: Question, candidates: Sequence[Candidate]) -> Column:
-    return _lacking(question, question.needs.domains, [each.profile.domains for each in candidates])
+    return _lacking(question.needs.domains, question.needs.all, (each.profile.domains for each in candidates))
 
 
-def _lacking(question: Question, needed: tuple[str, ...], had: Sequence[tuple[str, ...]]) -> Column:
+def _lacking(needed: tuple[str, ...], needs_all: bool, had: Iterable[tuple[str, ...]]) -> Column:
     if not needed:
         return _NOBODY
     wanted = frozenset(needed)
     names = ", ".join(needed)[:_LONGEST]
-    if question.needs.all:
+    if needs_all:
         why = f"not all of {names}" if len(needed) > 1 else f"not {names}"
         return ["" if wanted.issubset(each) else why for each in had]
     why = f"none of {names}" if len(needed) > 1 else f"not {names}"
@@ -127,9 +130,11 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
     agent, graph = packet.source_agent, packet.source_graph
     begun = packet.path[-1].entry_point if packet.path else ""
     return [
-        ("it asks" if each.agent == agent else "")
-        if each.agent or each.graph != graph
-        else ("it begins where the one that asks began" if each.entry_point == begun else "")
+        ""
+        if each.agent != agent and (each.agent or each.graph != graph or each.entry_point != begun)
+        else "it asks"
+        if each.agent
+        else "it begins where the one that asks began"
         for each in candidates
     ]
 
@@ -150,22 +155,16 @@ def _group(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 def _path(question: Question, candidates: Sequence[Candidate]) -> Column:
     path = question.packet.path
-    graphs = {each.graph for each in candidates}
-    if len(path) <= MOST_HOPS:
-        graphs.intersection_update(step.graph for step in path)
-    if not graphs:
-        return _NOBODY
-    loops = {graph: loop_in(path, graph) for graph in graphs}
-    return [loops.get(each.graph, "") for each in candidates]
+    graphs = {step.graph for step in path} if len(path) <= MOST_HOPS else {each.graph for each in candidates}
+    loops = {graph: evidence for graph in graphs if (evidence := loop_in(path, graph))}
+    return [loops.get(each.graph, "") for each in candidates] if loops else _NOBODY
 
 
 def _hours(question: Question, candidates: Sequence[Candidate]) -> Column:
     schedules = [each.profile.schedule for each in candidates]
-    if not any(schedules):
-        return _NOBODY
-    distinct = {id(each): each for each in schedules if each}  # by identity: a hash would cost more than the rest
-    closed = {key for key, each in distinct.items() if not any(hours.contains(question.now) for hours in each)}
-    return ["not at this time" if id(each) in closed else "" for each in schedules]
+    distinct = {id(each): each for each in schedules}  # by identity: a hash would cost more than the rest
+    closed = {key for key, each in distinct.items() if each and not any(hours.contains(question.now) for hours in each)}
+    return ["not at this time" if id(each) in closed else "" for each in schedules] if closed else _NOBODY
 
 
 def _place(_: Question, candidates: Sequence[Candidate]) -> Column:
