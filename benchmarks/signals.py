@@ -1,30 +1,48 @@
-"""Turns with and without signals, in one run: microseconds of processor time and bytes of trail for each.
+"""What signals cost: turns of agents with both presets and without, in one run; and a step of reasoning.
 
-python -m benchmarks.signals
+python -m benchmarks.signals tells, too, how many bytes a turn adds to the trail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from time import thread_time
+from functools import partial
+from statistics import median
+from time import perf_counter, thread_time
 from typing import Any
 
+from benchmarks.measure import Better, Contestant, Effort, Measure, Role
 from gatechart.graph import AnyGraph, StateTransitionGraph, Transition
-from gatechart.signals import handing_on, looping
+from gatechart.signals import GoesInCircles, handing_on, looping
 from gatechart.turn import begin, take_turn
-from gatechart.values import Event, Snapshot, TurnRecord
+from gatechart.values import REASONED, Event, Look, Reasoned, Snapshot, TurnRecord, entries_in, written
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 STATES = 30
-TURNS = 2_000
-ROUNDS = 15
+BATCH = 200  # turns, or steps, that are timed together
+LONG = 500  # characters of a text
+ROUNDS = 20
+KEPT = 15  # steps of a trail, which fill it
 
 
 def ring(signals: Any) -> AnyGraph:
     """A ring of states that an event leads around."""
     edges = [Transition(f"S{each}", "GO", f"S{(each + 1) % STATES}") for each in range(STATES)]
     return StateTransitionGraph("ring", transitions=edges, entry_points=["S0"], signals=signals)
+
+
+PLAIN, NOTICING = ring(None), ring([*handing_on(), *looping()])
+
+
+def nothing(_number: int) -> dict[str, Any]:
+    """The payload of an event that has none."""
+    return {}
+
+
+def an_order(number: int) -> dict[str, Any]:
+    """A payload that differs each time."""
+    return {"order": number}
 
 
 def at_once(turn: Coroutine[Any, Any, Any]) -> Any:
@@ -36,26 +54,77 @@ def at_once(turn: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("the turn suspended")
 
 
-def timed(graph: AnyGraph, payloads: list[dict[str, Any]]) -> tuple[float, Snapshot]:
-    """Microseconds of a turn, and the agent after the last."""
-    started: TurnRecord = at_once(begin(graph, graph.entry_point("S0"), None, "a", Event("agent.started.S0", {}, NOW)))
-    snapshot = started.snapshot
-    begun = thread_time()
-    for payload in payloads:
-        snapshot = at_once(take_turn(graph, snapshot, Event("GO", payload, NOW))).snapshot
-    return (thread_time() - begun) / len(payloads) * 1e6, snapshot
+async def turns(graph: AnyGraph, payload: Callable[[int], Mapping[str, Any]], effort: Effort) -> float:
+    """The processor's microseconds of a turn: the median over batches, once the trail is as long as it gets."""
+    snapshot, _ = after(graph, payload, BATCH)
+    figures, began = [], perf_counter()
+    while perf_counter() - began < effort.seconds:
+        snapshot, figure = after(graph, payload, BATCH, snapshot)
+        figures.append(figure)
+    return median(figures)
+
+
+def after(
+    graph: AnyGraph, payload: Callable[[int], Mapping[str, Any]], count: int, snapshot: Snapshot | None = None
+) -> tuple[Snapshot, float]:
+    """The agent after so many turns, with the microseconds of one."""
+    if snapshot is None:
+        entry = graph.entry_point("S0")
+        started: TurnRecord = at_once(begin(graph, entry, None, "a", Event("agent.started.S0", {}, NOW)))
+        snapshot = started.snapshot
+    events = [Event("GO", payload(snapshot.version + number), NOW) for number in range(count)]
+    began = thread_time()
+    for event in events:
+        snapshot = at_once(take_turn(graph, snapshot, event)).snapshot
+    return snapshot, (thread_time() - began) / count * 1e6
+
+
+async def steps(effort: Effort) -> float:
+    """The processor's microseconds in which a step of reasoning is looked at, in a trail of long texts."""
+    texts = [f"{number} look again on another page, more carefully " * LONG for number in range(KEPT)]
+    made = [Reasoned(text[:LONG], text[7 : 7 + LONG], "browser") for text in texts]
+    trail = "".join(f"{written(each)}\n" for each in made)
+    event, detector, slot = Event("trail.step", {}, NOW), GoesInCircles(), ""
+    look = Look(event, ("S0",), ("S0",), made[-1:], REASONED, None, partial(entries_in, trail))
+    figures, began = [], perf_counter()
+    while perf_counter() - began < effort.seconds:
+        timed = thread_time()
+        for _ in range(BATCH):
+            slot = detector.after(slot, look)
+        figures.append((thread_time() - timed) / BATCH * 1e6)
+    return median(figures)
+
+
+def _measure(name: str, what: str, payload: Callable[[int], Mapping[str, Any]]) -> Measure:
+    return Measure(
+        name,
+        f"A turn that moves an agent, by an event {what}, in memory (processor time)",
+        "µs",
+        Better.LOWER,
+        (
+            Contestant("without signals", partial(turns, PLAIN, payload), Role.RAW),
+            Contestant("with the signals of both presets", partial(turns, NOTICING, payload)),
+        ),
+    )
+
+
+of_turn = _measure("signals", "without a payload", nothing)
+of_payload = _measure("signals-payload", "with a payload that differs each time", an_order)
+of_step = Measure(
+    "circles",
+    f"A step of reasoning, looked at by GoesInCircles: texts of {LONG} characters (processor time)",
+    "µs",
+    Better.LOWER,
+    (Contestant("gatechart", steps, target=50),),
+)
 
 
 def main() -> None:
     """Print a row for events without a payload, and one for events with one."""
-    graphs = ring(None), ring([*handing_on(), *looping()])
-    for what, payloads in (
-        ("no payload", [{}] * TURNS),
-        ("a payload", [{"order": each} for each in range(TURNS)]),
-    ):
-        rounds = [[timed(graph, payloads) for graph in graphs] for _ in range(ROUNDS)]
-        without, noticing = (min(each[place][0] for each in rounds) for place in (0, 1))
-        trail = rounds[0][1][1].trail
+    for what, payload in (("no payload", nothing), ("a payload", an_order)):
+        rounds = [[after(graph, payload, BATCH) for graph in (PLAIN, NOTICING)] for _ in range(ROUNDS)]
+        without, noticing = (min(each[place][1] for each in rounds) for place in (0, 1))
+        trail = rounds[0][1][0].trail
         per_turn = len(trail.text.encode()) / trail.text.count("\n")
         slots = len("".join(trail.slots).encode())
         print(f"{what}: {without:.1f} us without signals, {noticing:.1f} us with, {noticing - without:.1f} us more;")
