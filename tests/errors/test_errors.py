@@ -52,6 +52,7 @@ REMEDIES: dict[str, str] = {
     "ContextInvalidError": "Mend the action that set it",
     "DeadMailError": "retry(7) it once the cause is mended",
     "DrawingError": "a text",  # the problem that it was given says it
+    "EmbeddingError": "a text",  # the remedy that it was given
     "DuplicateGraphError": "a name of its own, or another version",
     "ElsewhereError": "a text",  # what can be done instead, which it was given
     "EngineRefusedError": "see that `gatechart restate serve` runs",

@@ -83,6 +83,7 @@ from gatechart.errors.operation import (
 from gatechart.errors.outside import (
     AnswerUnreadableError,
     DrawingError,
+    EmbeddingError,
     EngineError,
     EngineRefusedError,
     EngineUnreachableError,
@@ -144,6 +145,7 @@ __all__ = [
     "DrawingError",
     "DuplicateGraphError",
     "ElsewhereError",
+    "EmbeddingError",
     "EngineError",
     "EngineRefusedError",
     "EngineUnreachableError",

@@ -317,3 +317,14 @@ class RequestLateError(OutsideError):
 
 
 _AT_WORK = "with it, and what it comes to is to be read from the agent"
+
+
+@dataclass(eq=False)
+class EmbeddingError(OutsideError):
+    """Texts cannot be compared by their vectors: none were made of them, or no such vectors, or there is no model."""
+
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
