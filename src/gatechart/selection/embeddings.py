@@ -158,4 +158,5 @@ def _best(asked: Vector, vectors: Iterable[Vector]) -> float:
 
 
 def _likeness(one: Vector, other: Vector) -> float:
-    return max(sum(map(mul, one, other)), 0.0)
+    product: float = sum(map(mul, one, other))
+    return max(product, 0.0)
