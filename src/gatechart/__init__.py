@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gatechart.hosting.transfers import TransferOutcome
     from gatechart.models import ModelLoop
     from gatechart.runtime import (
+        Choosing,
         Limits,
         Retention,
         Runtime,
@@ -155,6 +156,7 @@ _NAMES: Final = {
     "hosting.transfers": ("TransferOutcome",),
     "models": ("ModelLoop",),
     "runtime": (
+        "Choosing",
         "Limits",
         "Retention",
         "Runtime",
@@ -225,6 +227,7 @@ __all__ = [
     "Best",
     "BreakerPolicy",
     "Capability",
+    "Choosing",
     "Confidence",
     "ConversationContext",
     "DatabaseClient",

@@ -16,6 +16,7 @@ TOP = {
         "Accepts",
         "Agent",
         "AgentContext",
+        "Choosing",
         "ConversationContext",
         "DatabaseClient",
         "EntryPoint",

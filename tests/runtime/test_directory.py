@@ -15,6 +15,7 @@ from gatechart.errors import (
     UnknownGraphError,
 )
 from gatechart.graph import Accepts
+from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.testing import VirtualClock
 from gatechart.values import Hours, Mark, Profile
@@ -207,7 +208,7 @@ async def test_a_function_can_tell_the_load(clock):
     def busy(candidate):
         return 2.0 if candidate.id == "anna" else None
 
-    async with Runtime.open("memory:", graphs=[refunds, desk], clock=clock, load=busy) as runtime:
+    async with Runtime.open("memory:", graphs=[refunds, desk], clock=clock, choosing=Choosing(load=busy)) as runtime:
         await anna(runtime)
         assert [each.candidate.load for each in await runtime.directory()] == [1.0, None]
 

@@ -171,6 +171,20 @@ class BreakerOpenError(EventError):
 
 
 @dataclass(eq=False)
+class ChoiceFailedError(EventError):
+    """Whom to hand work to could not be chosen. Nobody was told; the choice is tried again as mail is."""
+
+    handoff: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"no target could be chosen for the handoff {self.handoff!r}: {self.problem}; mend the function that "
+            "makes vectors, or the filter or scorer. After the last try the next fallback is taken"
+        )
+
+
+@dataclass(eq=False)
 class StepRepeatedError(EventError):
     """Two steps, or two waits, of an invocation have the same name."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from gatechart.errors import contained
+from gatechart.errors import ChoiceFailedError, OutsideError, contained
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.directory import Directory
-from gatechart.selection import choose
-from gatechart.values import Choice
+from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
+from gatechart.values import Candidate, Choice
 
 
 class Chooser(Protocol):
@@ -24,17 +27,84 @@ class Chooser(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """How a home chooses whom work is handed to, where selections leave it open."""
+
+    embed: Embed | None = None  # makes vectors of texts, by which they are compared; None: by their words
+    says: Callable[[HandoffPacket], str] = problem_of  # the text of a packet that is compared
+    least: float | None = None  # text score from which on there is a match; None: what suits the texts
+    load: Callable[[Candidate], float | None] | None = None  # how busy one is, from 0 to 1; None: by its open work
+    allow_registered: bool = False  # whether what was registered may outrank what a graph of the home declares
+
+
+USUAL = Choosing()
+
+
 class DirectoryChooser:
     """Chooses among the entries of a home's directory. Fulfils Chooser."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, choosing: Choosing = USUAL) -> None:
         """Create the chooser of a home."""
         self._directory = directory
+        self._choosing = choosing
+        self._texts = _Texts(choosing)
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
         """See Chooser."""
         candidates = await self._directory.candidates()
-        asking = self._directory.registry.graph(packet.source_graph)
-        terms, seed = packet.selection or SelectionTerms(), packet.handoff_id
-        with contained():
-            return choose(packet, terms, candidates, now=now, seed=seed, functions=asking.selectors)
+        terms = packet.selection or SelectionTerms()
+        asking = self._directory.graph(packet.source_graph)
+        try:
+            with contained():
+                scores, least = await self._texts.scores(packet, terms, candidates)
+                return choose(
+                    packet,
+                    terms,
+                    candidates,
+                    now=now,
+                    seed=packet.handoff_id,
+                    scores=scores,
+                    functions={} if asking is None else asking.selectors,
+                    least=least,
+                    allow_registered=self._choosing.allow_registered,
+                )
+        except OutsideError as error:  # of an application's function, which must not be taken for the store's
+            raise ChoiceFailedError(packet.handoff_id, str(error)) from error
+
+
+class _Texts:
+    """How well texts fit the candidates, whose own texts are looked through when they have changed."""
+
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing = choosing
+        self._known: Mapping[str, Sequence[str]] = {}
+        self._likeness: Likeness | None = None
+        self._one_builds = asyncio.Lock()
+
+    async def scores(
+        self, packet: HandoffPacket, terms: SelectionTerms, candidates: Sequence[Candidate]
+    ) -> tuple[Mapping[str, Mapping[str, float]], float]:
+        """Return the text score of each candidate, if the terms ask for them, and from which on there is a match."""
+        if "text" not in (terms.order or terms.weights):
+            return {}, 0.0
+        async with self._one_builds:
+            likeness = await self._newest(candidates)
+        text = self._choosing.says(packet)
+        # Vectors may come from a model that takes its time; words take less than the way to a thread.
+        is_quick = self._choosing.embed is None
+        found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
+        return {"text": found}, likeness.least if self._choosing.least is None else self._choosing.least
+
+    async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
+        texts = {each.id: texts_of(each) for each in candidates}
+        if self._likeness is None or texts != self._known:
+            self._likeness = await asyncio.to_thread(self._built, candidates, texts)
+            self._known = texts
+        return self._likeness
+
+    def _built(self, candidates: Sequence[Candidate], texts: Mapping[str, Sequence[str]]) -> Likeness:
+        embed, before = self._choosing.embed, self._likeness
+        if embed is None:
+            return index_of(candidates)
+        return EmbeddingIndex(texts, embed, known=before.vectors if isinstance(before, EmbeddingIndex) else {})

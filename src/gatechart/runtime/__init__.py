@@ -1,5 +1,6 @@
 """The embedded runtime, which hosts agents in the application's process."""
 
+from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.hosting.retention import Retention
@@ -7,6 +8,7 @@ from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime.runtime import Runtime
 
 __all__ = [
+    "Choosing",
     "Limits",
     "Retention",
     "Runtime",

@@ -31,7 +31,7 @@ from gatechart.api import (
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.choosing import DirectoryChooser
+from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
@@ -71,7 +71,6 @@ from gatechart.values import (
     STARTED,
     AcceptedEvent,
     AgentId,
-    Candidate,
     Capabilities,
     Event,
     Forgotten,
@@ -95,12 +94,12 @@ DEFAULTS: Final = Limits()
 class Runtime(AgentHome):
     """Hosts the agents of its graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
 
-    def __init__(self, core: Core, registry: Registry, load: Callable[[Candidate], float | None] | None = None) -> None:
+    def __init__(self, core: Core, registry: Registry, choosing: Choosing = USUAL) -> None:
         fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
         core.entries = self._directory = Directory(
-            self, registry, core.clock.now, StoredWork(self, core.store), load=load, fresh=fresh
+            self, registry, core.clock.now, StoredWork(self, core.store), load=choosing.load, fresh=fresh
         )
-        core.chooser = DirectoryChooser(self._directory)
+        core.chooser = DirectoryChooser(self._directory, choosing)
         self._core = core
         self._registry = registry
         self._effects = Effects(core, registry)
@@ -122,7 +121,7 @@ class Runtime(AgentHome):
         packet_migrations: Sequence[PacketMigration] = (),
         tool_policies: PoliciesByTool | None = None,
         retention: Retention | None = None,
-        load: Callable[[Candidate], float | None] | None = None,
+        choosing: Choosing = USUAL,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
@@ -137,8 +136,7 @@ class Runtime(AgentHome):
         packet_migrations: convert handoff packets made by older versions of gatechart.
         tool_policies: policies for tool calls, by the tool's name, "*" for every tool; stronger than those of graphs.
         retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
-        load: tells how busy an entry of the directory is, from 0 to 1, such as by the compute in use; None, and where
-        it returns None: by its open work.
+        choosing: how it chooses whom work is handed to, where selections leave it open.
 
         Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
         database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
@@ -154,7 +152,7 @@ class Runtime(AgentHome):
             core = Core(
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
-            runtime = cls(core, registry, load)
+            runtime = cls(core, registry, choosing)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None

@@ -1,14 +1,19 @@
 """The choice of whom to hand work to: filters, scores, and why it came out as it did. Pure."""
 
+from gatechart.selection.asking import problem_of, words_of_packet
 from gatechart.selection.choose import choose
+from gatechart.selection.embeddings import Embed, EmbeddingIndex, static_embeddings
 from gatechart.selection.explaining import MOST_BYTES, MOST_TOLD, explanation_json, explanation_of, needs_text
 from gatechart.selection.needs import first_needs, needs_of, terms_of
-from gatechart.selection.texts import LEAST, TextIndex, index_of
+from gatechart.selection.texts import LEAST, Likeness, TextIndex, index_of, texts_of
 
 __all__ = [
     "LEAST",
     "MOST_BYTES",
     "MOST_TOLD",
+    "Embed",
+    "EmbeddingIndex",
+    "Likeness",
     "TextIndex",
     "choose",
     "explanation_json",
@@ -17,5 +22,9 @@ __all__ = [
     "index_of",
     "needs_of",
     "needs_text",
+    "problem_of",
+    "static_embeddings",
     "terms_of",
+    "texts_of",
+    "words_of_packet",
 ]

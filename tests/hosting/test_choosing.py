@@ -1,0 +1,99 @@
+"""How a home chooses whom work is handed to: by what the packet says, and by what candidates are for."""
+
+import pytest
+
+from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
+from gatechart.errors import ChoiceFailedError, StoreUnreachableError
+from gatechart.handoff import HandoffPacket, Message, SelectionTerms
+from gatechart.selection import words_of_packet
+from gatechart.testing import VirtualClock
+
+BY_TEXT = SelectionTerms(weights={"text": 1.0})
+
+
+def desk(name, *samples):
+    return StateTransitionGraph(
+        name,
+        transitions=[Transition("ASKED", "DONE", "OVER")],
+        entry_points=[EntryPoint("ASKED", profile=Profile(samples=samples))],
+    )
+
+
+REFUNDS = desk("refunds", "I want my money back", "refund my order")
+FRIDGES = desk("fridges", "my fridge is broken", "repair the freezer")
+
+
+class Counted:
+    """Embeds texts by what they have of a few letters, and counts them."""
+
+    def __init__(self):
+        self.texts = []
+
+    def __call__(self, texts):
+        self.texts += texts
+        return [[each.lower().count(letter) for letter in "mfro"] for each in texts]
+
+
+async def chosen(packet, choosing=None, graphs=(REFUNDS, FRIDGES)):
+    clock = VirtualClock()
+    async with Runtime.open("memory:", graphs=graphs, clock=clock, choosing=choosing or Choosing()) as runtime:
+        return await runtime._core.chooser.choose(packet, clock.now())
+
+
+def packet(problem="", selection=BY_TEXT, **more):
+    return HandoffPacket(handoff_id="h", source_graph="refunds", current_problem=problem, selection=selection, **more)
+
+
+async def test_what_the_problem_says_decides():
+    choice = await chosen(packet("the freezer does not work, who repairs it?"))
+    assert choice.candidate.id == "fridges.ASKED"
+    scores = {each.id: dict(each.scores).get("text") for each in choice.explanation.judged}
+    assert scores["fridges.ASKED"] > 0.1
+
+
+async def test_what_was_said_last_stands_for_a_problem_that_nobody_wrote_down():
+    said = (Message(role="user", content="give me my money back"), Message(role="agent", content="my fridge is broken"))
+    assert (await chosen(packet(conversation=said))).candidate.id == "refunds.ASKED"
+
+
+async def test_the_whole_packet_is_compared_if_that_is_wished():
+    silent = packet("please", initial_query="repair the freezer")
+    assert (await chosen(silent)).candidate is None
+    assert (await chosen(silent, Choosing(says=words_of_packet))).candidate.id == "fridges.ASKED"
+
+
+async def test_what_nobody_is_for_matches_nobody():
+    choice = await chosen(packet("what is the capital of Mongolia"))
+    assert choice.candidate is None
+    assert all(each.fell.startswith("text") for each in choice.explanation.judged)
+
+
+async def test_texts_are_not_compared_if_no_scorer_asks():
+    embed = Counted()
+    await chosen(packet("fridge", SelectionTerms(weights={"tier": 1.0}, tier=1)), Choosing(embed=embed))
+    assert embed.texts == []
+
+
+async def test_vectors_of_candidates_are_made_once():
+    embed, clock = Counted(), VirtualClock()
+    async with Runtime.open(
+        "memory:", graphs=[REFUNDS, FRIDGES], clock=clock, choosing=Choosing(embed=embed, least=0.1)
+    ) as runtime:
+        for problem in ("mmm", "fff"):
+            await runtime._core.chooser.choose(packet(problem), clock.now())
+        assert embed.texts.count("my fridge is broken") == 1
+        runtime.register(desk("parcels", "where is my parcel"))
+        choice = await runtime._core.chooser.choose(packet("rrrr"), clock.now())
+        assert embed.texts.count("my fridge is broken") == embed.texts.count("where is my parcel") == 1
+        assert "parcels.ASKED" in {each.id for each in choice.explanation.judged}
+
+
+@pytest.mark.parametrize("error", [StoreUnreachableError("memory:", "away"), SystemExit(1), ValueError("no")])
+async def test_what_a_function_of_the_application_raises_is_not_taken_for_the_stores(error):
+    def embed(_texts):
+        raise error
+
+    with pytest.raises(Exception) as raised:  # noqa: PT011  which one it is, is asked below
+        await chosen(packet("fridge"), Choosing(embed=embed))
+    assert not isinstance(raised.value, StoreUnreachableError)
+    assert isinstance(raised.value, ChoiceFailedError) == isinstance(error, StoreUnreachableError)
