@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, Best, EntryPoint, Hours, NeedRule, Needs, Profile, StateTransitionGraph
+from gatechart import (
+    AgentContext,
+    Best,
+    EntryPoint,
+    Fallbacks,
+    Handoff,
+    Hours,
+    NeedRule,
+    Needs,
+    Profile,
+    StateTransitionGraph,
+)
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import Transition
 from gatechart.graph.selection_faults import best_faults, profile_faults
@@ -112,6 +123,39 @@ def test_a_selection_of_what_there_is_has_no_faults() -> None:
 )
 def test_a_selection_that_cannot_be_is_a_fault(fields: dict[str, Any], problem: str) -> None:
     assert in_best(**fields) == [problem]
+
+
+def asking(*selections: Best) -> StateTransitionGraph[AgentContext]:
+    first, *others = selections
+    handoff = Handoff(first, fallbacks=Fallbacks(*others))
+    return StateTransitionGraph(
+        "shop",
+        context=AgentContext,
+        transitions=[
+            Transition("A", "ASKED", "B", actions=[handoff]),
+            Transition("B", "handoff.failed", "A"),
+        ],
+        entry_points=["A"],
+    )
+
+
+def test_a_graph_tells_the_faults_of_its_selections() -> None:
+    with pytest.raises(InvalidGraphError) as caught:
+        asking(Best(scorers={"txt": 1.0}), Best(least=2))
+    assert [(fault.place.split(", ", 1)[1], fault.problem) for fault in caught.value.faults] == [
+        ("handoff", "unknown scorer 'txt'"),
+        ("handoff, fallbacks", "least=2 is no text score"),
+    ]
+
+
+def test_a_graph_has_its_own_functions_by_name_and_refuses_two_of_one_name() -> None:
+    def other(packet: Any, candidate: Any) -> float:
+        return 0.5
+
+    assert asking(Best(scorers={says: 1.0}), Best(filters=other)).selectors == {"says": says, "other": other}
+    other.__name__ = "says"
+    with pytest.raises(InvalidGraphError, match="several functions are named 'says'"):
+        asking(Best(scorers={says: 1.0}), Best(filters=other))
 
 
 def test_an_unknown_name_is_told_with_what_there_is() -> None:

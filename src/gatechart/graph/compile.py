@@ -284,10 +284,14 @@ def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
             yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
 
 
-def selectors(nodes: Mapping[str, Node]) -> dict[str, Scorer | Filter]:
-    """Return the filters and scorers of one's own with which a graph chooses targets, by name."""
-    found = (each for asking in askings(nodes) for best in asking.handoff.selections for each in best.functions)
-    return {callable_name(each): each for each in found}
+def selections_in(nodes: Mapping[str, Node]) -> tuple[Best, ...]:
+    """Return the selections by which a graph chooses targets, in document order."""
+    return tuple(best for asking in askings(nodes) for best in asking.handoff.selections)
+
+
+def selectors(selections: tuple[Best, ...]) -> dict[str, Scorer | Filter]:
+    """Return the filters and scorers of one's own with which targets are chosen, by name."""
+    return {callable_name(each): each for best in selections for each in best.functions}
 
 
 def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:

@@ -10,6 +10,7 @@ from gatechart.graph.callables import callable_name, fits, is_async, yields
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
 from gatechart.graph.selection import Best
+from gatechart.graph.selection_faults import best_faults
 from gatechart.values import DELAY_REMEDY, seconds_of
 
 _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
@@ -95,6 +96,7 @@ def _target_faults(here: str, target: object, at: object) -> Iterator[Fault]:
     yield from _name_faults(here, "the name of its selection", target.name, "give Best a name= that is not empty")
     if at:
         yield Fault(here, f"it has at={at!r}, and its target is chosen", "drop at=, or name the graph")
+    yield from best_faults(here, target)
 
 
 def _name_faults(here: str, what: str, name: object, remedy: str) -> Iterator[Fault]:
@@ -124,3 +126,5 @@ def _fallback_faults(here: str, fallbacks: Any) -> Iterator[Fault]:
         return
     for step in fallbacks.targets:
         yield from _name_faults(f"{here}, fallbacks", f"the entry point of {step.graph!r}", step.at, "name it with at=")
+    for best in fallbacks.selections:
+        yield from best_faults(f"{here}, fallbacks", best)

@@ -14,13 +14,24 @@ from pydantic import ValidationError
 
 from gatechart.context import AgentContext, ContextPool, ContextT, problems_of, read_only_context
 from gatechart.errors import EntryRefusedError, IncompatibleGraphError, InvalidGraphError, UnknownStateError
-from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, selectors, walk
+from gatechart.graph.compile import (
+    ROOT,
+    Node,
+    build_nodes,
+    fingerprint,
+    infer_states,
+    runs_at_once,
+    selections_in,
+    selectors,
+    walk,
+)
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.names import one_or_more, texts
 from gatechart.graph.selection import Filter, Scorer
+from gatechart.graph.selection_faults import selector_faults
 from gatechart.graph.signal_edges import answering, declared_signals, waiting_states
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfer_edges import with_waiting_states
@@ -269,6 +280,9 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         raise InvalidGraphError(str(draft.name), faults)
     answers = answering(declared_signals(draft.signals, draft.entry_points))
     nodes = build_nodes(draft.root, (*draft.transitions, *answers))
+    selections = selections_in(nodes)
+    if clashes := tuple(selector_faults(selections)):
+        raise InvalidGraphError(draft.name, clashes)
     return {
         "name": draft.name,
         "version": draft.version,
@@ -296,7 +310,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "has_deferring": any(node.defers for node in nodes.values()),
         "choosing": tuple(name for name, node in nodes.items() if node.transfers is not None),
         "has_signals": any((draft.signals, *(door.signals for door in draft.entry_points))),
-        "selectors": MappingProxyType(selectors(nodes)),
+        "selectors": MappingProxyType(selectors(selections)),
         "progress_states": frozenset(name for name, node in nodes.items() if node.progress),
         "named_events": _named_events(draft, nodes),
         "memo": {},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any, Final
 
@@ -54,6 +54,15 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
     if best.least is not None and not (_is_number(best.least) and best.least <= 1):
         yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
+
+
+def selector_faults(selections: Iterable[Best]) -> Iterator[Fault]:
+    """Yield a fault for each name of several functions: a packet names them, so the graph could not tell them apart."""
+    known: dict[str, Any] = {}
+    functions = [each for best in selections for each in best.functions]
+    doubles = [callable_name(each) for each in functions if known.setdefault(callable_name(each), each) is not each]
+    for name in dict.fromkeys(doubles):
+        yield Fault("selections", f"several functions are named {name!r}", "give each a name of its own")
 
 
 def _schedule_faults(place: str, schedule: object) -> Iterator[Fault]:

@@ -23,6 +23,7 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownEntryError,
 )
+from gatechart.graph.selection_faults import profile_faults
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import (
     DEREGISTER,
@@ -87,9 +88,9 @@ def _terms(command: RegisterEntryCommand) -> EntryTerms:
     fields = command.model_dump(exclude={"verb", "lasts", "profile"})
     lasts_s = None if command.lasts is None else checked_delay(command.lasts, "register_entry")
     terms = EntryTerms(**fields, profile=command.profile, lasts_s=lasts_s)
-    for hours in command.profile.schedule:
-        if hours.fault is not None:
-            raise PayloadError("register_entry", hours.fault[:1], hours.fault[1])
+    faults = tuple(profile_faults("profile", command.profile))
+    if faults:
+        raise PayloadError("register_entry", tuple(each.problem for each in faults), faults[0].remedy)
     if (size := len(canonical_json(terms.model_dump(mode="json")))) > MOST_BYTES:
         raise PayloadError(
             "register_entry", (f"it has {size} bytes",), f"at most {MOST_BYTES} bytes; give fewer samples"
