@@ -1,5 +1,6 @@
-"""Five agents of a Chinese shop, and the rules by which one that cannot go on finds the right one among them."""
+"""Five agents of a Chinese shop, and a reception that finds the right one among them by rules."""
 
+from statecharts.support_team.reception import reception
 from statecharts.support_team.rules import CASCADE, GENERALIST, ORDER, RULES, SPECIALIST, TOP
 from statecharts.support_team.team import PROFILES, candidates, team
 
@@ -12,5 +13,6 @@ __all__ = [
     "SPECIALIST",
     "TOP",
     "candidates",
+    "reception",
     "team",
 ]

@@ -26,13 +26,13 @@ RULES: Final = (
     NeedRule(Needs(tier=HIGH_TIER), reason=Reason.USER_ESCALATION),
 )
 
-SPECIALIST: Final = Best(rules=RULES, order=ORDER)
+SPECIALIST: Final = Best(rules=RULES, order=ORDER, name="specialist")
 """Whoever can do what the rules say."""
 
-GENERALIST: Final = Best(Needs(domains=("通用客服",), tier=HIGH_TIER), order=ORDER)
+GENERALIST: Final = Best(Needs(domains=("通用客服",), tier=HIGH_TIER), order=ORDER, name="generalist")
 """Somebody of a high tier who takes anything."""
 
-TOP: Final = Best(Needs(tier=HIGHEST_TIER), order=ORDER)
+TOP: Final = Best(Needs(tier=HIGHEST_TIER), order=ORDER, name="top tier")
 """Somebody of the highest tier: people."""
 
 CASCADE: Final = (SPECIALIST, GENERALIST, TOP)

@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import HandoffPacket, Needs, Reason
+from gatechart import HandoffPacket, Needs, Reason, Runtime
 from gatechart.checks import check
+from gatechart.graph import AnyGraph
 from gatechart.handoff import Attempt
 from gatechart.results import Candidate
 from gatechart.selection import choose, needs_of, terms_of
+from gatechart.testing import VirtualClock
 from gatechart.values import Obstacle
 from gatechart.values.frozen import replaced
-from statecharts.support_team import CASCADE, SPECIALIST, candidates, team
+from statecharts.support_team import CASCADE, SPECIALIST, candidates, reception, team
 from statecharts.support_team.__main__ import chosen
 
 NOW = datetime(2026, 3, 30, 10, tzinfo=UTC)
@@ -108,6 +110,28 @@ def test_who_rejected_it_is_not_asked_again() -> None:
     )
 
 
-@pytest.mark.parametrize("graph", team, ids=lambda graph: graph.name)
-def test_the_team_has_no_findings(graph: object) -> None:
+@pytest.mark.parametrize(
+    ("reason", "problem", "expected", "statuses"),
+    [
+        (GAP, "退款政策是什么？", "RefundAgent", ["accepted"]),
+        (TOOL, "特殊订单查询失败", "AdvancedOrderAgent", ["accepted"]),
+        (ESCALATION, "转人工", "HumanAgent_Tier3", ["accepted"]),
+        (SCOPE, "冰箱坏了，谁能修？", "HumanAgent_Tier3", ["rejected", "accepted"]),
+    ],
+)
+async def test_the_reception_hands_on_to_the_one_whom_it_belongs_to(
+    url: str, reason: Reason, problem: str, expected: str, statuses: list[str]
+) -> None:
+    async with Runtime.open(url, graphs=(reception, *team), clock=VirtualClock(NOW)) as runtime:
+        agent = await runtime.start(reception, at="LISTENING")
+        await agent.send("GOT_STUCK", {"problem": problem, "reason": reason.value})
+        await agent.until("HANDED_ON")
+        handoffs = await runtime.handoffs(source=agent.id)
+        assert [each.status.value for each in handoffs] == statuses
+        assert handoffs[-1].target_graph == expected
+        assert all(each.choice for each in handoffs)
+
+
+@pytest.mark.parametrize("graph", [reception, *team], ids=lambda graph: graph.name)
+def test_the_team_has_no_findings(graph: AnyGraph) -> None:
     assert check(graph) == ()
