@@ -1,0 +1,52 @@
+"""Performance: a number from 0 to 1 for each candidate, which successes raise and failures lower.
+
+It is shown, and it is a scorer. It says how work goes in general, not who suits which text: as the only guide it finds
+the right one of ten no oftener than a guess. `gatechart.selection.learned` is for that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gatechart.selection.rewards import ANY_KIND
+from gatechart.values.frozen import replaced, value
+
+AT_FIRST: Final = 1.0
+SUCCESS: Final = 0.5
+"""The reward from which on work counts as a success."""
+
+MOST_KINDS: Final = 50
+"""Kinds of problems that are counted for one candidate; further ones count in its overall performance alone."""
+
+
+def after(performance: float, reward: float) -> float:
+    """Return the performance after one more piece of work.
+
+    >>> after(0.5, 1.0), after(0.5, 0.0), after(1.0, 1.0)
+    (0.535, 0.465, 1.0)
+    """
+    changed = performance * 1.05 + 0.01 if reward >= SUCCESS else performance * 0.95 - 0.01
+    return min(max(round(changed, 9), 0.0), 1.0)
+
+
+@value
+class Performance:
+    """How the work of a candidate went, overall and for each kind of problem."""
+
+    overall: float = AT_FIRST
+    kinds: tuple[tuple[str, float], ...] = ()
+
+    def of(self, kind: str = ANY_KIND) -> float:
+        """Return the performance for a kind of problem; the overall one if there was none of this kind."""
+        return dict(self.kinds).get(kind, self.overall)
+
+    def after(self, reward: float, kind: str = ANY_KIND) -> Performance:
+        """Return the performance after one more piece of work.
+
+        >>> Performance().after(0.0, "refunds").of("refunds")
+        0.94
+        """
+        kinds = dict(self.kinds)
+        if kind != ANY_KIND and (kind in kinds or len(kinds) < MOST_KINDS):
+            kinds[kind] = after(kinds.get(kind, AT_FIRST), reward)
+        return replaced(self, overall=after(self.overall, reward), kinds=tuple(sorted(kinds.items())))

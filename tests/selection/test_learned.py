@@ -1,0 +1,226 @@
+import json
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from gatechart.selection import observations as kept
+from gatechart.selection.learned import Learned, departs, promised
+from gatechart.selection.observations import BUCKETS, Observation, Observations, packed, unpacked
+
+np = pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+CANDIDATES = ("orders.TAKING", "refunds.REVIEWING", "people.HELPING")
+TEXT_SCORES = {"orders.TAKING": 0.5, "refunds.REVIEWING": 0.4, "people.HELPING": 0.1}
+
+
+def observed(number, *, owner=None, candidate=None, reward=None, prior=None, leaves=None):
+    source = Random(number)
+    words = {source.choice("abcdefgh") * 3: source.uniform(0.2, 1) for _ in range(5)}
+    return Observation(
+        f"h{number}",
+        candidate or source.choice(CANDIDATES),
+        START + timedelta(seconds=number),
+        source.choice((1.0, 0.5)) if prior is None else prior,
+        source.random() if reward is None else reward,
+        packed(words),
+        source.random() < 0.5 if leaves is None else leaves,
+        owners=(owner or f"user{number % 7}", "orders-1"),
+    )
+
+
+def told(model, features=None, scores=TEXT_SCORES):
+    return model.scores(features or packed({"aaa": 1.0, "bbb": 1.0, "ccc": 0.3}), scores)
+
+
+def same(some, others):
+    for each in some:
+        assert some[each].prior == others[each].prior
+        assert some[each].learned == pytest.approx(others[each].learned, abs=1e-9)
+        assert some[each].bonus == pytest.approx(others[each].bonus, abs=1e-7)
+
+
+def one_by_one(learned, each_observed):
+    model = learned.model()
+    for each in each_observed:
+        model = model.after(each)
+    return model
+
+
+LEARNED = Learned(exploration=0.5, loss=1.0)
+SOME = [observed(number) for number in range(120)]
+
+
+def test_a_model_that_saw_nothing_chooses_as_the_text_scores_do():
+    found = told(LEARNED.model())
+    assert max(found, key=lambda each: found[each].total) == "orders.TAKING"
+    assert [found[each].prior for each in CANDIDATES] == pytest.approx([125 / 190, 64 / 190, 1 / 190])
+    assert {each.learned for each in found.values()} == {0.0}
+
+
+def test_scores_say_prior_learned_part_and_bonus_that_add_up():
+    for each in told(LEARNED.model(Observations().added(*SOME))).values():
+        assert each.total == each.prior + each.learned + each.bonus
+
+
+def test_what_was_learned_one_by_one_is_what_is_learned_at_once():
+    same(told(one_by_one(LEARNED, SOME)), told(LEARNED.model(Observations().added(*SOME))))
+
+
+def test_the_order_of_observations_does_not_matter():
+    mixed = Random(1).sample(SOME, len(SOME))
+    assert one_by_one(LEARNED, mixed).observations == one_by_one(LEARNED, SOME).observations
+    same(told(one_by_one(LEARNED, mixed)), told(one_by_one(LEARNED, SOME)))
+
+
+def test_what_is_erased_was_never_seen():
+    erased = one_by_one(LEARNED, SOME).observations.without("user3")
+    never = Observations().added(*(each for each in SOME if "user3" not in each.owners))
+    assert erased == never
+    assert told(LEARNED.model(erased)) == told(LEARNED.model(never))
+    same(told(one_by_one(LEARNED, SOME).over(erased)), told(LEARNED.model(never)))
+
+
+def test_the_observations_of_an_agent_are_erased_with_it():
+    assert Observations().added(*SOME).without("orders-1") == Observations()
+
+
+def test_observations_go_to_json_and_back_exactly():
+    everything = Observations().added(*SOME)
+    back = Observations.read(json.loads(json.dumps(everything.as_json())))
+    assert back == everything
+    assert told(LEARNED.model(back)) == told(LEARNED.model(everything))
+
+
+def test_observations_that_each_candidate_keeps_by_itself_make_one_model():
+    parts = Observations().added(*SOME).by_learner().values()
+    assert Observations.read(*(Observations(each).as_json() for each in parts)) == Observations().added(*SOME)
+
+
+def test_a_handoff_counts_once():
+    rated_again = observed(200, reward=0.25), observed(200, reward=1.0)
+    assert Observations().added(*rated_again) == Observations().added(*reversed(rated_again))
+    assert len(Observations().added(*rated_again).items) == 1
+
+
+@pytest.mark.parametrize("all_at_once", [True, False])
+def test_only_the_newest_are_kept(monkeypatch, all_at_once):
+    monkeypatch.setattr(kept, "MOST", 10)
+    monkeypatch.setattr(kept, "MOST_IN_ALL", 25)
+    model = LEARNED.model().after(*SOME) if all_at_once else one_by_one(LEARNED, SOME)
+    counts = {each: len(own) for each, own in model.observations.by_learner().items()}
+    assert sum(counts.values()) == 25
+    assert max(counts.values()) <= 10
+    same(told(model), told(LEARNED.model(model.observations)))
+
+
+def test_a_set_that_is_full_is_bounded_in_bytes():
+    text = packed({f"feature {number}": 1.0 for number in range(1_000)})
+    assert len(text) <= 512
+    assert len(unpacked(text)) <= kept.MOST_FEATURES
+
+
+def test_features_of_something_else_are_refused():
+    with pytest.raises(ValueError, match="packed"):
+        unpacked("?")
+
+
+def test_a_text_without_features_is_scored():
+    assert LEARNED.model(Observations().added(*SOME)).scores(packed({}), TEXT_SCORES)["orders.TAKING"].learned == 0.0
+
+
+def test_no_candidates_have_no_scores():
+    assert told(LEARNED.model(), scores={}) == {}
+    assert promised({"a": 0.0, "b": -1.0}) == {"a": 0.0, "b": 0.0}
+
+
+def dense(features):
+    row = np.zeros(BUCKETS)
+    for place, weight in unpacked(features):
+        row[place] = weight
+    return row / np.linalg.norm(row)
+
+
+def test_it_is_linucb_as_ridge_regression_in_closed_form_says():
+    """The oracle: the regression over features, solved as textbooks write it."""
+    everything = Observations().added(*SOME)
+    own = everything.by_learner()["orders.TAKING"]
+    question = packed({"aaa": 1.0, "bbb": 1.0, "ccc": 0.3})
+    used = np.flatnonzero(sum(abs(dense(each.features)) for each in own) + abs(dense(question)))
+    rows = np.array([dense(each.features)[used] for each in own])
+    matrix = rows.T @ rows + np.eye(len(used))
+    theta = np.linalg.solve(matrix, rows.T @ np.array([each.reward - each.prior for each in own]))
+    text = dense(question)[used]
+    found = Learned(exploration=2.0, loss=1.0, ridge=1.0).model(everything).scores(question, {"orders.TAKING": 1.0})
+    assert found["orders.TAKING"].learned == pytest.approx(float(theta @ text))
+    assert found["orders.TAKING"].bonus == pytest.approx(2.0 * float(text @ np.linalg.solve(matrix, text)) ** 0.5)
+
+
+def test_what_fails_for_a_text_is_passed_over_for_it_and_not_for_others():
+    failing, other = packed({"fridge": 1.0}), packed({"parcel": 1.0})
+    wrong = [
+        Observation(f"h{each}", "orders.TAKING", START + timedelta(seconds=each), 1.0, 0.0, failing)
+        for each in range(5)
+    ]
+    model = Learned().model().after(*wrong)
+    best = [max(found, key=lambda each: found[each].total) for found in (told(model, failing), told(model, other))]
+    assert best == ["refunds.REVIEWING", "orders.TAKING"]
+
+
+def lost(count):
+    return [observed(each, leaves=True, reward=0.0) for each in range(count)]
+
+
+def test_text_scores_alone_decide_once_the_loss_that_is_allowed_is_reached():
+    learned = Learned(loss=0.02)
+    assert not learned.model().after(*lost(19)).is_held_back
+    held = learned.model().after(*lost(20))
+    assert held.is_held_back
+    assert {each.learned for each in told(held).values()} | {each.bonus for each in told(held).values()} == {0.0}
+
+
+def test_choices_whose_outcome_is_not_known_count_as_lost():
+    model = Learned(loss=0.02).model().after(*lost(15))
+    assert told(model)["refunds.REVIEWING"].bonus + abs(told(model)["refunds.REVIEWING"].learned) > 0
+    held = model.scores(packed({"aaa": 1.0}), TEXT_SCORES, undecided=5)
+    assert {(each.learned, each.bonus) for each in held.values()} == {(0.0, 0.0)}
+
+
+def test_what_text_scores_themselves_lost_does_not_hold_learning_back():
+    failed = [observed(each, leaves=False, reward=0.0) for each in range(200)]
+    assert not Learned(loss=0.02).model().after(*failed).is_held_back
+
+
+def test_whatever_happens_no_more_is_lost_in_a_window_than_allowed():
+    """The outcomes are the worst there are: text scores are right each time, and nothing else ever is."""
+    model, hits, source = Learned(exploration=3.0, loss=0.005).model(), [], Random(3)
+    for number in range(1_020):
+        scores = {each: source.random() for each in CANDIDATES}
+        found = model.scores(observed(number).features, scores)
+        chosen = max(found, key=lambda each: found[each].total)
+        leaves = departs(chosen, scores)
+        hits.append(float(not leaves))
+        model = model.after(
+            observed(number, candidate=chosen, prior=found[chosen].prior, reward=hits[-1], leaves=leaves)
+        )
+    least = min(sum(hits[at : at + 1_000]) for at in range(21))
+    assert 0 < 1_000 - least <= 5
+
+
+def test_the_entry_points_of_a_graph_learn_together():
+    groups = {"orders.TAKING": "orders", "orders.CANCELLING": "orders"}
+    scores = {"orders.TAKING": 0.5, "orders.CANCELLING": 0.45, "refunds.REVIEWING": 0.4}
+    text = packed({"fridge": 1.0})
+    failed = Observation("h1", "orders.TAKING", START, 0.6, 0.0, text, group="orders")
+    found = Learned().model().after(failed).scores(text, scores, groups)
+    assert found["orders.TAKING"].learned == found["orders.CANCELLING"].learned < 0
+    assert found["orders.TAKING"].total > found["orders.CANCELLING"].total
+    assert max(found, key=lambda each: found[each].total) == "refunds.REVIEWING"
+
+
+def test_a_choice_departs_if_the_text_scores_alone_would_have_chosen_another_group():
+    groups = {"orders.TAKING": "orders", "orders.CANCELLING": "orders"}
+    scores = {"orders.TAKING": 0.5, "orders.CANCELLING": 0.45, "refunds.REVIEWING": 0.4}
+    assert [departs(each, scores, groups) for each in scores] == [False, False, True]
+    assert [departs(each, scores) for each in scores] == [False, True, True]
