@@ -16,12 +16,14 @@ from gatechart.graph import (
     ANY,
     Accepts,
     Allow,
+    Best,
     EntryPoint,
     Fallbacks,
     Handoff,
     Human,
     Initial,
     Invoke,
+    NeedRule,
     OnRefusal,
     OtherGraph,
     SameTarget,
@@ -30,7 +32,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.values import Every, Hours, Mode, Profile, Reason, Retry
+from gatechart.values import Every, Hours, Mode, Needs, Profile, Reason, Retry
 from tests.charts.functions import (
     Brought,
     Case,
@@ -89,11 +91,24 @@ FALLBACKS = st.none() | st.lists(
             OtherGraph("orders", at="LATE"),
             OtherGraph("orders", at="on", agent="a1"),
             Human("desk", at="NORMAL"),
+            Best(),
+            Best(Needs(tier=2), order=("tier", "load")),
         ]
     ),
     max_size=3,
 ).map(lambda steps: Fallbacks(*steps))
-HANDOFFS = st.builds(
+NEEDS = st.builds(Needs, capabilities=WORDS, domains=WORDS, tier=st.integers(0, 3), all=st.booleans())
+SELECTIONS = st.builds(
+    Best,
+    st.none() | NEEDS,
+    rules=st.lists(st.builds(NeedRule, NEEDS, reason=st.none() | st.sampled_from(Reason), mentions=WORDS), max_size=2),
+    scorers=st.none() | st.dictionaries(st.sampled_from(["text", "cost", note]), st.floats(0, 9), min_size=1),
+    filters=st.sampled_from([(), ("person",), ("local", note)]),
+    least=st.none() | st.floats(0, 1),
+    name=st.sampled_from(["best", "null", "1"]),
+)
+CHOSEN = st.builds(Handoff, SELECTIONS, mode=st.sampled_from(Mode), fallbacks=FALLBACKS)
+HANDOFFS = CHOSEN | st.builds(
     Handoff,
     st.sampled_from(["orders", "null", "1"]),
     at=st.sampled_from(["EARLY", "on"]),

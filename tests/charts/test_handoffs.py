@@ -193,7 +193,7 @@ TOLD = [
     "4:25 accepts.polcy: unknown key 'polcy'; did you mean 'policy'? There are 'capacity', 'policy'",
     "7:5 states.A: the invoke 'refunds' occurs twice; give each an `id` of its own",
     "8:18 states.A.entry[0].handoff: 'to' is missing; name the graph that takes the work",
-    "8:19 states.A.entry[0].handoff.too: unknown key 'too'; did you mean 'to'? There are 'to', 'at', 'mod",
+    "8:19 states.A.entry[0].handoff.too: unknown key 'too'; did you mean 'to'? There are 'to', 'best', 'a",
     "8:37 states.A.entry[0].handoff.at: the text is empty; write a text",
     "8:47 states.A.entry[0].handoff.mode: unknown value 'delegat'; did you mean 'delegate'? There are 'tr",
     "8:64 states.A.entry[0].handoff.reason: unknown value 'timeot'; did you mean 'timeout'? There are 'kn",

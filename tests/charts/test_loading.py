@@ -10,10 +10,10 @@ import pytest
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.charts import Cel, bindings_of, dump, load
-from gatechart.charts.dump import write_yaml
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import Except
 from gatechart.charts.source import parse_yaml
+from gatechart.charts.yaml_text import write_yaml
 from gatechart.graph import ANY, Initial, Invoke, OnRefusal, Recall, Then
 from gatechart.values import Event, Retry
 from statecharts.customer_service import customer_service

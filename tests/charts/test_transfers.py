@@ -116,7 +116,10 @@ def test_the_schema_takes_the_file():
 FAULTS = {
     "no targets": (("      targets:", "      target:"), "transfers: 'targets' is missing"),
     "no target's name": (("graph: refunds\n          at: REVIEWING", "at: REVIEWING"), "it names no target"),
-    "two kinds of target": (("state: WRITING\n", "state: WRITING\n          graph: x\n"), "both a state and a graph"),
+    "two kinds of target": (
+        ("state: WRITING\n", "state: WRITING\n          graph: x\n"),
+        "it is 'state' and 'graph' at once",
+    ),
     "a state with an entry point": (("takes: Chapter", "at: DOOR"), "'at' is for other graphs"),
     "a graph without an entry point": (("          at: REVIEWING\n", ""), "'at' is missing"),
     "an unknown target": (("- SEARCHING", "- SEARCHIN"), "did you mean 'SEARCHING'?"),

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
 from itertools import groupby
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
 from gatechart.charts.model import Except, Fixed
-from gatechart.charts.selection import written_profile
+from gatechart.charts.selection import written_best, written_profile
 from gatechart.charts.signals import written_signals
-from gatechart.charts.source import scalar_of
 from gatechart.charts.tool_policies import written_policies
+from gatechart.charts.yaml_text import write_yaml
 from gatechart.context import AgentContext
 from gatechart.errors import FileFault, InvalidChartError
 from gatechart.graph import (
@@ -46,71 +45,8 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
+from gatechart.graph.handoff import Fallback
 from gatechart.values import Every, Mode, Profile, Retry, delay_text
-
-_PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
-_UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_LONGEST_LINE: Final = 100  # of a list in brackets
-_LONGEST_KEY: Final = 500  # with a mark of its own beyond; YAML allows 1,024 characters without
-
-
-def write_yaml(value: Mapping[str, Any]) -> str:
-    """Return the text, with a line break at its end.
-
-    >>> print(write_yaml({"on": {"A": "B", "C": [{"target": "1"}, "~"]}, "n": None, "x": {}}), end="")
-    on:
-      A: B
-      C:
-        - target: "1"
-        - "~"
-    n: null
-    x: {}
-    """
-    return "".join(f"{line}\n" for line in _lines(value))
-
-
-def _lines(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            text = _scalar(key)
-            if len(text) > _LONGEST_KEY:
-                yield f"? {text}"
-                text = ""
-            yield from _under(f"{text}:", each)
-    else:
-        for each in value:
-            first, *rest = [_flow(each)] if _is_flow(each) else _lines(each)
-            yield f"- {first}"
-            yield from (f"  {line}" for line in rest)
-
-
-def _under(head: str, value: Any) -> Iterator[str]:
-    if _is_flow(value):
-        yield f"{head} {_flow(value)}"
-    else:
-        yield head
-        yield from (f"  {line}" for line in _lines(value))
-
-
-def _is_flow(value: Any) -> bool:
-    """Whether it fits on one line: a scalar, nothing, or a short list of scalars."""
-    if isinstance(value, list):
-        return not any(isinstance(each, Mapping | list) for each in value) and len(_flow(value)) <= _LONGEST_LINE
-    return not isinstance(value, Mapping) or not value
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{}"
-    return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, list) else _scalar(value)
-
-
-def _scalar(value: Any) -> str:
-    if not isinstance(value, str):
-        return json.dumps(value)
-    if _PLAIN.fullmatch(value) and scalar_of(value) == value:
-        return value
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
@@ -272,15 +208,16 @@ class _Dumping:
 
     def agent(self, invoke: Invoke) -> dict[str, Any]:
         """Return the invoke of an agent."""
+        best = invoke.agent if isinstance(invoke.agent, Best) else None
+        usual_id = invoke.agent if best is None else best.name
         return {
-            "agent": invoke.agent,
-            "at": invoke.at,
+            **({"agent": invoke.agent, "at": invoke.at} if best is None else self.best(best)),
             **_without_blanks(
-                id="" if invoke.id == invoke.agent else invoke.id,
+                id="" if invoke.id == usual_id else invoke.id,
                 timeout_s=invoke.timeout_s,
                 packet=self.told(invoke.packet),
             ),
-            **_fallbacks(invoke.fallbacks),
+            **self.fallbacks(invoke.fallbacks),
         }
 
     def transfers(self, transfers: Transfers) -> dict[str, Any]:
@@ -308,7 +245,9 @@ class _Dumping:
             deadline=_delay(to.deadline),
             waits=_reference(to.waits),
         )
-        more |= _fallbacks(to.fallbacks)
+        more |= self.fallbacks(to.fallbacks)
+        if isinstance(to.target, Best):
+            return {**self.best(to.target), **more}
         if to.is_handoff:
             return {"graph": to.target, **more}
         return {"state": _reference(to.name), **more} if more else _reference(to.name)
@@ -316,9 +255,9 @@ class _Dumping:
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return an action that hands on work."""
         packet, agent, achieved = handoff.functions
+        target = {"to": handoff.to, "at": handoff.at} if handoff.best is None else self.best(handoff.best)
         return {
-            "to": handoff.to,
-            "at": handoff.at,
+            **target,
             **_without_blanks(
                 mode="" if handoff.mode is Mode.TRANSFER else handoff.mode.value,
                 reason="" if handoff.reason is None else handoff.reason.value,
@@ -327,8 +266,32 @@ class _Dumping:
                 agent=self.told(agent),
                 achieved=self.told(achieved),
             ),
-            **_fallbacks(handoff.fallbacks),
+            **self.fallbacks(handoff.fallbacks),
         }
+
+    def best(self, best: Best) -> dict[str, Any]:
+        """Return what chooses a target."""
+        try:
+            return {"best": written_best(best, self.function)}
+        except ValueError as error:
+            self.fault(str(error), "give it a name of its own")
+            return {}
+
+    def fallbacks(self, fallbacks: Fallbacks | None) -> dict[str, Any]:
+        """Return what is tried when an offer is rejected."""
+        return {} if fallbacks is None else {"fallbacks": [self.fallback(step) for step in fallbacks.steps]}
+
+    def fallback(self, step: Fallback) -> dict[str, Any]:
+        """Return a fallback without defaults."""
+        match step:
+            case Best():
+                return self.best(step)
+            case SameTarget():
+                return {"same_target": _told_apart(step, SameTarget())}
+            case Human(graph, at, agent):
+                return {"human": graph, "at": at, **_without_blanks(agent=agent)}
+            case OtherGraph(graph, at, agent):
+                return {"other_graph": graph, "at": at, **_without_blanks(agent=agent)}
 
     def told(self, function: Callable[..., Any] | None) -> Any:
         """Return a function about a handoff, if there is one."""
@@ -450,20 +413,6 @@ def _delay(delay: Any) -> Any:
 
 def _recurrence(every: Every) -> dict[str, Any]:
     return _told_apart(replace(every, period=_delay(every.period)), Every())
-
-
-def _fallbacks(fallbacks: Fallbacks | None) -> dict[str, Any]:
-    return {} if fallbacks is None else {"fallbacks": [_fallback_step(step) for step in fallbacks.steps]}
-
-
-def _fallback_step(step: SameTarget | OtherGraph | Human | Best) -> dict[str, Any]:
-    """Return a fallback as a chart has it, without defaults."""
-    if isinstance(step, Best):
-        raise NotImplementedError("a selection cannot be written into a chart")
-    if isinstance(step, SameTarget):
-        return {"same_target": _told_apart(step, SameTarget())}
-    kind = "human" if isinstance(step, Human) else "other_graph"
-    return {kind: step.graph, "at": step.at, **_without_blanks(agent=step.agent)}
 
 
 def _told_apart(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:

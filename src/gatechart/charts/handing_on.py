@@ -11,8 +11,10 @@ from gatechart.charts.bindings import Bindings
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import (
     ActionForm,
+    BestForm,
     BuiltInForm,
     ChartForm,
+    FallbackForm,
     HandoffForm,
     InvokeForm,
     Reference,
@@ -20,7 +22,8 @@ from gatechart.charts.model import (
     ToForm,
 )
 from gatechart.charts.names import Names
-from gatechart.graph import Handoff, Invoke, To, Transfers
+from gatechart.charts.selection import made_best
+from gatechart.graph import Best, Fallbacks, Handoff, Invoke, To, Transfers
 
 
 class HandingOn:
@@ -46,16 +49,26 @@ class HandingOn:
     def handoff(self, form: HandoffForm) -> Handoff:
         """Return an action that hands on work."""
         return Handoff(
-            form.to or "?",
-            at=form.at or "?",
+            self.best(form.to) if isinstance(form.to, BestForm) else form.to or "?",
+            at="" if isinstance(form.to, BestForm) else form.at or "?",
             mode=form.mode,
             reason=form.reason or None,
             deadline=form.deadline,
-            fallbacks=form.fallbacks,
+            fallbacks=self.fallbacks(form.fallbacks),
             packet=self.told(form.packet),
             agent=self.told(form.agent),
             achieved=self.told(form.achieved),
         )
+
+    def fallbacks(self, forms: tuple[FallbackForm, ...] | None) -> Fallbacks | None:
+        """Return what to try when an offer is rejected."""
+        if forms is None:
+            return None
+        return Fallbacks(*(self.best(each) if isinstance(each, BestForm) else each for each in forms))
+
+    def best(self, form: BestForm) -> Best:
+        """Return what chooses a target."""
+        return made_best(form, self.bindings)
 
     def told(self, reference: Reference | None) -> Callable[..., Any] | None:
         """Return a function about a handoff, if there is one."""
@@ -69,10 +82,10 @@ class HandingOn:
         return Invoke(
             id=id_,
             timeout_s=invoke.timeout_s,
-            agent=invoke.agent,
-            at=invoke.at or "?",
+            agent=self.best(invoke.agent) if isinstance(invoke.agent, BestForm) else invoke.agent,
+            at="" if isinstance(invoke.agent, BestForm) else invoke.at or "?",
             packet=self.told(invoke.packet),
-            fallbacks=invoke.fallbacks,
+            fallbacks=self.fallbacks(invoke.fallbacks),
         )
 
     def transfers(self, form: StateForm) -> Transfers | None:
@@ -93,9 +106,8 @@ class HandingOn:
 
     def to(self, form: ToForm, source: StateForm, place: str) -> To:
         """Return a target of transfers."""
-        target = form.target.node.text if form.at else self.names.target(form.target, source)
         made = To(
-            target,
+            self.target(form, source),
             at=form.at,
             description=form.description,
             guard=self.bindings.guard(form.guard),
@@ -103,9 +115,15 @@ class HandingOn:
             takes=None if form.takes is None else self.bindings.type(form.takes, BaseModel),
             packet=self.told(form.packet),
             deadline=form.deadline,
-            fallbacks=form.fallbacks,
+            fallbacks=self.fallbacks(form.fallbacks),
             waits="" if form.waits is None else self.names.target(form.waits, source),
         )
         self.places.setdefault(f"{place}, {made.key}", form.spot)
         self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
         return made
+
+    def target(self, form: ToForm, source: StateForm) -> str | Best:
+        """Return the name of a state or of a graph, or what chooses a target."""
+        if isinstance(form.target, BestForm):
+            return self.best(form.target)
+        return form.target.node.text if form.at else self.names.target(form.target, source)

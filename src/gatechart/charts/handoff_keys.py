@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from gatechart.values import Mode, Reason
 
-OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
+OF_AN_AGENT: Final = {"agent": "name", "best": "best", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
 HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
     "handoff": {
         "to": "name",
+        "best": "best",
         "at": "name",
         "mode": "mode",
         "reason": "handoff_reason",
@@ -31,6 +32,7 @@ HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
     "to": {
         "state": "text",
         "graph": "name",
+        "best": "best",
         "at": "name",
         "description": "text",
         "guard": "guard",
@@ -41,7 +43,14 @@ HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
         "fallbacks": "fallbacks",
         "waits": "text",
     },
-    "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
+    "fallback": {
+        "same_target": "retry",
+        "other_graph": "name",
+        "human": "name",
+        "best": "best",
+        "at": "name",
+        "agent": "text",
+    },
 }
 """The keys of each part, with the kinds of their values."""
 
@@ -64,8 +73,6 @@ HANDOFF_MEANINGS: Final = {
     "handoff": "Offers the work to another agent.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
 }
-
-_KINDS: Final = ("other_graph", "human")
 
 
 def handoff_kinds(dialect: str) -> dict[str, Any]:
@@ -91,18 +98,29 @@ def handoff_kinds(dialect: str) -> dict[str, Any]:
 
 
 def require_in_handoffs(parts: dict[str, Any]) -> None:
-    """Require that a function or an agent is invoked, and that a fallback is of one kind."""
-    function = {"required": ["src"], **without("agent", "at", "packet", "fallbacks")}
-    agent = {"required": ["agent", "at"], **without("src", "params", "retry")}
-    parts["invoke"]["oneOf"] = [function, agent]
-    parts["handoff"]["required"] = ["to", "at"]
+    """Require that what is invoked, and the targets of handoffs, transfers and fallbacks, are of one kind."""
+    parts["invoke"]["oneOf"] = [
+        {"required": ["src"], **without("agent", "best", "at", "packet", "fallbacks")},
+        {"required": ["agent", "at"], **without("src", "best", "params", "retry")},
+        {"required": ["best"], **without("src", "agent", "at", "params", "retry")},
+    ]
+    parts["handoff"]["oneOf"] = [
+        {"required": ["to", "at"], **without("best")},
+        {"required": ["best"], **without("to", "at", "agent")},
+    ]
     parts["transfers"]["required"] = ["targets"]
-    state = {"required": ["state"], **without("graph", "at", "packet", "deadline", "fallbacks", "waits")}
-    parts["to"]["oneOf"] = [state, {"required": ["graph", "at"], **without("state")}]
+    parts["to"]["oneOf"] = [
+        {"required": ["state"], **without("graph", "best", "at", "packet", "deadline", "fallbacks", "waits")},
+        {"required": ["graph", "at"], **without("state", "best")},
+        {"required": ["best"], **without("state", "graph", "at")},
+    ]
     parts["handing_on"]["required"] = ["handoff"]
-    same = {"required": ["same_target"], **without("other_graph", "human", "at", "agent")}
-    other, human = ({"required": [one, "at"], **without("same_target", two)} for one, two in (_KINDS, _KINDS[::-1]))
-    parts["fallback"]["oneOf"] = [same, other, human]
+    parts["fallback"]["oneOf"] = [
+        {"required": ["same_target"], **without("other_graph", "human", "best", "at", "agent")},
+        {"required": ["other_graph", "at"], **without("same_target", "human", "best")},
+        {"required": ["human", "at"], **without("same_target", "other_graph", "best")},
+        {"required": ["best"], **without("same_target", "other_graph", "human", "at", "agent")},
+    ]
 
 
 def without(*keys: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from gatechart.charts.faults import Spot
 from gatechart.context import canonical_json
-from gatechart.graph import Fallbacks, callable_name
+from gatechart.graph import Human, NeedRule, OtherGraph, SameTarget, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Every, Profile, Refused, Retry, ToolPolicies
+from gatechart.values import Delay, Every, Needs, Profile, Refused, Retry, ToolPolicies
 
 
 class Dialect(StrEnum):
@@ -63,16 +63,33 @@ Question: TypeAlias = "Reference | Expression | Exceptions"
 
 
 @dataclass(frozen=True, slots=True)
+class BestForm:
+    """A selection of a target. Names of filters and scorers are looked up where they are no built-in ones."""
+
+    spot: Spot
+    name: str
+    needs: Needs | Reference | None = None
+    rules: tuple[NeedRule, ...] = ()
+    scorers: tuple[tuple[Reference, float], ...] | None = None  # with their weights; None for the usual ones
+    order: tuple[Reference, ...] = ()
+    filters: tuple[Reference, ...] = ()
+    least: float | None = None
+
+
+FallbackForm: TypeAlias = SameTarget | OtherGraph | Human | BestForm
+
+
+@dataclass(frozen=True, slots=True)
 class HandoffForm:
     """An action that offers the work to another agent."""
 
     spot: Spot
-    to: str  # empty where there is none, noted, as is `at`
+    to: str | BestForm  # empty where there is none, noted, as is `at`
     at: str
     mode: str
     reason: str
     deadline: Delay | None
-    fallbacks: Fallbacks | None
+    fallbacks: tuple[FallbackForm, ...] | None
     packet: Reference | None
     agent: Reference | None
     achieved: Reference | None
@@ -151,23 +168,24 @@ class InvokeForm:
     id: str  # empty where it has none of its own
     timeout_s: float | None
     retry: Retry | None = None
-    agent: str = ""  # the name of a graph, in place of a function
+    agent: str | BestForm = ""  # the name of a graph, or what chooses one, in place of a function
     at: str = ""
     packet: Reference | None = None
-    fallbacks: Fallbacks | None = None
+    fallbacks: tuple[FallbackForm, ...] | None = None
 
     @property
     def own_id(self) -> str:
         """The id that it goes by."""
-        return self.id or self.agent or (self.function.name if self.function else "") or "?"
+        agent = self.agent.name if isinstance(self.agent, BestForm) else self.agent
+        return self.id or agent or (self.function.name if self.function else "") or "?"
 
 
 @dataclass(frozen=True, slots=True)
 class ToForm:
-    """A target of transfers: a state, or with `at` an entry point of another graph."""
+    """A target of transfers: a state, or with `at` an entry point of another graph, or what chooses one."""
 
     spot: Spot
-    target: Spot  # reference to a state; of another graph, its name
+    target: Spot | BestForm  # reference to a state; of another graph, its name
     at: str = ""
     description: str = ""
     guard: Question | None = None
@@ -175,7 +193,7 @@ class ToForm:
     takes: Reference | None = None
     packet: Reference | None = None
     deadline: Delay | None = None
-    fallbacks: Fallbacks | None = None
+    fallbacks: tuple[FallbackForm, ...] | None = None
     waits: Spot | None = None
 
 

@@ -294,7 +294,7 @@ class _Shape(Entries):
             return InvokeForm(spot, function, "", None)
         fields = Fields(spot, self.faults, self.known["invoke"])
         spot = fields.spot = self.filled(spot)
-        if spot.get("agent") is not None and not self.is_xstate:
+        if not self.is_xstate and (spot.get("agent") is not None or spot.get("best") is not None):
             return self.agent(fields)
         for key in OF_AN_AGENT:
             if spot.get(key) is not None and not self.is_xstate:

@@ -13,12 +13,14 @@ from gatechart.charts.model import (
     AcceptsForm,
     ActionForm,
     AllowForm,
+    BestForm,
     BuiltInForm,
     Dialect,
     EntryForm,
     EventTypeForm,
     Exceptions,
     Expression,
+    FallbackForm,
     HandoffForm,
     InvokeForm,
     Question,
@@ -26,8 +28,8 @@ from gatechart.charts.model import (
     Values,
 )
 from gatechart.charts.schema import KEYS
-from gatechart.charts.selection import read_profile
-from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.charts.selection import best_form, read_profile
+from gatechart.graph import Human, OtherGraph, SameTarget
 from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, seconds_of
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
@@ -138,8 +140,10 @@ _MODES: Final = tuple(mode.value for mode in Mode)
 _REASONS: Final = tuple(reason.value for reason in Reason)
 _TO: Final = "name the graph that takes the work"
 _AT: Final = "name the entry point of the graph"
-_KINDS: Final = ("same_target", "other_graph", "human")
-_FALLBACK: Final = "write `same_target: {attempts: 3}`, `other_graph: <graph>` or `human: <graph>`, these with `at:`"
+_KINDS: Final = ("same_target", "other_graph", "human", "best")
+_FALLBACK: Final = (
+    "write `same_target: {attempts: 3}`, `best:`, or `other_graph: <graph>` or `human: <graph>`, these two with `at:`"
+)
 
 
 class Handoffs(References):
@@ -189,16 +193,17 @@ class Handoffs(References):
     def handoff(self, spot: Spot) -> HandoffForm:
         """Return where a handoff goes, and how."""
         fields = Fields(spot, self.faults, self.known["handoff"])
+        best = self.best(fields, "to", "at", "agent")
         return HandoffForm(
             spot=spot,
-            to=self.needed(fields, "to", _TO),
-            at=self.needed(fields, "at", _AT),
+            to=self.needed(fields, "to", _TO) if best is None else best,
+            at=self.needed(fields, "at", _AT) if best is None else "",
             mode=fields.choice("mode", _MODES, Mode.TRANSFER.value),
             reason=fields.choice("reason", _REASONS, _REASONS[-1]) if fields.spot.get("reason") else "",
             deadline=self.delay(spot.get("deadline")),
             fallbacks=self.fallbacks(spot.get("fallbacks")),
             packet=self.told(spot, "packet"),
-            agent=self.told(spot, "agent"),
+            agent=self.told(spot, "agent") if best is None else None,
             achieved=self.told(spot, "achieved"),
         )
 
@@ -208,13 +213,14 @@ class Handoffs(References):
         for key in ("src", "params", "retry"):
             if spot.get(key) is not None:
                 self.faults.add(spot.key(key), f"{key!r} is for functions", "drop it, or drop `agent:`")
+        best = self.best(fields, "agent", "at")
         return InvokeForm(
             spot=spot,
             function=None,
             id=fields.text("id"),
             timeout_s=fields.number("timeout_s"),
-            agent=self.needed(fields, "agent", _TO) or "?",
-            at=self.needed(fields, "at", _AT),
+            agent=best or self.needed(fields, "agent", _TO) or "?",
+            at=self.needed(fields, "at", _AT) if best is None else "",
             packet=self.told(spot, "packet"),
             fallbacks=self.fallbacks(spot.get("fallbacks")),
         )
@@ -254,11 +260,21 @@ class Handoffs(References):
         delay: Delay = value
         return delay
 
-    def fallbacks(self, spot: Spot | None) -> Fallbacks | None:
-        """Return what to try when an offer is rejected."""
-        return None if spot is None else Fallbacks(*self.fallback_steps(spot))
+    def best(self, fields: Fields, *others: str) -> BestForm | None:
+        """Return what chooses the target, if anything does. others: keys about a target that is named."""
+        spot = fields.spot.get("best")
+        if spot is None:
+            return None
+        for key in others:
+            if fields.spot.get(key) is not None:
+                self.faults.add(fields.spot.key(key), f"{key!r} is for a target that is named", "drop it, or `best:`")
+        return best_form(spot, self.faults)
 
-    def fallback_steps(self, spot: Spot) -> Iterator[SameTarget | OtherGraph | Human]:
+    def fallbacks(self, spot: Spot | None) -> tuple[FallbackForm, ...] | None:
+        """Return what to try when an offer is rejected."""
+        return None if spot is None else tuple(self.fallback_steps(spot))
+
+    def fallback_steps(self, spot: Spot) -> Iterator[FallbackForm]:
         """Yield the fallbacks that can be read."""
         for each in spot.elements():
             fields = Fields(each, self.faults, self.known["fallback"])
@@ -268,6 +284,9 @@ class Handoffs(References):
                 self.faults.add(each, said, _FALLBACK)
             elif kinds == ["same_target"]:
                 yield from self.same_target(each)
+            elif kinds == ["best"]:
+                best = self.best(fields, "at", "agent")
+                yield from () if best is None else (best,)
             elif kinds:
                 kind = OtherGraph if kinds == ["other_graph"] else Human
                 graph, at = self.needed(fields, kinds[0], _TO), self.needed(fields, "at", _AT)

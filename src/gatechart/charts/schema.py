@@ -12,7 +12,7 @@ from gatechart.charts.handoff_keys import (
     require_in_handoffs,
     without,
 )
-from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, selection_kinds
+from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, require_in_selections, selection_kinds
 from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
@@ -280,6 +280,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
         parts["invoke"]["required"] = ["src"]
     else:
         require_in_handoffs(parts)
+        require_in_selections(parts)
         parts["recurring"]["oneOf"] = [{"required": [key]} for key in _RECURS]
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]

@@ -1,18 +1,24 @@
-"""Profiles and needs as a chart file has them: from nodes to values, and from values back to keys."""
+"""Profiles and selections as a chart file has them: from nodes to values, and from values back to keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from gatechart.charts.bindings import Bindings
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, text_of
+from gatechart.charts.model import BestForm, Reference
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.charts.words import in_keys
 from gatechart.errors import suggestion
-from gatechart.graph import NeedRule
+from gatechart.graph import Best, NeedRule, callable_name
+from gatechart.graph.selection import FILTERS, SCORERS
 from gatechart.values import DAYS, LOWEST_TIER, Hours, Needs, Profile, Reason
 
+Written: TypeAlias = Callable[[Any], Any]
+
+_USUAL: Final = Best()
 _EVERY_DAY: Final = Hours()
 _REASONS: Final = tuple(reason.value for reason in Reason)
 
@@ -38,6 +44,104 @@ def written_profile(profile: Profile) -> dict[str, Any]:
     """Return a profile as data, without what it leaves out."""
     schedule = [_told_apart(each, _EVERY_DAY) for each in profile.schedule]
     return _told_apart(profile, Profile()) | ({"schedule": schedule} if schedule else {})
+
+
+def best_form(spot: Spot, faults: Faults) -> BestForm:
+    """Return the form of a selection; nothing in its place is one by what usually decides."""
+    if spot.value is None:
+        return BestForm(spot, _USUAL.name)
+    given = Fields(spot, faults, SELECTION_KEYS["best"])
+    needs, rules, scorers, order = (spot.get(key) for key in ("needs", "rules", "scorers", "order"))
+    if scorers is not None and order is not None:
+        faults.add(spot, "it has `scorers` and `order`", "let a weighted sum decide, or one scorer after the other")
+    return BestForm(
+        spot=spot,
+        name=given.text("name") or _USUAL.name,
+        needs=None if needs is None else _needs_or_function(needs, faults),
+        rules=() if rules is None else tuple(read_rules(rules, faults)),
+        scorers=None if scorers is None else tuple(_weights(scorers, faults)),
+        order=() if scorers is not None else tuple(_references(given, "order", faults)),
+        filters=tuple(_references(given, "filters", faults)),
+        least=given.number("least"),
+    )
+
+
+def made_best(form: BestForm, bindings: Bindings) -> Best:
+    """Return a selection with its functions. What is not bound is added as a fault."""
+
+    def named(references: Iterable[Reference], what: str, known: Sequence[str]) -> list[Any]:
+        return [_named(each, what, known, bindings) for each in references]
+
+    weights = None
+    if form.scorers is not None:
+        scorers = named((each for each, _ in form.scorers), "scorer", SCORERS)
+        weights = dict(zip(scorers, (weight for _, weight in form.scorers), strict=True))
+    needs = bindings.function(form.needs, "function") if isinstance(form.needs, Reference) else form.needs
+    return Best(
+        needs,
+        rules=form.rules,
+        scorers=weights,
+        order=named(form.order, "scorer", SCORERS),
+        filters=named(form.filters, "filter", FILTERS),
+        least=form.least,
+        name=form.name,
+    )
+
+
+def written_best(best: Best, function: Written) -> dict[str, Any]:
+    """Return a selection as data, without what is usual. function: returns the name of a function."""
+    needs = written_needs(best.needs) if isinstance(best.needs, Needs) else best.needs and function(best.needs)
+    weights = {_written(each, function): weight for each, weight in best.scorers}
+    found = {
+        "name": "" if best.name == _USUAL.name else best.name,
+        "rules": [written_rule(each) for each in best.rules],
+        "scorers": {} if best.scorers == _USUAL.scorers else weights,
+        "order": [_written(each, function) for each in best.order],
+        "filters": [_written(each, function) for each in best.filters],
+    }
+    told = {key: content for key, content in found.items() if content}
+    return (
+        told | ({} if best.needs is None else {"needs": needs}) | ({} if best.least is None else {"least": best.least})
+    )
+
+
+def _written(given: str | Callable[..., Any], function: Written) -> str:
+    if isinstance(given, str):
+        return given
+    name = callable_name(given)
+    if function(given) != name:
+        raise ValueError(f"{name!r} of a selection has parameters, which no chart can hold there")
+    return name
+
+
+def _named(reference: Reference, what: str, known: Sequence[str], bindings: Bindings) -> Any:
+    """Return the name of a built-in filter or scorer, or a bound function."""
+    name = reference.name
+    if name in known or not name:
+        return name or known[0]
+    if bindings.unbound is None and bindings.value(name) is None:
+        remedy = f"{suggestion(name, known)}; or bind a function of packet and candidate to it"
+        bindings.faults.add(reference.spot, f"no {what} is called {name!r}", remedy)
+        return known[0]
+    return bindings.function(reference, "function")
+
+
+def _references(given: Fields, key: str, faults: Faults) -> Iterator[Reference]:
+    yield from (Reference(each, text_of(each, faults)) for each in given.values(key))
+
+
+def _weights(spot: Spot, faults: Faults) -> Iterator[tuple[Reference, float]]:
+    fields = Fields(spot, faults)
+    for name, each in spot.items():
+        weight = fields.number(name)
+        if weight is not None:
+            yield Reference(each, name), weight
+    if spot.value == {}:
+        faults.add(spot, "nothing decides", "name a scorer with its weight, or drop `scorers`")
+
+
+def _needs_or_function(spot: Spot, faults: Faults) -> Needs | Reference:
+    return read_needs(spot, faults) if spot.is_mapping else Reference(spot, text_of(spot, faults))
 
 
 def read_needs(spot: Spot, faults: Faults) -> Needs:

@@ -1,4 +1,4 @@
-"""The keys of profiles and needs in charts, and the kinds of their values."""
+"""The keys of profiles and selections in charts, and the kinds of their values."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
         "cost": "number",
     },
     "hours": {"days": "days", "begins": "text", "ends": "text", "zone": "text"},
+    "best": {
+        "name": "name",
+        "needs": "needed",
+        "rules": "need_rules",
+        "scorers": "weights",
+        "order": "texts",
+        "filters": "texts",
+        "least": "share",
+    },
     "needs": {"capabilities": "texts", "domains": "texts", "tier": "whole", "languages": "texts", "all": "flag"},
     "need_rule": {"needs": "needs", "reason": "handoff_reason", "mentions": "texts"},
 }
@@ -33,7 +42,12 @@ SELECTION_MEANINGS: Final = {
     "group": "What fails together with others of the same group.",
     "schedule": "When it takes work; always where left out.",
     "cost": "What a piece of work costs, in a unit of one's own.",
+    "best": "The best target in the directory, chosen once the turn is committed.",
     "needs": "What work needs: one of the capabilities, one of the domains, a tier at least, a language.",
+    "scorers": "What decides, by weight: names of scorers, or of bound functions of packet and candidate.",
+    "order": "Scorers of which each decides between those that are equal by the ones before it.",
+    "filters": "Besides those that always apply: person, local, or bound functions of packet and candidate.",
+    "least": "The text score from which on there is a match.",
     "mentions": "Words of which one must be mentioned; any text will do where left out.",
     "rules": "What work needs that mentions a word; the first that applies counts.",
     "days": "Days on which the hours begin; each day where left out.",
@@ -49,9 +63,18 @@ def selection_kinds(dialect: str) -> dict[str, Any]:
     day = {"enum": list(DAYS)}
     return {
         "profile": {"$ref": f"#/$defs/{dialect}.profile"},
+        "best": {"anyOf": [{"$ref": f"#/$defs/{dialect}.best"}, {"type": "null"}]},
         "needs": {"$ref": f"#/$defs/{dialect}.needs"},
+        "needed": {"anyOf": [{"type": ["string", "number"]}, {"$ref": f"#/$defs/{dialect}.needs"}]},
+        "weights": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}, "minProperties": 1},
         "need_rules": {"anyOf": [rule, {"type": "array", "items": rule}]},
         "tier": {"type": "integer", "minimum": 1},
         "hours": {"anyOf": [hours, {"type": "array", "items": hours}]},
         "days": {"anyOf": [day, {"type": "array", "items": day, "minItems": 1}]},
     }
+
+
+def require_in_selections(parts: dict[str, Any]) -> None:
+    """Require what rules and selections cannot do without."""
+    parts["need_rule"]["required"] = ["needs"]
+    parts["best"]["not"] = {"required": ["scorers", "order"]}

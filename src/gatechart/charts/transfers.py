@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gatechart.charts.faults import Fields, Spot, kind_of, text_of
-from gatechart.charts.model import Reference, ToForm, TransfersForm
+from gatechart.charts.model import BestForm, Reference, ToForm, TransfersForm
 from gatechart.charts.parts import Handoffs
 
 _MOST: Final = 3  # where a chart says nothing
+_KINDS: Final = ("state", "graph", "best")
 _OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits")
-_TARGET: Final = "write a state's name, `state: <name>`, or `graph: <name>` with `at: <entry point>`"
+_TARGET: Final = "write a state's name, `state: <name>`, `graph: <name>` with `at: <entry point>`, or `best:`"
 
 
 def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
@@ -50,19 +51,20 @@ def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
                 yield ToForm(each, each)
             continue
         fields = Fields(each, parts.faults, parts.known["to"])
-        named = [key for key in ("state", "graph") if each.get(key) is not None]
+        named = [key for key in _KINDS if each.get(key) is not None]
         target = each.get(named[0]) if len(named) == 1 else None
-        if target is None or not text_of(target, parts.faults):
-            said = "it names both a state and a graph" if len(named) == 2 else "it names no target"
+        if target is None or (named != ["best"] and not text_of(target, parts.faults)):
+            said = f"it is {' and '.join(map(repr, named))} at once" if len(named) > 1 else "it names no target"
             parts.faults.add(each, said, _TARGET)
             continue
+        best = parts.best(fields, "at")
         for key in _OF_A_GRAPH if named == ["state"] else ():
             if each.get(key) is not None:
                 parts.faults.add(each.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
-        yield _target(parts, fields, target, is_graph=named == ["graph"])
+        yield _target(parts, fields, best or target, is_graph=named == ["graph"])
 
 
-def _target(parts: Handoffs, fields: Fields, target: Spot, *, is_graph: bool) -> ToForm:
+def _target(parts: Handoffs, fields: Fields, target: Spot | BestForm, *, is_graph: bool) -> ToForm:
     spot, takes = fields.spot, fields.spot.get("takes")
     return ToForm(
         spot=spot,
