@@ -19,7 +19,7 @@ def handoff_at_the_end(analysis: Analysis) -> Iterator[Hit]:
             ends = ", ".join(wait.leaves)
             problem = f"{wait.asking.handoff.__name__}: nothing can wait for the answer in the final state {ends}"
             remedy = "let the transition lead to a state that waits; an accepted transfer ends the agent by itself"
-            yield _place(wait.asking.state, wait.edge), problem, remedy
+            yield place_of(wait.asking.state, wait.edge), problem, remedy
 
 
 @rule("GC502", Severity.WARNING, "a state that waits for a handoff, but not for each answer")
@@ -69,7 +69,7 @@ def no_such_target(analysis: Analysis) -> Iterator[Hit]:
     doors = {each.name: tuple(each.entry_points) for each in analysis.among}
     for asking in askings(analysis.graph.nodes):
         for problem, remedy in _nowhere(asking, doors):
-            yield _place(asking.state, asking.edge), problem, remedy
+            yield place_of(asking.state, asking.edge), problem, remedy
 
 
 def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
@@ -137,7 +137,8 @@ def _whole(edge: Edge) -> str:
     return "any" if edge.source == ROOT else f"all of {edge.source!r}"
 
 
-def _place(state: StateName, edge: Edge | None) -> str:
+def place_of(state: StateName, edge: Edge | None) -> str:
+    """Return where a handoff is declared, as findings name it."""
     return f"state {state!r}" if edge is None else f"transition {edge.label!r}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatechart.checks import event_rules, handoff_rules, signal_rules, state_rules, transfer_rules
+from gatechart.checks import event_rules, handoff_rules, selection_rules, signal_rules, state_rules, transfer_rules
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
 from gatechart.errors import suggestion
@@ -63,7 +63,7 @@ def _allowance_place(allow: Allow) -> str:
 def unused_allowance(analysis: Analysis) -> Iterator[Hit]:
     """So that no allowance outlives its cause."""
     for each in analysis.allow:
-        is_judged = analysis.among is not None or each.code != handoff_rules.no_such_target.code
+        is_judged = analysis.among is not None or each.code not in _AMONG_GRAPHS
         if is_judged and each.reason.strip() and (each.code, each.place) not in analysis.found:
             yield _allowance_place(each), "nothing of the kind is found there", _remedy(each, analysis.found)
 
@@ -87,8 +87,20 @@ def unreasoned_allowance(analysis: Analysis) -> Iterator[Hit]:
 _ABOUT_ALLOWANCES: Final = (unused_allowance, unreasoned_allowance)  # judged by what the others found
 
 
+_AMONG_GRAPHS: Final = {
+    each.code
+    for each in (
+        handoff_rules.no_such_target,
+        selection_rules.nobody_fits,
+        selection_rules.shared_sample,
+        selection_rules.unfilled_payload,
+    )
+}
+"""Codes of what is found, or found more of, if the graphs of the application are known."""
+
+
 def _rules() -> Iterator[Rule]:
-    for module in (state_rules, event_rules, handoff_rules, transfer_rules, signal_rules):
+    for module in (state_rules, event_rules, handoff_rules, transfer_rules, signal_rules, selection_rules):
         yield from (each for each in vars(module).values() if isinstance(each, Rule))
     yield from _ABOUT_ALLOWANCES
 

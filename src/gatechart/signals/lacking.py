@@ -50,7 +50,7 @@ class Lacks(Detector):
             raise ValueError(f"Lacks({what!r}) notices nothing; pass 'domain' or 'capability'")
         own = None if has is None else one_or_more(has)
         fill(self, what=what, rules=one_or_more(rules), has=own)
-        if self.rules and not any(self._named(rule.needs) for rule in self.rules):
+        if self.rules and not self.counted:
             raise ValueError(f"Lacks({what!r}) notices nothing: no rule needs a {what}; pass one that does")
 
     @property
@@ -62,6 +62,16 @@ class Lacks(Detector):
     def variant(self) -> str:  # type: ignore[override]
         """What it lacks, so that its signals are `lacks_domain` and `lacks_capability`."""
         return self.what
+
+    @property
+    def counted(self) -> tuple[NeedRule, ...]:
+        """Rules that count for it: those that need one, for any reason or for its own."""
+        return tuple(each for each in self.rules if self._named(each.needs) and each.reason in (None, self.reason))
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether what a rule needs is lacking."""
+        return bool(self._lacking(each.needs for each in self.counted))
 
     def of_entry_point(self, profile: Profile | None) -> Lacks:
         """Return it with what an entry point has."""
@@ -106,8 +116,7 @@ class Lacks(Detector):
                     yield replaced(Needs(), **{_FIELDS[self.what]: (measure.partition(":")[2].strip(),)})
 
     def _needs_of(self, text: str) -> Needs:
-        applying = (rule.needs for rule in self.rules if rule.applies(self.reason, text))
-        return next((needs for needs in applying if self._named(needs)), Needs())
+        return next((rule.needs for rule in self.counted if rule.applies(self.reason, text)), Needs())
 
     def _named(self, needs: Needs) -> tuple[str, ...]:
         named: tuple[str, ...] = getattr(needs, _FIELDS[self.what])
