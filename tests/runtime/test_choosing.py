@@ -1,49 +1,62 @@
 """Work is handed to whoever is best for it: chosen once, outside the turn, with the reasons, or to nobody."""
 
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
-from gatechart import Handoff, State, StateTransitionGraph, Transition
-from gatechart.graph import Accepts, Best, Fallbacks, Human, Invoke, OtherGraph
+from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart.errors import OpenHandoffError, PayloadError
+from gatechart.graph import (
+    Accepts,
+    Best,
+    Fallbacks,
+    Human,
+    Invoke,
+    Migration,
+    OtherGraph,
+    Signal,
+    To,
+    Transfers,
+)
+from gatechart.handoff import HandoffPacket
 from gatechart.selection import explanation_of
+from gatechart.signals import UserAsked
+from gatechart.stores import open_store
+from gatechart.testing import VirtualClock
 from gatechart.values import CHOOSING as CHOOSING_MAIL
-from gatechart.values import Needs, Profile, Status
+from gatechart.values import WITHDRAWN, Mail, MailEnd, Needs, Posting, Profile, Status
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
+    CANCELLED,
     CHOOSING,
     COMPLETED,
+    EXPIRED,
     PENDING,
     REJECTED,
     Talk,
     house,
     note,
     only,
+    owner,
+    pass_time,
     rest,
     statuses,
     target_of,
     worker,
 )
+from tests.runtime.support import eventually
 
 pytestmark = pytest.mark.not_on_restate("a choice is made in an embedded runtime")
 
-REFUNDS = Best(Needs(domains=("refunds",)))
 NOBODY = Best(Needs(domains=("moon",)))
 plain = worker("plain", profile=Profile(domains=("refunds",)))
 senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))
 full = worker("full", accepts=Accepts(capacity=0), profile=Profile(domains=("refunds",), tier=9))
 choosy = worker("choosy", accepts=Accepts(policy=lambda packet: "no"), profile=Profile(domains=("refunds",), tier=5))
 HIGHEST = Best(Needs(domains=("refunds",)), order=("tier",))
-
-
-def told(agent):
-    return [(each["name"], each.get("reason", "")) for each in agent.context.told]
-
-
-async def asked_best(runtime, best=REFUNDS, **wanted):
-    """An agent that has its work handed to the best, from outside, once all is at rest."""
-    agent = await runtime.start("first", at="TALKING")
-    await agent.send("ASK", {"to": "second", "agent": (await runtime.start("second", at="RESTING")).id})
-    return agent
 
 
 def asking(best, name="asking", **more):
@@ -182,3 +195,381 @@ async def test_an_invoke_delegates_to_the_best(place):
         agent = await runtime.start("lonely", at="CALLING")
         await rest(runtime)
         assert agent.configuration == ("LEFT_ALONE",)
+
+
+class Waiting:
+    """A chooser that chooses when it is let, and fails before as often as it is told."""
+
+    def __init__(self, runtime, failures=0):
+        self._chooser = runtime._core.chooser
+        self.failures, self.asked = failures, 0
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        runtime._core.chooser = self
+
+    async def choose(self, packet, now):
+        self.asked += 1
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("the model does not answer")
+        self.begun.set()
+        await self.go_on.wait()
+        return await self._chooser.choose(packet, now)
+
+
+async def test_leaving_the_state_that_waits_withdraws_what_is_not_chosen_yet(place):
+    async with house(place, asking(HIGHEST), plain) as runtime:
+        agent = await runtime.start("asking", at="TALKING")
+        await asyncio.gather(agent.send("ASK"), agent.send("LEAVE"))
+        await rest(runtime)
+        row = await only(runtime)
+        assert (row.status, row.choice, agent.configuration) == (CANCELLED, None, ("TALKING",))
+        assert (agent.snapshot.handoffs, await runtime.mail()) == ((), [])
+        await agent.send("ASK")
+        await rest(runtime)
+        assert await statuses(runtime) == [CANCELLED, ACCEPTED]
+
+
+@pytest.mark.parametrize("how", ["stop", "erase"])
+async def test_an_agent_that_ends_takes_along_what_is_not_chosen_yet(place, how):
+    async with house(place, asking(HIGHEST), plain) as runtime:
+        agent = await runtime.start("asking", at="TALKING")
+        await asyncio.gather(agent.send("ASK"), getattr(runtime, how)(agent.id))
+        await rest(runtime)
+        assert await statuses(runtime) == ([CANCELLED] if how == "stop" else [])
+        assert (await runtime.find(graph="plain")).agents == ()
+        assert await runtime.mail() == []
+
+
+@pytest.mark.parametrize("mode", ["transfer", "delegate"])
+async def test_a_withdrawal_that_comes_during_the_choice_wins(place, mode):
+    async with house(place, asking(HIGHEST, mode=mode), plain) as runtime:
+        chooser = Waiting(runtime)
+        agent = await runtime.start("asking", at="TALKING")
+        await agent.send("ASK")
+        await chooser.begun.wait()
+        row = await only(runtime)
+        assert (row.status, row.target) == (CHOOSING, agent.id)
+        await runtime.cancel_handoff(row.id, reason="the customer found it", idempotency_key="k")
+        chooser.go_on.set()
+        await rest(runtime)
+        row = await only(runtime)
+        assert (row.status, row.changes[-1].details, row.choice) == (CANCELLED, "the customer found it", None)
+        assert (agent.configuration, agent.context.told[-1]["details"]) == (("FAILED",), "the customer found it")
+        assert (await runtime.cancel_handoff(row.id, reason="the customer found it", idempotency_key="k")).repeat
+        assert (await runtime.find(graph="plain")).agents == ()
+
+
+async def test_a_withdrawal_that_comes_after_the_choice_reaches_the_target(place):
+    async with house(place, asking(HIGHEST, mode="delegate"), plain) as runtime:
+        agent = await begun(runtime)
+        row = await only(runtime)
+        late = {"handoff": row.id, "expired": False, "choosing": True, "reason": "the customer found it"}
+        now = runtime._core.clock.now()
+        mail = Mail(runtime._core.number(), agent.id, WITHDRAWN, late, now, sender=agent.id)  # as if sent before
+        await runtime._core.persist(Posting(mail), lambda: runtime._effects.accept(mail))
+        await rest(runtime)
+        assert await statuses(runtime) == [CANCELLED]
+        assert agent.configuration == ("FAILED",)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_what_is_not_chosen_in_time_expires(place):
+    async with house(place, asking(HIGHEST, deadline="10s"), plain) as runtime:
+        chooser = Waiting(runtime)
+        agent = await runtime.start("asking", at="TALKING")
+        await agent.send("ASK")
+        await chooser.begun.wait()
+        runtime._core.clock.advance(11)
+        await eventually(lambda: len(agent._host._queue.mail) == 2)
+        chooser.go_on.set()
+        await rest(runtime)
+        assert (agent.configuration, await statuses(runtime)) == (("LATE",), [EXPIRED])
+        assert await runtime.mail() == []
+
+
+async def test_what_is_late_from_the_start_is_not_chosen(place):
+    async with house(place, asking(HIGHEST, deadline=0), plain) as runtime:
+        agent = await begun(runtime)
+        row = await only(runtime)
+        assert (agent.configuration, row.status, row.choice) == (("LATE",), EXPIRED, None)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_the_deadline_of_what_was_chosen_is_kept_by_its_target(place):
+    async with house(place, asking(HIGHEST, deadline="10s", mode="delegate"), plain) as runtime:
+        agent = await begun(runtime)
+        await pass_time(runtime, 11)
+        assert (agent.configuration, await statuses(runtime)) == (("LATE",), [CANCELLED])
+        assert await runtime.mail() == []
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_choice_that_fails_is_made_again(place):
+    async with house(place, asking(HIGHEST), plain) as runtime:
+        chooser = Waiting(runtime, failures=2)
+        chooser.go_on.set()
+        await begun(runtime)
+        (mail,) = await runtime.mail()
+        assert (mail.attempts, mail.reason) == (1, "RuntimeError: the model does not answer")
+        assert await statuses(runtime) == [CHOOSING]
+        for _ in range(3):
+            await pass_time(runtime, 60)
+        assert (chooser.asked, await statuses(runtime)) == (3, [ACCEPTED])
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_choice_that_always_fails_matched_nobody_and_says_why(place):
+    people = Fallbacks(Human("desk", at="WORKING"))
+    async with house(place, asking(HIGHEST, fallbacks=people), *ALL, plain) as runtime:
+        Waiting(runtime, failures=1000)
+        await begun(runtime)
+        for _ in range(60):
+            await pass_time(runtime, 600)
+        nobody, taken = await runtime.handoffs()
+        assert (nobody.status, nobody.choice) == (REJECTED, None)
+        assert nobody.changes[-1].details == "no match: RuntimeError: the model does not answer"
+        assert (taken.status, taken.target_graph, taken.reason) == (ACCEPTED, "desk", "no match")
+        assert taken.packet["evidence"] == "RuntimeError: the model does not answer"
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_choice_goes_on_in_the_next_runtime(place):
+    clock = VirtualClock()
+    async with house(place, asking(HIGHEST), plain, clock=clock) as runtime:
+        Waiting(runtime, failures=1)
+        agent = await begun(runtime)
+        assert await statuses(runtime) == [CHOOSING]
+    async with house(place, asking(HIGHEST), plain, clock=clock) as runtime:
+        await pass_time(runtime, 60)
+        row = await only(runtime)
+        assert (row.status, row.source) == (ACCEPTED, agent.id)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_mail_about_a_choice_that_was_lost_is_sent_again(place):
+    clock = VirtualClock()
+    async with house(place, asking(HIGHEST), plain, clock=clock) as runtime:
+        Waiting(runtime, failures=1)
+        await begun(runtime)
+        (mail,) = await runtime.mail()
+    async with open_store(place) as store:
+        await store.commit([MailEnd(mail.number)])
+    async with house(place, asking(HIGHEST), plain, clock=clock) as runtime:
+        await rest(runtime)
+        assert await statuses(runtime) == [ACCEPTED]
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_migration_out_of_the_state_that_waits_withdraws_what_is_not_chosen_yet(place):
+    clock = VirtualClock()
+
+    def back(stored):
+        return replace(stored, configuration=("TALKING",), handoffs=())
+
+    newer = StateTransitionGraph(
+        "asking",
+        version="2",
+        context=Talk,
+        states=["TALKING"],
+        entry_points=["TALKING"],
+        transitions=[Transition("TALKING", "GO", "TALKING")],
+        migrations=[Migration("1", "2", back)],
+    )
+    async with house(place, asking(HIGHEST), plain, clock=clock) as runtime:
+        Waiting(runtime, failures=1)
+        agent = await begun(runtime)
+    async with house(place, newer, plain, clock=clock) as runtime:
+        await pass_time(runtime, 60)
+        assert (await only(runtime)).status is CANCELLED
+        assert (await runtime.resume(agent.id)).snapshot.handoffs == ()
+        assert await runtime.mail() == []
+
+
+async def test_a_rollback_behind_a_handoff_that_is_not_chosen_yet_is_refused(place):
+    async with house(place, asking(HIGHEST, mode="delegate"), plain) as runtime:
+        agent = await runtime.start("asking", at="TALKING")
+        _, refused = await asyncio.gather(agent.send("ASK"), agent.rollback(1, reason="again"), return_exceptions=True)
+        await rest(runtime)
+        assert isinstance(refused, OpenHandoffError)
+        assert await statuses(runtime) == [ACCEPTED]
+
+
+def is_senior(packet, candidate):
+    return candidate.profile.level > 2 or "too young"
+
+
+def by_name(packet, candidate):
+    return 1.0 if candidate.graph == packet.entities["wanted"] else 0.0
+
+
+async def test_a_graph_chooses_by_functions_of_its_own(place):
+    own = Best(Needs(domains=("refunds",)), scorers={by_name: 1.0}, filters=[is_senior])
+    packet = HandoffPacket(entities={"wanted": "choosy"})
+    graph = asking(own, packet=lambda context, event: packet)
+    assert graph.selectors == {"by_name": by_name, "is_senior": is_senior}
+    async with house(place, graph, plain, senior, choosy) as runtime:
+        await begun(runtime)
+        tried, taken = await runtime.handoffs()
+        assert (tried.target_graph, taken.target_graph) == ("choosy", "senior")
+        assert {each.id: each.fell for each in why(tried).judged}["plain.WORKING"] == "is_senior: too young"
+        assert why(tried).judged[0].scores == (("by_name", 1.0),)
+
+
+def break_down(packet, candidate):
+    raise SystemExit("no model here")
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_function_that_raises_ends_nothing_but_the_choice(place):
+    async with house(place, asking(Best(order="tier", filters=[break_down])), plain) as runtime:
+        agent = await begun(runtime)
+        for _ in range(60):
+            await pass_time(runtime, 600)
+        assert agent.configuration == ("FAILED",)
+        assert "SystemExit: no model here" in agent.context.told[-1]["details"]
+
+
+async def test_what_is_asked_in_code_is_chosen_alike(place):
+    def ask(context, event, turn):
+        turn.handoff(HIGHEST, packet=context.packet(), fallbacks=Fallbacks(NOBODY))
+
+    graph = StateTransitionGraph(
+        "coding",
+        context=Talk,
+        entry_points=["TALKING"],
+        transitions=[Transition("TALKING", "ASK", "WAITING", actions=ask)],
+    )
+    async with house(place, graph, plain, senior) as runtime:
+        await begun(runtime, "coding")
+        assert (await only(runtime)).target_graph == "senior"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why_not"),
+    [
+        ({"at": "WORKING"}, "its target is chosen, and it has at= or agent="),
+        ({"agent": "a"}, "its target is chosen, and it has at= or agent="),
+        ({"to": Best(filters=[is_senior])}, "declares no selection with the function is_senior"),
+        ({"fallbacks": Fallbacks(Best(scorers={by_name: 1.0}))}, "declares no selection with the function by_name"),
+    ],
+)
+async def test_what_cannot_be_chosen_is_refused_in_the_turn(wanted, why_not):
+    raised = []
+
+    def ask(context, event, turn):
+        try:
+            turn.handoff(**{"to": HIGHEST} | wanted)
+        except PayloadError as error:
+            raised.append(str(error))
+
+    graph = StateTransitionGraph(
+        "coding",
+        context=Talk,
+        entry_points=["TALKING"],
+        transitions=[Transition("TALKING", "ASK", "WAITING", actions=ask)],
+    )
+    async with house("memory:", graph, plain) as runtime:
+        agent = await begun(runtime, "coding")
+        assert why_not in raised[0]
+        assert (agent.configuration, await runtime.handoffs()) == (("WAITING",), [])
+
+
+async def test_a_transfer_leads_to_the_best(place):
+    async def consider(context, work):
+        offer = await work.transfer_tools()
+        assert sorted(offer.targets) == ["transfer_to_TALKING", "transfer_to_best"]
+        await work.transfer("transfer_to_best", {"reason": "it is about money"})
+
+    considering = StateTransitionGraph(
+        "considering",
+        context=Talk,
+        states=[
+            State(
+                "CONSIDERING",
+                invoke=consider,
+                transfers=Transfers([To(HIGHEST), To("TALKING")], otherwise="TALKING"),
+            ),
+            "TALKING",
+        ],
+        entry_points=["CONSIDERING"],
+    )
+    async with house(place, considering, plain, senior) as runtime:
+        agent = await runtime.start("considering", at="CONSIDERING")
+        await eventually(lambda: agent.status is Status.DONE)
+        row = await only(runtime)
+        assert (row.target_graph, row.packet["recipient"]) == ("senior", "senior.WORKING")
+        assert agent.configuration == ("CONSIDERING_TO_best",)
+
+
+async def test_a_transfer_that_matches_nobody_leads_back(place):
+    tries = []
+
+    async def consider(context, work):
+        tries.append(await work.transfer_tools())
+        if len(tries) == 1:
+            await work.transfer("transfer_to_expert", {"reason": "it is about the moon"})
+
+    named = Best(Needs(domains=("moon",)), name="expert")
+    considering = StateTransitionGraph(
+        "considering",
+        context=Talk,
+        states=[
+            State(
+                "CONSIDERING",
+                invoke=consider,
+                transfers=Transfers([To(named), To("TALKING")], otherwise="TALKING"),
+            ),
+            "TALKING",
+        ],
+        entry_points=["CONSIDERING"],
+    )
+    async with house(place, considering, plain) as runtime:
+        agent = await runtime.start("considering", at="CONSIDERING")
+        await eventually(lambda: agent.configuration == ("TALKING",))
+        assert "said handoff.failed: none of 1 fits" in tries[1].text
+        assert await statuses(runtime) == [REJECTED]
+
+
+async def test_the_answer_to_a_signal_is_given_to_the_best(place):
+    noticing = StateTransitionGraph(
+        "noticing",
+        context=Talk,
+        transitions=[Transition("TALKING", "SAID", "TALKING")],
+        entry_points=["TALKING"],
+        signals=Signal(UserAsked(), "asked_for", answer=Handoff(HIGHEST), otherwise="TALKING"),
+    )
+    async with house(place, noticing, plain, senior) as runtime:
+        agent = await runtime.start("noticing", at="TALKING")
+        await agent.send("SAID", {"text": "let me talk to a human"})
+        await rest(runtime)
+        assert agent.configuration == ("ASKING_best",)
+        assert (await only(runtime)).target_graph == "senior"
+
+
+async def test_work_is_handed_on_from_the_best_as_from_anybody(place):
+    async with house(place, asking(HIGHEST), *ALL, senior) as runtime:
+        agent = await begun(runtime)
+        target = await target_of(runtime, agent)
+        await target.send("ASK", {"to": "second"})
+        await rest(runtime)
+        _, second = await runtime.handoffs()
+        assert (second.target_graph, second.packet["recipient"], second.packet["selection"]) == ("second", "", None)
+        assert await owner(runtime, agent.id) == second.target
+
+
+async def test_many_at_once_overbook_nobody(place):
+    places = Accepts(capacity=3)
+    graphs = [worker(name, accepts=places, profile=Profile(domains=("refunds",))) for name in ("one", "two", "three")]
+    async with Runtime.open(place, graphs=[asking(HIGHEST), *graphs]) as runtime:
+        agents = [await runtime.start("asking", at="TALKING") for _ in range(20)]
+        await asyncio.gather(*(agent.send("ASK") for agent in agents))
+        await eventually(
+            lambda: all(each.configuration == ("FAILED",) or each.status is Status.DONE for each in agents)
+        )
+        taken = await runtime.handoffs(status=ACCEPTED)
+        assert Counter(each.target_graph for each in taken) == {"one": 3, "two": 3, "three": 3}
+        left = [agent for agent in agents if agent.configuration == ("FAILED",)]
+        assert len(left) == 11
+        for agent in left:
+            told = agent.context.told[-1]
+            assert (told["reason"], told["attempts"][-1]["obstacle"]) == ("no match", "no match")

@@ -11,9 +11,9 @@ from gatechart.errors import EventError, OutsideError
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import HandoffStatus, Side, Status
-from tests.runtime.handovers import FALLBACKS, house, pass_time, rest
+from tests.runtime.handovers import BESTS, FALLBACKS, house, pass_time, rest
 
-GRAPHS = ("first", "second", "second", "desk", "desk", "crowded", "crowded", "picky")
+GRAPHS = ("first", "second", "second", "desk", "desk", "crowded", "crowded", "picky", *BESTS, "the best", "the best")
 places = st.integers(0, 5)
 asks = st.fixed_dictionaries(
     {
@@ -34,10 +34,25 @@ steps = st.one_of(
     st.tuples(st.just("cancel"), places),
     st.tuples(st.just("roll back"), places, st.integers(1, 4)),
     st.tuples(st.just("pass"), st.sampled_from([1, 10, 30])),
+    st.tuples(st.just("choose badly"), st.integers(1, 9)),
     *[st.tuples(st.just("give way"), st.integers(0, 12))] * 2,
     *[st.tuples(st.just("rest"))] * 2,
     st.tuples(st.just("restart")),
 )
+
+
+class Unsure:
+    """Fails to choose a few times."""
+
+    def __init__(self, chooser, failures):
+        self._chooser, self._failures = chooser, failures
+
+    async def choose(self, packet, now):
+        if self._failures:
+            self._failures -= 1
+            await asyncio.sleep(0)
+            raise RuntimeError("undecided")
+        return await self._chooser.choose(packet, now)
 
 
 async def live(place, schedule):
@@ -72,7 +87,7 @@ async def _tried(runtime, *step):
 
 async def _do(runtime, what, *more):  # noqa: C901, PLR0912  a case for each step
     agents = [each.agent_id for each in (await runtime.find(limit=1000)).agents]
-    if not agents and what not in ("pass", "rest", "give way"):
+    if not agents and what not in ("pass", "rest", "give way", "choose badly"):
         return
     match what:
         case "ask":
@@ -80,7 +95,7 @@ async def _do(runtime, what, *more):  # noqa: C901, PLR0912  a case for each ste
             agent = await runtime.resume(agents[place % len(agents)])
             if to_living:
                 target = await runtime.resume(agents[other % len(agents)])
-                wanted = wanted | {"agent": target.id, "to": target.snapshot.graph}
+                wanted = wanted | {"agent": target.id, "to": target.snapshot.graph}  # never one to be chosen
             await agent.send("ASK", wanted)
         case "ask and leave":
             agent = await runtime.resume(agents[more[0] % len(agents)])
@@ -95,6 +110,8 @@ async def _do(runtime, what, *more):  # noqa: C901, PLR0912  a case for each ste
             await (await runtime.resume(agents[more[0] % len(agents)])).rollback(more[1], reason="again")
         case "pass":
             await pass_time(runtime, *more)
+        case "choose badly":
+            runtime._core.chooser = Unsure(runtime._core.chooser, *more)
         case "rest":
             await rest(runtime)
         case "give way":
@@ -109,7 +126,8 @@ async def _do(runtime, what, *more):  # noqa: C901, PLR0912  a case for each ste
 async def _settled(runtime):
     """Once nothing goes on, every handoff is over or being worked on, and nobody waits for one that is over."""
     rows = {each.id: each for each in await runtime.handoffs(limit=1000)}
-    assert all(row.status is not HandoffStatus.PENDING for row in rows.values())
+    assert all(row.status not in (HandoffStatus.CHOOSING, HandoffStatus.PENDING) for row in rows.values())
+    assert all(row.choice is not None for row in rows.values() if row.packet["recipient"])
     for agent in (await runtime.find(limit=1000)).agents:
         for each in agent.handoffs:
             assert agent.status is Status.ACTIVE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gatechart.api import AgentHome
 from gatechart.handoff import HandoffPacket
@@ -10,20 +10,28 @@ from gatechart.hosting.directory import OpenWork
 from gatechart.ports import Store
 from gatechart.runtime.core import Core
 from gatechart.turn import Rejection, Void, take_choice, undecided
-from gatechart.values import Event, Snapshot, TurnRecord
+from gatechart.values import WITHDRAWN, Event, Mail, Snapshot, TurnRecord
 
 
-async def chosen(core: Core, previous: Snapshot, event: Event) -> TurnRecord | Rejection | Void:
+async def chosen(
+    core: Core, previous: Snapshot, event: Event, queued: Collection[Mail]
+) -> TurnRecord | Rejection | Void:
     """Choose a target for the work that an agent's own mail asks about, and return the turn that offers it.
 
-    The agent's other mail waits meanwhile, a withdrawal as well: it finds either no choice, or one that was told.
-    Raises what the chooser raises.
+    queued: the mail that the agent has in memory, which may grow meanwhile. If it withdraws the handoff, nothing is
+    chosen: the withdrawal takes it from there. Raises what the chooser raises.
     """
     asked = undecided(previous, event, core.packet_migrations)
     if not isinstance(asked, HandoffPacket):
         return asked
+    if _is_withdrawn(asked.handoff_id, queued):
+        return Void()
     choice = await core.chooser.choose(asked, event.time)
-    return take_choice(previous, event, asked, choice)
+    return Void() if _is_withdrawn(asked.handoff_id, queued) else take_choice(previous, event, asked, choice)
+
+
+def _is_withdrawn(handoff: str, queued: Collection[Mail]) -> bool:
+    return any(mail.event == WITHDRAWN and mail.payload.get("handoff") == handoff for mail in queued)
 
 
 class StoredWork(OpenWork):

@@ -387,7 +387,7 @@ class LiveAgent:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = None
         if asks_for_choice(event, before.agent_id):
-            decided = await chosen(core, before, event)
+            decided = await chosen(core, before, event, self._jobs().mail.values())
         elif graph.accepts.capacity is not None:
             decided = await no_place(core, graph, event)
         if decided is None:
