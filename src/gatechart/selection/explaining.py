@@ -45,8 +45,8 @@ def explained(
 
 def _nearest(fallen: Fallen) -> Iterator[Judged]:
     """Yield what is told of those that fell out: who passed more filters is nearer to a match, and comes first."""
-    for name, group in reversed(fallen.items()):
-        yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in group)
+    for name, (candidates, reasons) in reversed(fallen.items()):
+        yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in zip(candidates, reasons, strict=True))
 
 
 def _details(question: Question, fallen: Fallen, chosen: Candidate | None, judged: Sequence[Judged], equal: int) -> str:
@@ -55,9 +55,9 @@ def _details(question: Question, fallen: Fallen, chosen: Candidate | None, judge
         found = f"none of {count} fits" if count else "nobody is in the directory"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
-        how = _how(chosen, count - sum(map(len, fallen.values())), equal)
+        how = _how(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
         found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
-    left_out = ", ".join(f"{name} {len(group)}" for name, group in fallen.items())
+    left_out = ", ".join(f"{name} {len(group)}" for name, (group, _) in fallen.items())
     needs = needs_text(question.needs)
     told = [found, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
     return "; ".join(told)[:_LONGEST]

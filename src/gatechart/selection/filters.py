@@ -16,8 +16,8 @@ from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
 Column: TypeAlias = list[str]
 """For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""
 
-Fallen: TypeAlias = dict[str, list[tuple[Candidate, str]]]
-"""Candidates that fell out, by the name of the filter, each with the reason. Filters come in the order of asking."""
+Fallen: TypeAlias = dict[str, tuple[Sequence[Candidate], Sequence[str]]]
+"""Candidates that fell out, by the name of the filter, and the reason of each. Filters come in the order of asking."""
 
 BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
 
@@ -38,12 +38,12 @@ def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
 
     Raises ValueError for an unknown name of a filter, and what the user's functions raise.
     """
-    left, fallen = question.candidates, dict[str, list[tuple[Candidate, str]]]()
+    left, fallen = question.candidates, Fallen()
     asked_for = {name: _named(name, question) for name in question.terms.filters if name not in ALWAYS}
     for name, ask in (ALWAYS | asked_for).items():
         reasons = ask(question, left) if left else _NOBODY
         if any(reasons):
-            fallen[name] = [(each, why) for each, why in zip(left, reasons, strict=True) if why]
+            fallen[name] = list(compress(left, reasons)), list(filter(None, reasons))
             left = list(compress(left, map(not_, reasons)))
     return left, fallen
 
@@ -184,7 +184,12 @@ def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     least = question.least if question.terms.least is None else question.terms.least
     score = question.scores.get("text", {}).get
     scores = [score(each.id, 0.0) for each in candidates]
-    return ["" if each >= least else f"{each:.2f} is below {least:.2f}" for each in scores]
+
+    @cache  # to format each of a thousand scores would take as long as the rest of the choice
+    def why(hundredths: int) -> str:
+        return f"{hundredths / 100:.2f} is below {least:.2f}"
+
+    return ["" if each >= least else why(int(each * 100)) for each in scores]
 
 
 def _person(_: Question, candidates: Sequence[Candidate]) -> Column:
