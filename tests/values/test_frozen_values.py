@@ -114,3 +114,12 @@ def test_one_with_many_fields_is_a_frozen_value_of_its_class(kind):
         form.a = 1
     with pytest.raises(FrozenInstanceError):
         replaced(form, a=1).a = 2
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_a_field_may_have_any_name(count):
+    names = ("kind", "self", "value", "names", "open")[: None if count > 1 else 1]
+    made = {name: int for name in (*names, *(f"f{index}" for index in range(count))) if name != "self"}
+    kind = value(type("Many", (), {"__annotations__": made}))
+    built = kind(*range(len(made)))
+    assert [getattr(built, name) for name in made] == list(range(len(made)))

@@ -46,6 +46,7 @@ from gatechart.api.commands import (
 )
 from gatechart.api.conditions import Bounds
 from gatechart.api.directory_commands import (
+    ChooseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
     MarkEntryCommand,
@@ -77,6 +78,7 @@ __all__ = [
     "BreakersCommand",
     "CanCommand",
     "CancelHandoffCommand",
+    "ChooseCommand",
     "CloseBreakerCommand",
     "Command",
     "CountsCommand",

@@ -18,6 +18,7 @@ from gatechart.values import (
     SECRET,
     AcceptedEvent,
     BreakerRecord,
+    Choice,
     DirectoryEntry,
     GraphCount,
     HandoffRecord,
@@ -310,5 +311,6 @@ SCHEDULES: Final = ListAnswer(Schedules, "schedules", SCHEDULE, "name")
 BREAKER: Final[Answer[BreakerRecord]] = Answer(BreakerRecord)
 JOURNAL: Final = ListAnswer(Journal, "journal", Answer(JournalEntry), "name")
 BREAKERS: Final = ListAnswer(Breakers, "breakers", BREAKER, "name")
+CHOICE: Final[Answer[Choice]] = Answer(Choice)
 ENTRY: Final[Answer[DirectoryEntry]] = Answer(_Entry)
 ENTRIES: Final = ListAnswer(Entries, "entries", ENTRY, "id")

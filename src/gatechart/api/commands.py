@@ -50,6 +50,7 @@ from gatechart.api.codec import (
 )
 from gatechart.api.conditions import Where
 from gatechart.api.directory_commands import (
+    ChooseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
     MarkEntryCommand,
@@ -477,6 +478,7 @@ Command: TypeAlias = Annotated[
     | DeregisterEntryCommand
     | DirectoryCommand
     | MarkEntryCommand
+    | ChooseCommand
     | RateHandoffCommand,
     Field(discriminator="verb"),
 ]

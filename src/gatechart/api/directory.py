@@ -9,6 +9,7 @@ from typing import Any
 
 from gatechart.api.commands import Command
 from gatechart.api.directory_commands import (
+    ChooseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
     MarkEntryCommand,
@@ -17,12 +18,15 @@ from gatechart.api.directory_commands import (
 )
 from gatechart.api.making import made
 from gatechart.graph import AnyGraph, graph_name
+from gatechart.handoff import HandoffPacket
 from gatechart.values import (
     AgentId,
+    Choice,
     Delay,
     DirectoryEntry,
     Mark,
     Name,
+    Needs,
     Profile,
     Receipt,
     delay_text,
@@ -117,6 +121,15 @@ class DirectoryHome(ABC):
         """
         entry: DirectoryEntry = await self.execute(made(MarkEntryCommand, id=id, mark=mark, reason=reason))
         return entry
+
+    async def choose(self, packet: HandoffPacket | None = None, *, needs: Needs | None = None) -> Choice:
+        """Tell whom a piece of work would be handed to now, and why; nothing is offered, and nothing is stored.
+
+        packet: what is known of the work; its texts count. needs: what it needs besides that. Raises PayloadError.
+        """
+        given = {} if packet is None else {"packet": packet}
+        choice: Choice = await self.execute(made(ChooseCommand, **given, needs=needs))
+        return choice
 
     async def rate_handoff(
         self,

@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import AllowInfNan, Field, Strict
 
 from gatechart.api.base_command import BaseCommand, Limit, WritingCommand
-from gatechart.api.codec import DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
+from gatechart.api.codec import CHOICE, DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
 from gatechart.api.routes import Route
-from gatechart.values import LONGEST_NAME, Mark, Profile
+from gatechart.handoff import HandoffPacket
+from gatechart.values import LONGEST_NAME, Mark, Needs, Profile
 
 _NO_NUL: Final = r"^[^\x00]*$"
 EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=_NO_NUL)]
@@ -66,6 +67,16 @@ class MarkEntryCommand(WritingCommand):
     id: EntryId
     mark: Mark
     reason: _Name = ""
+
+
+class ChooseCommand(BaseCommand):
+    """`choose`."""
+
+    answer: ClassVar[Answer[Any]] = CHOICE
+    route: ClassVar[Route] = Route("POST", "/choices", "Tell whom work would be handed to now, and why")
+    verb: Literal["choose"] = "choose"
+    packet: HandoffPacket = HandoffPacket()
+    needs: Annotated[Needs, Closed()] | None = None
 
 
 class RateHandoffCommand(WritingCommand):

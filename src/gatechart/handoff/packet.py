@@ -92,6 +92,8 @@ class PathStep(Part):
     state: str = ""  # the state in which it handed the work on
     achieved: str = ""  # in words; empty if nothing was achieved
     time: Time | None = None  # when it handed the work on
+    handoff: str = ""  # id of the handoff that gave it the work; empty if it began with it
+    recipient: str = ""  # the entry of the directory under which it took the work; empty if it was not chosen there
 
 
 class SelectionTerms(Part):

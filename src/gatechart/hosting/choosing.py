@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Final, Protocol
 
-from gatechart.errors import ChoiceFailedError, OutsideError, contained
+from gatechart.api import ChooseCommand
+from gatechart.errors import ChoiceFailedError, OutsideError, PayloadError, contained
+from gatechart.graph.selection import WEIGHTS
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.directory import Directory
+from gatechart.hosting.directory_verbs import ensure
 from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
 from gatechart.values import Candidate, Choice
 
@@ -26,6 +29,10 @@ class Chooser(Protocol):
         """
         ...
 
+    async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
+        """Tell whom work would be handed to, and leave everything as it is. Raises what `AgentHome.choose` raises."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
@@ -39,6 +46,8 @@ class Choosing:
 
 
 USUAL = Choosing()
+ANYBODY: Final = SelectionTerms(weights=dict(WEIGHTS))
+"""What a dry run looks for if it is not told."""
 
 
 class DirectoryChooser:
@@ -52,8 +61,26 @@ class DirectoryChooser:
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
         """See Chooser."""
+        choice = await self._considered(packet, packet.selection or SelectionTerms(), now)
+        if choice.candidate is not None:
+            await ensure(self._directory, choice.candidate.id)  # there, what comes of the work is kept
+        return choice
+
+    async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
+        """Execute `choose`. Raises PayloadError for a filter or a scorer that the source's graph does not have."""
+        terms = command.packet.selection or ANYBODY
+        if command.needs is not None:
+            needs = terms.needs.joined(command.needs)
+            told: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
+            terms = terms.model_copy(update={**told, "languages": needs.languages, "all": needs.all})
+        try:
+            return await self._considered(command.packet, terms, now)
+        except ValueError as error:
+            raise PayloadError("choose", (str(error),), "names of filters and scorers that there are") from error
+
+    async def _considered(self, packet: HandoffPacket, terms: SelectionTerms, now: datetime) -> Choice:
+        """Return the choice that would be made now, and leave everything as it is."""
         candidates = await self._directory.candidates()
-        terms = packet.selection or SelectionTerms()
         asking = self._directory.graph(packet.source_graph)
         try:
             with contained():

@@ -41,6 +41,14 @@ class Work(Protocol):
         ...
 
 
+@value
+class Gate:
+    """What an entry lets in."""
+
+    closed: str = ""  # why it takes no work; empty if it does
+    most: int | None = None  # pieces of work at once, apart from what its graph says; None: unlimited
+
+
 class Directory:
     """Whom work can be handed to on a home."""
 
@@ -90,6 +98,14 @@ class Directory:
         """Return what is kept of an entry, registered or not; None if there is nothing."""
         found = (await self._all_kept(self._now())).get(entry_id)
         return None if found is None else found.context
+
+    async def gate(self, entry_id: str) -> Gate:
+        """Return what an entry lets in."""
+        kept = await self.kept(entry_id)
+        if kept is None:
+            return OPEN
+        closed = "closed" + f": {kept.mark_reason}" * bool(kept.mark_reason) if kept.mark is Mark.CLOSED else ""
+        return Gate(closed, None if kept.terms.is_local else kept.terms.capacity)
 
     def local(self, entry_id: str) -> Candidate | None:
         """Return the entry point of a graph here that has this id in the directory; None if there is none."""
@@ -171,7 +187,7 @@ class Directory:
         if of_graph is not None:
             entry = replaced(entry, candidate=replaced(candidate, capacity=of_graph))
         tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
-        return _Line(entry, candidate.id if of_graph is None else candidate.graph, tools)
+        return _Line(entry, counted_as(entry.candidate) if of_graph is None else candidate.graph, tools)
 
     def _locals(self) -> Iterable[Candidate]:
         for graph in self.registry.graphs:
@@ -219,6 +235,19 @@ class _Line:
     entry: DirectoryEntry
     counted: str  # under which its open work is counted
     tools: frozenset[str]  # whose circuit breakers it depends on
+
+
+OPEN: Final = Gate()
+
+
+def slot_of(entry_id: str) -> str:
+    """Return under which name the places of an entry are kept, beside those of graphs."""
+    return f"{ENTRY_AGENT}{entry_id}"
+
+
+def counted_as(candidate: Candidate) -> str:
+    """Return under which name the open work of an entry is counted."""
+    return candidate.id if candidate.is_local or candidate.capacity is None else slot_of(candidate.id)
 
 
 class _Kept:

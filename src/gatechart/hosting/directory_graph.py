@@ -13,6 +13,7 @@ from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGra
 from gatechart.turn import Turn
 from gatechart.values import (
     DIRECTORY_GRAPH,
+    OUTCOME,
     AgentId,
     Candidate,
     DirectoryEntry,
@@ -33,7 +34,7 @@ KEPT_FOR: Final = timedelta(days=7)  # what is known of an entry that has left, 
 _EXPIRY: Final = "expiry"  # keys of timers
 _END: Final = "end"
 
-REGISTER, DEREGISTER, MARK, OUTCOME, RATE, FORGET = "REGISTER", "DEREGISTER", "MARK", "OUTCOME", "RATE", "FORGET"
+REGISTER, DEREGISTER, MARK, RATE, FORGET = "REGISTER", "DEREGISTER", "MARK", "RATE", "FORGET"
 
 
 class EntryTerms(BaseModel):
@@ -205,7 +206,9 @@ def _note(context: EntryContext, event: Event) -> None:
         user=user,
         source=told.get("source", ""),
         reason=str(told.get("reason", ""))[:LONGEST_TEXT],
-        took_s=max(float(told.get("took_s", 0.0)), 0.0),
+        kind=str(told.get("kind", ""))[:LONGEST_TEXT],
+        handed_on=int(told.get("handed_on", 0)),
+        took_s=_seconds_since(told.get("at"), event.time),
     )
     context.outcomes = [*context.outcomes, outcome][-MOST_OUTCOMES:]
     context.completed += ended is Ended.COMPLETED
@@ -214,6 +217,10 @@ def _note(context: EntryContext, event: Event) -> None:
     context.performance = performance_after(context.performance, went_well=ended is Ended.COMPLETED)
     if user and ended is Ended.COMPLETED:
         context.users = [*(each for each in context.users if each != user), user][-MOST_USERS:]
+
+
+def _seconds_since(moment: str | None, now: datetime) -> float:
+    return 0.0 if moment is None else max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
 
 
 def performance_after(performance: float, *, went_well: bool) -> float:

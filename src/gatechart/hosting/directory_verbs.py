@@ -68,6 +68,9 @@ def agent_of(entry_id: str) -> AgentId:
 async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:
     graph = directory.registry.graph(command.graph)
     graph.entry_point(command.at)
+    if command.capacity is not None and graph.accepts.capacity is not None:
+        problem = f"the graph {graph.name!r} has a capacity of its own, {graph.accepts.capacity}"
+        raise PayloadError("register_entry", (problem,), "no capacity, or a graph without one")
     checked_key(command.id, "the id of an entry")
     if (local := directory.local(command.id)) is not None:
         raise EntryTakenError(command.id, f"the graph {local.graph!r}")

@@ -17,6 +17,7 @@ from gatechart.api import (
     BreakersCommand,
     CancelHandoffCommand,
     CanCommand,
+    ChooseCommand,
     CloseBreakerCommand,
     Command,
     CountsCommand,
@@ -52,6 +53,7 @@ from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
+from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
@@ -140,6 +142,7 @@ class RestateRuntime(AgentHome):
         self._store = store
         self._ids = ids
         self._directory = Directory(self, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
+        self._chooser = DirectoryChooser(self._directory)
         self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
 
     @classmethod
@@ -457,4 +460,5 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     CountsCommand: RestateRuntime._counts,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
+    ChooseCommand: lambda runtime, command: runtime._chooser.dry_run(command, datetime.now(UTC)),
 }

@@ -20,6 +20,7 @@ from gatechart.errors import (
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.choosing import Chooser
+from gatechart.hosting.directory import Gate
 from gatechart.hosting.group_commit import Committer, nothing
 from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
@@ -54,6 +55,10 @@ UnitT = TypeVar("UnitT", bound=Unit)
 
 class EntryWatcher(Protocol):
     """Learns of the agents that keep the entries of the directory."""
+
+    async def gate(self, entry_id: str) -> Gate:
+        """Return what an entry lets in."""
+        ...
 
     def see(self, snapshot: Snapshot) -> None:
         """Learn of the newest commit of such an agent."""

@@ -408,7 +408,7 @@ class NewAgent:
         graph = self._graph(packet)
         if isinstance(graph, Rejection):
             return graph
-        full = None if graph.accepts.capacity is None else await no_place(self.core, graph, event)
+        full = await no_place(self.core, graph, event)
         if full is not None:
             return full
         begun = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)

@@ -56,6 +56,8 @@ from gatechart.turn import (
     unchanged,
 )
 from gatechart.values import (
+    DIRECTORY_GRAPH,
+    OFFERED,
     AcceptedEvent,
     Awaited,
     Event,
@@ -388,7 +390,7 @@ class LiveAgent:
         decided: TurnRecord | Outcome | Rejection | Void | None = None
         if asks_for_choice(event, before.agent_id):
             decided = await chosen(core, before, event, self._jobs().mail.values())
-        elif graph.accepts.capacity is not None:
+        elif event.name.startswith(OFFERED):
             decided = await no_place(core, graph, event)
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)
@@ -504,7 +506,7 @@ class LiveAgent:
 
     def tell(self, turn: TurnRecord) -> None:
         """Carry out the effects of a committed turn, and publish it to subscribers."""
-        if turn.effects:
+        if turn.effects or turn.snapshot.graph == DIRECTORY_GRAPH:
             self._surroundings.carry_out(turn)
         if None in self.core.changes.watched:
             self.core.changes.publish(None, shown(entry_of(turn)))

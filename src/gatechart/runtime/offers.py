@@ -12,6 +12,7 @@ from typing import Final
 
 from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import AnyGraph
+from gatechart.hosting.directory import slot_of
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, asks_for_choice, is_about_handoff, rejected, unchosen
@@ -42,14 +43,24 @@ PAGE: Final = 1000
 
 
 async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:
-    """Reserve a slot for the handoff; return a rejection if all slots of the graph are taken.
+    """Reserve a slot for the handoff; return a rejection if all are taken, or an operator closed the entry.
 
+    The slot is one of the graph's, or of the entry of the directory that was chosen.
     Raises RuntimeClosedError if the runtime closes before that is known.
     """
-    most = graph.accepts.capacity
-    if most is None or not is_about_handoff(event) or event.name == WITHDRAWN:
+    if not is_about_handoff(event) or event.name == WITHDRAWN:
         return None
-    verdict = await core.persist(ReserveSlot(event.id or "", graph.name, most))
+    whose, most = graph.name, graph.accepts.capacity
+    if core.entries is not None:
+        entry = event.payload.get("recipient") or f"{graph.name}.{event.name.removeprefix(OFFERED)}"
+        gate = await core.entries.gate(entry)
+        if gate.closed:
+            return rejected(event, core.packet_migrations, Obstacle.CLOSED, gate.closed)
+        if gate.most is not None:
+            whose, most = slot_of(entry), gate.most
+    if most is None:
+        return None
+    verdict = await core.persist(ReserveSlot(event.id or "", whose, most))
     if verdict is None:
         raise RuntimeClosedError("handoff")
     if verdict is not Verdict.STALE:

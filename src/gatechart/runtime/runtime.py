@@ -18,6 +18,7 @@ from gatechart.api import (
     AgentHome,
     BaseCommand,
     CanCommand,
+    ChooseCommand,
     Command,
     PostCommand,
     ReadCommand,
@@ -435,4 +436,5 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
+    ChooseCommand: lambda runtime, command: runtime._core.chooser.dry_run(command, runtime._core.clock.now()),
 }

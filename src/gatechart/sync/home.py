@@ -68,6 +68,7 @@ class Home:
     register_entry = waiting(AgentHome.register_entry)
     deregister_entry = waiting(AgentHome.deregister_entry)
     directory = waiting(AgentHome.directory)
+    choose = waiting(AgentHome.choose)
     mark_entry = waiting(AgentHome.mark_entry)
     rate_handoff = waiting(AgentHome.rate_handoff)
     agents = iterating(AgentHome.agents)

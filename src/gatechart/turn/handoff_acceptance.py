@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from time import perf_counter_ns
 from typing import Any
 
@@ -30,6 +31,7 @@ from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, 
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.turn.macrostep import Macrostep, macrostep_of
+from gatechart.turn.outcomes import returns, work_of
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, completed, entry_fields
 from gatechart.values import (
     WITHDRAWN,
@@ -122,7 +124,7 @@ async def begin_with_offer(
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1),), services)
+    macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1, event.time),), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     door = packet.entry_point
     return await completed(macrostep, None, event, started, before=_acceptance(packet), entry_point=door)
@@ -147,7 +149,7 @@ async def take_offer(
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
+    handoffs = (*previous.handoffs, _taken(packet, previous.version + 1, event.time))
     renewed = replaced(previous, transfers=())  # another owner's choices do not count
     macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, handoffs, services)
     await macrostep.react()
@@ -268,7 +270,7 @@ def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
     return any(entry.state in plan.entries or any(entry.state in edge.targets for edge in plan.taken) for plan in plans)
 
 
-def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
+def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
     """Return the accepting agent's record of a handoff."""
     return OpenHandoff(
         id=packet.handoff_id,
@@ -282,9 +284,11 @@ def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
         path=tuple(each.model_dump(mode="json") for each in packet.path),
         session=packet.session_id,
         reason=packet.reason,
+        recipient=packet.recipient,
+        work=work_of(packet, at.isoformat()),
     )
 
 
 def _acceptance(packet: HandoffPacket) -> tuple[Effect, ...]:
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
-    return settle, Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED))
+    return settle, Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED)), *returns(packet)

@@ -23,6 +23,7 @@ from gatechart.handoff import (
 )
 from gatechart.selection import terms_of
 from gatechart.turn.arguments import checked_delay, checked_moment, plain_payload
+from gatechart.turn.outcomes import reports
 from gatechart.values import (
     CHOOSING,
     OFFERED,
@@ -68,6 +69,8 @@ def stamped(
     best: what chooses the target; None if it is named. Raises what needs raise that are functions.
     """
     handoff_id = new_id(ids)
+    if taken is not None:
+        step = step.model_copy(update={"handoff": taken.id, "recipient": taken.recipient})
     complete = packet.model_copy(
         update={
             "handoff_id": handoff_id,
@@ -182,10 +185,11 @@ def answer_payload(
 def conclusion(
     taken: OpenHandoff, status: HandoffStatus, details: str, result: Payload | None
 ) -> tuple[ChangeHandoff, *tuple[Send, ...]]:
-    """End a handoff from its target's side, and tell the source if that waits for it."""
+    """End a handoff from its target's side, and tell the source if that waits for it, and the directory."""
     settle = ChangeHandoff(taken.id, HandoffStatus.ACCEPTED, status, details, result)
+    outcomes = reports(taken, status)
     if taken.mode is Mode.TRANSFER:
-        return (settle,)
+        return settle, *outcomes
     told = {
         "handoff": taken.id,
         "request": taken.request,
@@ -193,7 +197,8 @@ def conclusion(
         "details": details,
         "result": dict(result or {}),
     }
-    return settle, Send(taken.peer, f"handoff.{status.value}", told)
+    sent = (Send(taken.peer, f"handoff.{status.value}", told), *outcomes)
+    return settle, *sent
 
 
 def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | None:

@@ -58,7 +58,15 @@ from gatechart.values.detectors import (
     Symptom,
     walk,
 )
-from gatechart.values.directory import DIRECTORY_GRAPH, ENTRY_AGENT, DirectoryEntry, Ended, Mark, WorkOutcome
+from gatechart.values.directory import (
+    DIRECTORY_GRAPH,
+    ENTRY_AGENT,
+    OUTCOME,
+    DirectoryEntry,
+    Ended,
+    Mark,
+    WorkOutcome,
+)
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -235,6 +243,7 @@ __all__ = [
     "NOTED",
     "NO_TRAIL",
     "OFFERED",
+    "OUTCOME",
     "PATTERN",
     "PROGRESSED",
     "RATE_REMEDY",

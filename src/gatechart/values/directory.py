@@ -17,6 +17,10 @@ ENTRY_AGENT: Final = "directory:"
 """Beginning of the ids of those agents; the entry's id follows."""
 
 
+OUTCOME: Final = "OUTCOME"
+"""Event that tells such an agent what came of work."""
+
+
 class Mark(StrEnum):
     """What an operator decided about an entry of the directory."""
 
@@ -44,6 +48,8 @@ class WorkOutcome:
     user: str = ""  # for whom it was; empty if the packet did not say
     source: AgentId = ""  # the agent that handed it on
     reason: str = ""  # why it was handed on
+    kind: str = ""  # of problem: the first domain or capability that it needed, else the reason
+    handed_on: int = 0  # how often it was handed on again before it ended
     took_s: float = 0.0  # from its acceptance to its end
     needed: bool | None = None  # a person's answer: whether handing on was needed; None if nobody said
     in_time: bool | None = None  # whether it came in time, rather than too late

@@ -102,7 +102,7 @@ def _setting_as_open(names: Sequence[str]) -> str:
     With many fields that takes half the time: a plain assignment to a slot costs nearly nothing.
     """
     filled = "".join(f"    self.{name} = {name}\n" for name in names)
-    return f"    kind = self.__class__\n    _set(self, '__class__', _open)\n{filled}    self.__class__ = kind\n"
+    return f"    _own = self.__class__\n    _set(self, '__class__', _open)\n{filled}    self.__class__ = _own\n"
 
 
 def _shown(self: Any) -> str:

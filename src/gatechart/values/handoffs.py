@@ -55,6 +55,7 @@ class Obstacle(StrEnum):
     GUARD = "the guard said no"
     NO_TRANSITION = "no transition leads there"  # the running target's current state has no transition for it
     OVERLOAD = "no capacity"
+    CLOSED = "closed"  # by an operator
     WRONG_SKILLS = "not accepted"  # refused by the policy of the graph
     LOOP = "a loop"
     ENDED = "the agent has ended"
@@ -65,7 +66,7 @@ class Obstacle(StrEnum):
     @property
     def passes(self) -> bool:
         """Whether the same offer may be accepted later."""
-        return self in (Obstacle.OVERLOAD, Obstacle.FAILURE, Obstacle.NO_TRANSITION, Obstacle.GUARD)
+        return self in (Obstacle.OVERLOAD, Obstacle.CLOSED, Obstacle.FAILURE, Obstacle.NO_TRANSITION, Obstacle.GUARD)
 
 
 class Side(StrEnum):
@@ -127,6 +128,7 @@ class OpenHandoff:
     session: str = ""  # from the same packet
     reason: Reason = Reason.OTHER  # from the same packet
     recipient: str = ""  # id of the candidate that was chosen; empty if the graph names the target
+    work: Payload | None = None  # what the directory is told of it at its end; None if no entry of it has a part
     is_choosing: bool = False  # whether the target is yet to be chosen; the peer is then the agent itself
 
 

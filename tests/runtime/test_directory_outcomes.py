@@ -1,0 +1,163 @@
+"""What came of chosen work, in the directory; places and closed entries; dry runs."""
+
+import asyncio
+
+import pytest
+
+from gatechart import Handoff, HandoffPacket
+from gatechart.errors import NoHandoffError, PayloadError
+from gatechart.graph import Accepts, Best
+from gatechart.handoff import SelectionTerms
+from gatechart.values import Ended, Mark, Needs, Profile, Status
+from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, statuses, target_of, worker
+from tests.runtime.test_choosing import asking, begun
+
+pytestmark = pytest.mark.not_on_restate("a choice is made in an embedded runtime")
+
+REFUNDS = Best(Needs(domains=("refunds",)), order=("tier",))
+junior = worker("junior", profile=Profile(domains=("refunds",), tier=1))
+senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))
+plain = worker("plain")
+LETTER = HandoffPacket(user_id="ada", current_problem="my money, please")
+
+
+async def entry_of(runtime, entry_id):
+    await rest(runtime)
+    (entry,) = await runtime.directory(entry_id)
+    return entry
+
+
+async def test_work_that_is_completed_counts_for_whoever_took_it(place):
+    async with house(place, asking(REFUNDS, packet=lambda context, event: LETTER), senior) as runtime:
+        agent = await begun(runtime)
+        entry = await entry_of(runtime, "senior.WORKING")
+        assert (entry.candidate.held, entry.completed, entry.outcomes) == (1, 0, ())
+        await (await target_of(runtime, agent)).send("DONE")
+        entry = await entry_of(runtime, "senior.WORKING")
+        assert (entry.candidate.held, entry.completed, entry.candidate.performance) == (0, 1, 1.0)
+        (outcome,) = entry.outcomes
+        row = await only(runtime)
+        assert (outcome.handoff, outcome.ended, outcome.user) == (row.id, Ended.COMPLETED, "ada")
+        assert (outcome.source, outcome.kind, outcome.handed_on) == (agent.id, "refunds", 0)
+        assert entry.candidate.users == ("ada",)
+
+
+async def test_work_that_fails_lowers_the_performance(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        agent = await begun(runtime)
+        await runtime.stop((await target_of(runtime, agent)).id)
+        entry = await entry_of(runtime, "senior.WORKING")
+        assert (entry.failed, round(entry.candidate.performance, 4)) == (1, 0.94)
+        assert entry.candidate.users == ()
+
+
+async def test_work_to_a_fixed_target_is_no_concern_of_the_directory(place):
+    async with house(place, worker("asked", profile=Profile(domains=("refunds",))), plain) as runtime:
+        await runtime.start("plain", at="WORKING")
+        assert (await entry_of(runtime, "asked.WORKING")).outcomes == ()
+
+
+async def test_what_is_kept_is_there_after_the_home_opened_again(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        agent = await begun(runtime)
+        await (await target_of(runtime, agent)).send("DONE")
+        before = await entry_of(runtime, "senior.WORKING")
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        assert await entry_of(runtime, "senior.WORKING") == before
+
+
+async def test_a_person_rates_the_work(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        agent = await begun(runtime)
+        await (await target_of(runtime, agent)).send("DONE")
+        await rest(runtime)
+        row = await only(runtime)
+        await runtime.rate_handoff(row.id, needed=True, in_time=False)
+        await runtime.rate_handoff(row.id, quality=0.75)
+        (outcome,) = (await entry_of(runtime, "senior.WORKING")).outcomes
+        assert (outcome.needed, outcome.in_time, outcome.quality) == (True, False, 0.75)
+        with pytest.raises(NoHandoffError):
+            await runtime.rate_handoff("none", needed=True)
+        with pytest.raises(PayloadError):
+            await runtime.rate_handoff(row.id, quality=2)
+
+
+async def test_a_closed_queue_is_offered_nothing(place):
+    async with house(place, asking(REFUNDS), junior, senior) as runtime:
+        await runtime.mark_entry("senior.WORKING", Mark.CLOSED)
+        await begun(runtime)
+        assert (await only(runtime)).target_graph == "junior"
+
+
+async def test_a_queue_that_is_closed_rejects_what_names_it(place):
+    async with house(place, worker("first"), junior) as runtime:
+        await runtime.mark_entry("junior.WORKING", Mark.CLOSED, reason="stocktaking")
+        agent = await runtime.start("first", at="WORKING")
+        await runtime.handoff(agent.id, Handoff("junior", at="WORKING"))
+        await rest(runtime)
+        row = await only(runtime)
+        assert (row.status, row.changes[-1].details) == (REJECTED, "closed: closed: stocktaking")
+
+
+async def test_pinned_ones_go_first_and_excluded_ones_not_at_all(place):
+    async with house(place, asking(REFUNDS), junior, senior) as runtime:
+        await runtime.mark_entry("junior.WORKING", Mark.PINNED)
+        await begun(runtime)
+        assert (await only(runtime)).target_graph == "junior"
+        await runtime.mark_entry("junior.WORKING", Mark.EXCLUDED)
+        choice = await runtime.choose(needs=Needs(domains=("refunds",)))
+        assert choice.candidate.id == "senior.WORKING"
+
+
+@pytest.mark.parametrize("count", [1, 40])
+async def test_a_registered_entry_takes_no_more_than_its_capacity(place, count):
+    needs = Best(Needs(domains=("bills",)), order=("tier",))
+    async with house(place, asking(needs), plain) as runtime:
+        for name in ("anna", "bert"):
+            await runtime.register_entry(
+                name, plain, at="WORKING", profile=Profile(domains=("bills",)), is_person=True, capacity=10
+            )
+        await asyncio.gather(*(begun(runtime) for _ in range(count)))
+        await rest(runtime)
+        rows = await runtime.handoffs(limit=1000)
+        taken = [row.packet["recipient"] for row in rows if row.status is ACCEPTED]
+        assert len(taken) == min(count, 20)
+        assert max(taken.count("anna"), taken.count("bert")) <= 10
+        agents = [await runtime.read(row.target) for row in rows if row.status is ACCEPTED]
+        for agent in agents[:1]:
+            await runtime.send(agent.agent_id, "DONE")
+        await rest(runtime)
+        held = {each.id: each.candidate.held for each in await runtime.directory()}
+        assert sum(held.values()) == len(taken) - 1
+
+
+async def test_an_entry_with_a_capacity_of_its_own_stands_before_a_graph_without_one(place):
+    limited = worker("limited", accepts=Accepts(capacity=2))
+    async with house(place, limited) as runtime:
+        with pytest.raises(PayloadError, match="a capacity of its own, 2"):
+            await runtime.register_entry("anna", limited, at="WORKING", capacity=1)
+
+
+async def test_a_dry_run_tells_whom_work_would_go_to_and_changes_nothing(place):
+    refunding = Profile(domains=("refunds",), samples=("I want my money back", "refund my order"))
+    shipping = Profile(domains=("parcels",), samples=("where is my parcel", "track the shipment"))
+    async with house(place, worker("refund", profile=refunding), worker("ship", profile=shipping)) as runtime:
+        choice = await runtime.choose(HandoffPacket(current_problem="please, where is the parcel?"))
+        assert choice.candidate.id == "ship.WORKING"
+        assert [each.id for each in choice.explanation.judged] == ["ship.WORKING", "refund.WORKING"]
+        choice = await runtime.choose(needs=Needs(domains=("refunds",)))
+        assert choice.candidate.id == "refund.WORKING"
+        nobody = await runtime.choose(HandoffPacket(current_problem="a fridge to mend"))
+        assert nobody.candidate is None
+        assert await statuses(runtime) == []
+        assert (await runtime.find(graph="gatechart.directory")).agents == ()
+        with pytest.raises(PayloadError, match="names of filters"):
+            await runtime.choose(HandoffPacket(selection=SelectionTerms(filters=("strange",))))
+
+
+async def test_a_registered_entry_never_outranks_a_local_one_unless_allowed(place):
+    async with house(place, asking(REFUNDS), junior, plain) as runtime:
+        await runtime.register_entry("bot", plain, at="WORKING", profile=Profile(domains=("refunds",), tier=9))
+        agent = await begun(runtime)
+        assert (await only(runtime)).target_graph == "junior"
+        assert agent.status is Status.DONE
