@@ -12,15 +12,18 @@ from pathlib import Path
 from gatechart import Runtime
 from gatechart.errors import UnknownAgentError
 from gatechart.handoff import Fallbacks, OtherGraph
+from gatechart.selection import explanation_of
 from gatechart.values import HandoffQuery, HandoffStatus, Mode, Status
 from tests.crash.fault_points import FaultPoints
 from tests.runtime import handovers
-from tests.runtime.handovers import ALL, PENDING
+from tests.runtime.handovers import ALL, CHOOSING, PENDING
 
 ROUTES = [
     ("transfer", "new", "done"),
     ("transfer", "living", "done"),
     *product(["delegate"], ["new", "living"], ["done", "left", "cancelled"]),
+    ("transfer", "best", "done"),
+    *product(["delegate"], ["best"], ["done", "left", "cancelled"]),
 ]
 
 handovers.FALLBACKS |= {
@@ -30,13 +33,17 @@ handovers.FALLBACKS |= {
 
 
 async def run(url, mode, target, ending):
-    """Goes all the way, from wherever it was left: asked of one that rejects, then of one that takes it and ends it."""
+    """Goes all the way, from wherever it was left: asked of one that rejects, then of one that takes it and ends it.
+
+    The target "best" is chosen: first the one that rejects, who is of the highest tier, then the next.
+    """
     async with Runtime.open(url, graphs=ALL) as runtime:
         if target == "living":
             await _agent(runtime, "target", "crowded", "RESTING")
         source = await _agent(runtime, "source", "first", "TALKING")
-        await source.send("ASK", {"to": "picky", "mode": mode, "fallbacks": target, "say": "a fridge"}, event_id="ask")
-        await _until(runtime, lambda rows, mail: len(rows) == 2 and rows[1].status is not PENDING)
+        to = {"to": "the best"} if target == "best" else {"to": "picky", "fallbacks": target}
+        await source.send("ASK", {**to, "mode": mode, "say": "a fridge"}, event_id="ask")
+        await _until(runtime, lambda rows, mail: len(rows) == 2 and rows[1].status not in (CHOOSING, PENDING))
         await _until(runtime, lambda rows, mail: not mail)
         row = (await runtime.handoffs())[1]
         if ending == "left":
@@ -45,7 +52,7 @@ async def run(url, mode, target, ending):
             if row.status is HandoffStatus.ACCEPTED:
                 await runtime.cancel_handoff(row.id, reason="enough")
         else:
-            await (await runtime.resume(row.target)).send("DONE" if target == "new" else "SOLVED", event_id="end")
+            await (await runtime.resume(row.target)).send("SOLVED" if target == "living" else "DONE", event_id="end")
         await _until(runtime, lambda rows, mail: rows[1].status is not HandoffStatus.ACCEPTED and not mail)
 
 
@@ -66,13 +73,14 @@ async def check_end(store, mode, target, ending):
     """Each is where it should be, and nothing was done twice."""
     tried, taken = await store.handoffs(HandoffQuery())
     over = HandoffStatus.COMPLETED if ending == "done" else HandoffStatus.CANCELLED
-    assert [each.status for each in tried.changes] == [PENDING, HandoffStatus.REJECTED]
-    assert [each.status for each in taken.changes] == [PENDING, HandoffStatus.ACCEPTED, over]
+    begun = [CHOOSING, PENDING] if target == "best" else [PENDING]
+    assert [each.status for each in tried.changes] == [*begun, HandoffStatus.REJECTED]
+    assert [each.status for each in taken.changes] == [*begun, HandoffStatus.ACCEPTED, over]
     source, worker = await store.load("source"), await store.load(taken.target)
     assert source.handoffs == worker.handoffs == ()
     work = handovers.Talk.model_validate_json(worker.context_text)
     assert work.entered == 1
-    if target == "new":
+    if target != "living":
         assert [message.content for message in work.messages] == ["a fridge"]
         assert worker.status is (Status.DONE if ending == "done" else Status.STOPPED)
     else:
@@ -85,9 +93,23 @@ async def check_end(store, mode, target, ending):
         more = {"done": ["handoff.completed"], "left": [], "cancelled": ["handoff.failed"]}[ending]
         assert told == ["handoff.accepted", *more]
         assert source.configuration == (("FAILED",) if ending == "cancelled" else ("TALKING",))
+    if target == "best":
+        await _check_choices(store, tried, taken)
     for agent in (source, worker):
         history = await store.history(agent.agent_id)
         assert [entry.version for entry in history] == list(range(1, agent.version + 1))
+
+
+async def _check_choices(store, tried, taken):
+    """Each handoff has one choice, which is that of its target, and the same whenever it was made."""
+    for row, best, others in ((tried, "picky", ["crowded", "second"]), (taken, "crowded", ["second"])):
+        why = explanation_of(row.choice)
+        assert (row.target_graph, row.packet["recipient"], why.seed) == (best, f"{best}.WORKING", row.id)
+        stayed = [each.id for each in why.judged if not each.fell]
+        assert stayed == [f"{graph}.WORKING" for graph in (best, *others)]
+        assert row.changes[1].details == why.details
+    chosen = [entry.event.id for entry in await store.history("source") if entry.event.name == "handoff.choosing"]
+    assert chosen == [tried.id, taken.id]
 
 
 def main(url, file, mode, target, ending, point, count):
