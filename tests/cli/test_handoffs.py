@@ -7,10 +7,23 @@ from contextlib import closing
 
 import pytest
 
-from gatechart import Fallbacks, Handoff, Human, OtherGraph, Runtime
+from gatechart import (
+    Best,
+    EntryPoint,
+    Fallbacks,
+    Handoff,
+    Human,
+    Needs,
+    OtherGraph,
+    Profile,
+    Runtime,
+    StateTransitionGraph,
+    Transition,
+)
 from tests.cli.homes import on_both
 from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs
+from tests.runtime.support import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -349,3 +362,47 @@ def test_migrations_that_are_none_are_told(name, old_offer, gatechart, monkeypat
     failed = gatechart("run", "--once")
     assert failed.code == 3
     assert f"packet migrations {name!r} cannot be loaded: " in failed.err
+
+
+async def chosen(folder):
+    """The ids of two handoffs, one to whoever is best, and one to nobody."""
+    best = Best(Needs(domains=("refunds",)), order=("tier",))
+    nobody = Best(Needs(domains=("moon",)))
+    profile = Profile(domains=("refunds",))
+    graphs = [
+        StateTransitionGraph(
+            "asking",
+            transitions=[
+                Transition("ASKING", "HELP", "WAITING", actions=Handoff(best)),
+                Transition("ASKING", "MOON", "WAITING", actions=Handoff(nobody)),
+                Transition("WAITING", "handoff.failed", "ASKING"),
+            ],
+            entry_points=["ASKING"],
+        ),
+        StateTransitionGraph("junior", states=["WORKING"], entry_points=[EntryPoint("WORKING", profile=profile)]),
+        StateTransitionGraph(
+            "senior", states=["WORKING"], entry_points=[EntryPoint("WORKING", profile=Profile(tier=3).over(profile))]
+        ),
+    ]
+    async with Runtime.open(f"sqlite+aiosqlite:///{folder / 'agents.db'}", graphs=graphs) as runtime:
+        agents = [await runtime.start("asking", at="ASKING", agent_id=name) for name in ("a", "b")]
+        await agents[0].send("HELP")
+        await agents[1].send("MOON")
+        await eventually(lambda: not agents[0].snapshot.handoffs and not agents[1].snapshot.handoffs)
+        return [(await runtime.handoffs(source=each.id))[0].id for each in agents]
+
+
+def test_a_choice_is_shown_with_each_candidate(gatechart, folder):
+    best, nobody = asyncio.run(chosen(folder))
+    shown = gatechart("handoffs", "show", best)
+    assert ["chosen", "senior.WORKING"] in shown.rows
+    assert re.search(r"choice +senior.WORKING is the best of 2 that fit \(tier 0.67\); needed: refunds", shown.out)
+    assert re.search(r"CANDIDATES +TOTAL *\nsenior.WORKING +tier 0.67\njunior.WORKING +tier 0.00", shown.out)
+    document = gatechart("handoffs", "show", best, "--json").document
+    assert [each["id"] for each in document["choice"]["judged"]] == ["senior.WORKING", "junior.WORKING"]
+    assert [each["status"] for each in document["changes"]] == ["choosing", "pending", "accepted"]
+    lost = gatechart("handoffs", "show", nobody)
+    assert ["to", "nobody"] in lost.rows
+    assert re.search(r"junior.WORKING +– +domain: not moon", lost.out)
+    assert ["request"] not in lost.rows
+    assert "choice" not in gatechart("handoffs", "list", "--json").document["handoffs"][0]

@@ -35,19 +35,24 @@ from gatechart.handoff import (
     ToolCall,
     read_packet,
 )
+from gatechart.selection import explanation_of, needs_text
 from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
+    Judged,
     shown,
 )
 
 
 def handoff_document(handoff: HandoffRecord) -> Document:
-    """Describe a handoff, without its packet."""
-    return {name: value for name, value in HANDOFF.plain(handoff).items() if name != "packet"}
+    """Describe a handoff, without its packet and why its target was chosen."""
+    return {name: value for name, value in HANDOFF.plain(handoff).items() if name not in ("packet", "choice")}
 
+
+_NOBODY: Final = "nobody"
 
 _STYLES: Final = {
+    HandoffStatus.CHOOSING: "magenta",
     HandoffStatus.PENDING: "yellow",
     HandoffStatus.ACCEPTED: "green",
     HandoffStatus.COMPLETED: "cyan",
@@ -72,12 +77,14 @@ def print_handoff(handoff: HandoffRecord) -> None:
 
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:
-    """Print a handoff with its changes, its result and its packet."""
+    """Print a handoff with its changes, why its target was chosen, its result and its packet."""
     handoff = shown(handoff)
     print_facts(_facts(handoff))
     print_line()
     changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
     print_table((in_zone("WHEN"), "CHANGE", ""), changes, whole=(in_zone("WHEN"),))
+    if handoff.choice is not None:
+        print_choice(handoff.choice)
     if handoff.result is not None:
         _print_table("RESULT", _values(handoff.result))
     try:
@@ -87,6 +94,24 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
         print_warning(in_commands(str(error)))
         return
     print_packet(packet)
+
+
+def print_choice(choice: Mapping[str, Any]) -> None:
+    """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out."""
+    why = explanation_of(choice)
+    print_line()
+    drawn = ("drawn from", f"{', '.join(why.tied)}, by the seed {why.seed}" if why.tied else "")
+    print_facts(_told(("choice", why.details), ("needed", needs_text(why.needs)), drawn))
+    _print_table("CANDIDATES", [(visible(each.id), *_judgement(each)) for each in why.judged], ("TOTAL", ""))
+    if why.left_out:
+        print_line(f"and {why.left_out} more")
+
+
+def _judgement(judged: Judged) -> tuple[str, Text]:
+    if judged.fell:
+        return "–", Text(visible(judged.fell), "dim")
+    scores = ", ".join(f"{name} {score:.2f}" for name, score in judged.scores)
+    return f"{judged.total:.2f}" if judged.total else "", prose(scores)
 
 
 def print_packet(packet: HandoffPacket) -> None:
@@ -136,7 +161,7 @@ def print_known(told: Any) -> None:
 def print_way(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> None:
     """Print the earlier agents, and the offers that failed."""
     _print_table("WAY", [(each.graph, each.agent, each.state, prose(each.achieved or "–")) for each in path], ("",) * 3)
-    _print_table("IN VAIN", [(_target(each.graph, each.entry_point, ""), _vain(each)) for each in attempts])
+    _print_table("IN VAIN", [(_target(each.graph, each.entry_point, "") or _NOBODY, _vain(each)) for each in attempts])
 
 
 def status_cell(status: HandoffStatus) -> Text:
@@ -150,7 +175,7 @@ def prose(text: str) -> Text:
 
 
 def _row(handoff: HandoffRecord) -> Sequence[Cell]:
-    where = _target(handoff.target_graph, handoff.entry_point, handoff.target)
+    where = _NOBODY if is_to_nobody(handoff) else _target(handoff.target_graph, handoff.entry_point, handoff.target)
     told = Text(visible(f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"))
     details = handoff.changes[-1].details
     told.append(f"\n{handoff.reason.value}{f'; {visible(details)}' if details else ''}", "dim")
@@ -166,9 +191,17 @@ def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
     yield "mode", handoff.mode.value
     yield "reason", handoff.reason.value
     yield "from", f"{handoff.source}, of {handoff.source_graph}"
-    yield "to", f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
+    there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
+    yield "to", _NOBODY if is_to_nobody(handoff) else there
+    if handoff.packet.get("recipient"):
+        yield "chosen", str(handoff.packet["recipient"])
     if handoff.deadline is not None:
         yield "deadline", zoned_text(handoff.deadline)
+
+
+def is_to_nobody(handoff: HandoffRecord) -> bool:
+    """Tell whether a handoff has no target: it is yet to be chosen, or nobody was right for it."""
+    return bool(handoff.packet.get("selection")) and not handoff.packet.get("recipient")
 
 
 def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:
@@ -227,4 +260,7 @@ def _vain(attempt: Attempt) -> Text:
 def _fallback_text(step: FallbackStep) -> str:
     if step.kind is FallbackKind.SAME_TARGET:
         return f"up to {step.attempts} offers to the same target"
+    if step.selection is not None:
+        needs = needs_text(step.selection.needs)
+        return f"the best for {needs}" if needs else "the best"
     return _target(step.graph, step.entry_point, step.agent)

@@ -58,6 +58,7 @@ else:
     )
 
 _LOOKS_S: Final = 0.05  # between two looks at an agent that another process hosts
+_WAITS: Final = (HandoffStatus.CHOOSING, HandoffStatus.PENDING)
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
 HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The id of the handoff.", show_default=False)]
 SourceOption = Annotated[str | None, typer.Option("--source", metavar="AGENT", help="Only handoffs from this agent.")]
@@ -161,9 +162,9 @@ async def hand_on(
     opening = partial(connection.open_host, settings, graphs, SystemClock()) if wait else None
     made, is_hosted = await connection.execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
     emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made))
-    if made.status is HandoffStatus.PENDING and not is_hosted:
+    if made.status in _WAITS and not is_hosted:
         print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
-    return None if made.status in (HandoffStatus.PENDING, *_GOES_ON) else ExitCode.REFUSED
+    return None if made.status in (*_WAITS, *_GOES_ON) else ExitCode.REFUSED
 
 
 async def list_handoffs(
@@ -195,11 +196,14 @@ async def list_handoffs(
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
     """Show a handoff: its changes, its result and its packet, which is what the other agent gets.
 
+    If its target was chosen in the directory: each candidate with its scores, or why it fell out.
+
     Works without an app.
 
     Examples:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .packet
+      gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .choice
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
@@ -210,7 +214,8 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
         if len(attempts) > 1:
             print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
 
-    emit(settings, {**handoff_views.handoff_document(found), "packet": found.packet}, show)
+    more = {"choice": found.choice, "packet": found.packet}
+    emit(settings, {**handoff_views.handoff_document(found), **more}, show)
 
 
 async def cancel_handoff(
