@@ -67,6 +67,22 @@ def test_entries_are_listed_a_page_at_a_time(gatechart):
     assert gatechart("directory", "--after", "a").out.splitlines()[1].split()[0] == "b"
 
 
+def test_a_dry_run_tells_whom_work_would_go_to(gatechart):
+    gatechart(*ANNA, "--domain", "bills")
+    chosen = gatechart("directory", "choose", "--domain", "bills")
+    assert chosen.code == 0
+    assert chosen.out.splitlines()[0].split() == ["chosen", "anna"]
+    nobody = gatechart("directory", "choose", "--domain", "moon")
+    assert nobody.out.splitlines()[0].split() == ["chosen", "nobody"]
+    assert "domain" in nobody.out
+    document = gatechart("directory", "choose", "--can", "talk", "--tier", "3", "--json").document
+    assert document["candidate"]["id"] == "anna"
+
+
+def test_a_user_is_forgotten(gatechart):
+    assert gatechart("directory", "forget", "ada", "--json").document == {"user": "ada", "forgotten": True}
+
+
 @pytest.mark.parametrize(
     ("wrong", "code", "text"),
     [

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from gatechart import Handoff, HandoffPacket
+from gatechart import EntryPoint, Handoff, HandoffPacket, StateTransitionGraph, Transition
 from gatechart.errors import NoHandoffError, PayloadError
 from gatechart.graph import Accepts, Best
 from gatechart.handoff import SelectionTerms
 from gatechart.values import Ended, Mark, Needs, Profile, Status
-from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, statuses, target_of, worker
+from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
 pytestmark = pytest.mark.not_on_restate("a choice is made in an embedded runtime")
@@ -117,7 +117,8 @@ async def test_a_registered_entry_takes_no_more_than_its_capacity(place, count):
             await runtime.register_entry(
                 name, plain, at="WORKING", profile=Profile(domains=("bills",)), is_person=True, capacity=10
             )
-        await asyncio.gather(*(begun(runtime) for _ in range(count)))
+        agents = [await runtime.start("asking", at="TALKING") for _ in range(count)]
+        await asyncio.gather(*(agent.send("ASK") for agent in agents))
         await rest(runtime)
         rows = await runtime.handoffs(limit=1000)
         taken = [row.packet["recipient"] for row in rows if row.status is ACCEPTED]
@@ -161,3 +162,46 @@ async def test_a_registered_entry_never_outranks_a_local_one_unless_allowed(plac
         agent = await begun(runtime)
         assert (await only(runtime)).target_graph == "junior"
         assert agent.status is Status.DONE
+
+
+async def test_a_user_is_forgotten_and_the_numbers_stay(place):
+    async with house(place, asking(REFUNDS, packet=lambda context, event: LETTER), senior) as runtime:
+        agent = await begun(runtime)
+        await (await target_of(runtime, agent)).send("DONE")
+        await rest(runtime)
+        await runtime.forget_user("bert")
+        assert (await entry_of(runtime, "senior.WORKING")).candidate.users == ("ada",)
+        await runtime.forget_user("ada")
+        entry = await entry_of(runtime, "senior.WORKING")
+        assert (entry.candidate.users, entry.outcomes, entry.completed) == ((), (), 1)
+
+
+async def test_an_agent_that_is_erased_is_forgotten_by_the_directory(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        agent = await begun(runtime)
+        await (await target_of(runtime, agent)).send("DONE")
+        assert [each.source for each in (await entry_of(runtime, "senior.WORKING")).outcomes] == [agent.id]
+        await runtime.erase(agent.id)
+        assert (await entry_of(runtime, "senior.WORKING")).outcomes == ()
+
+
+async def test_the_outcome_of_work_that_was_handed_on_again_reaches_whoever_had_it_before(place):
+    other = StateTransitionGraph(
+        "middle",
+        context=Talk,
+        transitions=[
+            Transition("TALKING", "ASK", "WAITING", actions=Handoff(Best(Needs(domains=("bills",)), order=("tier",)))),
+            Transition("WAITING", "LEAVE", "TALKING"),
+        ],
+        entry_points=[EntryPoint("TALKING", profile=Profile(domains=("refunds",)))],
+    )
+    last = worker("last", profile=Profile(domains=("bills",)))
+    async with house(place, asking(REFUNDS), other, last) as runtime:
+        agent = await begun(runtime)
+        middle = await target_of(runtime, agent)
+        await middle.send("ASK")
+        assert (await entry_of(runtime, "middle.TALKING")).outcomes == ()  # its work goes on elsewhere
+        await (await target_of(runtime, middle)).send("DONE")
+        (own,) = (await entry_of(runtime, "last.WORKING")).outcomes
+        (before,) = (await entry_of(runtime, "middle.TALKING")).outcomes
+        assert [(each.ended, each.handed_on) for each in (own, before)] == [(Ended.COMPLETED, 0), (Ended.COMPLETED, 1)]

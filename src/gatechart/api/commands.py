@@ -53,6 +53,7 @@ from gatechart.api.directory_commands import (
     ChooseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
+    ForgetUserCommand,
     MarkEntryCommand,
     RateHandoffCommand,
     RegisterEntryCommand,
@@ -479,6 +480,7 @@ Command: TypeAlias = Annotated[
     | DirectoryCommand
     | MarkEntryCommand
     | ChooseCommand
+    | ForgetUserCommand
     | RateHandoffCommand,
     Field(discriminator="verb"),
 ]

@@ -12,6 +12,7 @@ from gatechart.api.directory_commands import (
     ChooseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
+    ForgetUserCommand,
     MarkEntryCommand,
     RateHandoffCommand,
     RegisterEntryCommand,
@@ -148,3 +149,10 @@ class DirectoryHome(ABC):
         rating = {"needed": needed, "in_time": in_time, "quality": quality}
         receipt: Receipt = await self.execute(made(RateHandoffCommand, handoff_id=handoff_id, **rating))
         return receipt
+
+    async def forget_user(self, user: str) -> None:
+        """Have the directory forget what it keeps about a user: for whom work was done, and what came of it.
+
+        Numbers that it has counted stay. The history of the entries' agents goes as `prune` says.
+        """
+        await self.execute(made(ForgetUserCommand, user=user))

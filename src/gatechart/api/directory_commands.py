@@ -79,6 +79,15 @@ class ChooseCommand(BaseCommand):
     needs: Annotated[Needs, Closed()] | None = None
 
 
+class ForgetUserCommand(WritingCommand):
+    """`forget_user`. When repeated, it finds nothing more to forget."""
+
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/directory/users/{user}", "Forget what is kept about a user's work", 204)
+    verb: Literal["forget_user"] = "forget_user"
+    user: str
+
+
 class RateHandoffCommand(WritingCommand):
     """`rate_handoff`. The last rating counts, so it can be repeated as it is."""
 

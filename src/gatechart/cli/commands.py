@@ -15,9 +15,11 @@ from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_
 from gatechart.cli.breakers import close_breaker, draw_breaker, isolate_breaker, list_breakers
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.directory import (
+    choose_entry,
     close_entry,
     deregister_entry,
     exclude_entry,
+    forget_user,
     list_directory,
     open_entry,
     pin_entry,
@@ -139,6 +141,7 @@ SCHEDULE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
 DIRECTORY_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_directory,
     "show": show_entry,
+    "choose": choose_entry,
     "register": register_entry,
     "deregister": deregister_entry,
     "pin": pin_entry,
@@ -146,6 +149,7 @@ DIRECTORY_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "close": close_entry,
     "open": open_entry,
     "rate": rate_handoff,
+    "forget": forget_user,
 }
 BREAKER_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "isolate": isolate_breaker,

@@ -1,4 +1,4 @@
-"""Commands for the directory: list, show, register, deregister, pin, exclude, close, open, rate."""
+"""Commands for the directory: list, show, choose, register, deregister, pin, exclude, close, open, rate, forget."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOpti
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import GatechartError, UnknownEntryError
-from gatechart.values import DirectoryEntry, Mark, WorkOutcome
+from gatechart.values import Choice, DirectoryEntry, Judged, Mark, Needs, WorkOutcome
 
 if TYPE_CHECKING:
-    from gatechart import api
+    from gatechart import api, handoff
     from gatechart.api import AgentHome
     from gatechart.cli import connection, loading
     from gatechart.graph import AnyGraph
 else:
-    api, connection, loading = late("gatechart.api", "gatechart.cli.connection", "gatechart.cli.loading")
+    api, connection, handoff, loading = late(
+        "gatechart.api", "gatechart.cli.connection", "gatechart.handoff", "gatechart.cli.loading"
+    )
 
 _TOLD: Final = 10  # pieces of work that are shown of an entry
 
@@ -80,6 +82,8 @@ LastsOption = Annotated[
     typer.Option("--lasts", metavar="DURATION", help="How long it stays unless registered again, such as 5m."),
 ]
 RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
+ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="What is to be done, in words.")]
+UserArgument = Annotated[str, typer.Argument(metavar="USER", help="The id of the user.", show_default=False)]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever reads the directory.")]
 AfterOption = Annotated[
     str | None, typer.Option("--after", metavar="ENTRY", help="Only entries after this one.", show_default=False)
@@ -255,9 +259,49 @@ async def open_entry(
     await _do(settings, lambda home: home.mark_entry(who, Mark.NONE), timeout, server)
 
 
+async def choose_entry(
+    settings: Settings,
+    problem: ProblemOption = "",
+    can: CanOption = None,
+    domain: DomainOption = None,
+    tier: TierOption = None,
+    language: LanguageOption = None,
+    server: ServerOption = None,
+) -> None:
+    """Tell whom work would be handed to now, and why. Nothing is offered, and nothing is stored.
+
+    The exit code is 0 even if nobody is right for it.
+
+    Examples:
+      gatechart directory choose --problem "I want my money back"
+      gatechart directory choose --domain refunds --tier 2
+      gatechart directory choose --can process_refund --json
+    """
+    needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
+    async with _looked_at(settings, server) as home:
+        choice = await home.choose(handoff.HandoffPacket(current_problem=problem), needs=needs)
+    document: dict[str, object] = api.ChooseCommand.answer.plain(choice)
+    emit(settings, document, lambda: _explain(choice))
+
+
+async def forget_user(
+    settings: Settings,
+    user: UserArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+    server: ServerOption = None,
+) -> None:
+    """Forget what the directory keeps about a user. Numbers that it has counted stay.
+
+    Examples:
+      gatechart directory forget ada
+    """
+    await _execute(settings, lambda home: home.forget_user(user), timeout, server)
+    emit(settings, {"user": user, "forgotten": True}, f"what was kept about {user} was forgotten")
+
+
 async def rate_handoff(
     settings: Settings,
-    handoff: HandoffArgument,
+    rated: HandoffArgument,
     needed: NeededOption = None,
     in_time: InTimeOption = None,
     quality: QualityOption = None,
@@ -273,8 +317,8 @@ async def rate_handoff(
     given = {"needed": needed, "in_time": in_time, "quality": quality}
     if all(each is None for each in given.values()):
         raise UsageError("say something of it: --needed or --needless, --in-time or --late, --quality NUMBER")
-    await _execute(settings, lambda home: home.rate_handoff(handoff, **given), timeout, server)  # type: ignore[arg-type]
-    emit(settings, {"handoff": handoff} | given, f"the handoff {handoff} was rated")
+    await _execute(settings, lambda home: home.rate_handoff(rated, **given), timeout, server)  # type: ignore[arg-type]
+    emit(settings, {"handoff": rated} | given, f"the handoff {rated} was rated")
 
 
 @asynccontextmanager
@@ -392,6 +436,22 @@ def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:
     answers = (_answer(outcome.needed), _answer(outcome.in_time), quality)
     ended = (moment_text(outcome.at), outcome.handoff, outcome.ended.value.replace("_", " "))
     return (*ended, outcome.user, outcome.source, *answers)
+
+
+def _explain(choice: Choice) -> None:
+    why = choice.explanation
+    chosen = "nobody" if choice.candidate is None else choice.candidate.id
+    print_facts((("chosen", chosen), ("because", why.details)))
+    if why.judged:
+        headings = ("ENTRY", "TOTAL", "SCORES", "FELL OUT")
+        print_table(headings, map(_judged, why.judged))
+    if why.left_out:
+        print_hint(f"{why.left_out} more are not told")
+
+
+def _judged(judged: Judged) -> Sequence[Cell]:
+    scores = ", ".join(f"{name} {score:g}" for name, score in judged.scores)
+    return (judged.id, "" if judged.fell else f"{judged.total:g}", scores, judged.fell)
 
 
 def _answer(given: bool | None) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from gatechart.api import AgentHome
 from gatechart.errors import ElsewhereError, UnknownGraphError
 from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.hosting.directory_graph import EntryContext, entry_context, entry_of
+from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.registry import Registry
 from gatechart.values import (
     DIRECTORY_GRAPH,
@@ -126,6 +126,16 @@ class Directory:
         else:
             self._kept.pop(entry_id, None)
         self._lines = None
+
+    async def mentioning(self, name: str) -> Sequence[AgentId]:
+        """Return the agents of the entries that keep something about a user or an agent."""
+        kept = await self._all_kept(self._now())
+        return [f"{ENTRY_AGENT}{entry_id}" for entry_id, each in kept.items() if mentions(each.context, name)]
+
+    async def disown(self, name: str) -> None:
+        """Have all entries forget a user or an agent."""
+        for agent_id in await self.mentioning(name):
+            await self.home.post(agent_id, FORGET, {"digest": digest_of(name)})
 
     def forget(self, agent_id: AgentId) -> None:
         """Learn that an agent was erased, which may have kept an entry."""

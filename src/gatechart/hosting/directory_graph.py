@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -241,8 +241,17 @@ def _rate(context: EntryContext, event: Event) -> None:
     ]
 
 
+def digest_of(name: str) -> str:
+    """Return what stands for a user or an agent that is to be forgotten, so that no history keeps the name itself."""
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()
+
+
+def mentions(context: EntryContext, name: str) -> bool:
+    """Tell whether something is kept about a user or an agent."""
+    return name in context.users or any(name in (each.user, each.source) for each in context.outcomes)
+
+
 def _forget(context: EntryContext, event: Event) -> None:
-    user, agent = event.payload.get("user"), event.payload.get("agent")
-    is_about: Callable[[WorkOutcome], bool] = lambda each: each.user == user or each.source == agent  # noqa: E731
-    context.outcomes = [each for each in context.outcomes if not is_about(each)]
-    context.users = [each for each in context.users if each != user]
+    digest = event.payload["digest"]
+    context.outcomes = [each for each in context.outcomes if digest not in map(digest_of, (each.user, each.source))]
+    context.users = [each for each in context.users if digest_of(each) != digest]

@@ -10,6 +10,7 @@ from gatechart.api import (
     BaseCommand,
     DeregisterEntryCommand,
     DirectoryCommand,
+    ForgetUserCommand,
     MarkEntryCommand,
     RateHandoffCommand,
     RegisterEntryCommand,
@@ -27,6 +28,7 @@ from gatechart.graph.selection_faults import profile_faults
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import (
     DEREGISTER,
+    FORGET,
     MARK,
     MOST_BYTES,
     RATE,
@@ -34,6 +36,7 @@ from gatechart.hosting.directory_graph import (
     EntryContext,
     EntryTerms,
     Rating,
+    digest_of,
     entry_context,
 )
 from gatechart.turn import checked_key, known_id
@@ -188,6 +191,12 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     return Receipt(0)
 
 
+async def _forget(directory: Directory, command: ForgetUserCommand) -> None:
+    for agent_id in await directory.mentioning(command.user):
+        await directory.home.send(agent_id, FORGET, {"digest": digest_of(command.user)})
+        directory.see(await directory.home.read(agent_id))
+
+
 def taker_of(record: HandoffRecord) -> str:
     """Return the id of the entry that a handoff was offered to: that which was chosen, else its entry point."""
     chosen: str = record.packet.get("recipient", "")
@@ -200,5 +209,6 @@ DIRECTING: Final[Mapping[type[BaseCommand], Callable[[Directory, Any], Awaitable
     DirectoryCommand: _list,
     MarkEntryCommand: _mark,
     RateHandoffCommand: _rate,
+    ForgetUserCommand: _forget,
 }
 """What executes each command about the directory."""

@@ -64,6 +64,10 @@ class EntryWatcher(Protocol):
         """Learn of the newest commit of such an agent."""
         ...
 
+    async def disown(self, name: str) -> None:
+        """Have all entries forget a user or an agent."""
+        ...
+
     def forget(self, agent_id: AgentId) -> None:
         """Learn that an agent was erased, whatever it was."""
         ...

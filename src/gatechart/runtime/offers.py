@@ -108,6 +108,8 @@ async def erase(
 
     stop: ends the agent, so that it takes no more mail. Raises RuntimeClosedError if the runtime closes first.
     """
+    if core.entries is not None:
+        await core.entries.disown(agent_id)
     while not await core.store.erase(agent_id):
         if not core.is_open:
             raise RuntimeClosedError("erase")
