@@ -173,6 +173,20 @@ async def test_a_schedule_that_moves_goes_on_with_the_moment_that_was_next(engin
     assert found.started[0] == f"often@{made.next:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
+async def test_entries_of_the_directory_move_along_with_what_is_kept_of_them(engine, tmp_path, sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=[report]) as runtime:
+        made = await runtime.register_entry("anna", report, at="SENT", capacity=2, lasts="1d", registrant="crm")
+        await runtime.mark_entry("anna", "pinned", reason="she knows")
+    async with home(engine, tmp_path, served=[report]) as (namespace, _tools, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            await runtime.caught_up("directory:anna")
+            (moved,) = await runtime.directory("anna")
+            assert (moved.expires, moved.registrant, moved.mark) == (made.expires, "crm", "pinned")
+            await runtime.deregister_entry("anna")
+            assert await runtime.directory("anna") == ()
+
+
 async def test_a_schedule_moves_only_to_a_service_that_has_schedules(engine, tmp_path, sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[report]) as runtime:
         await runtime.schedule("daily", report, at="SENT", every="1d")

@@ -221,3 +221,44 @@ def test_the_graph_of_the_directory_is_sound():
 async def test_the_graph_of_the_directory_is_not_listed_among_the_users(runtime):
     await anna(runtime)
     assert [each.name for each in runtime.graphs] == ["refunds", "desk"]
+
+
+@pytest.mark.needs("prunes")
+@pytest.mark.needs("takes_a_clock")
+async def test_pruning_keeps_entries_and_deletes_those_that_were_forgotten(runtime, clock):
+    await anna(runtime)
+    await runtime.register_entry("bert", desk, at="REVIEWING", lasts="5m")
+    for _ in range(5):
+        await anna(runtime)
+    bert = await runtime.resume("directory:bert")
+    clock.advance("5m")
+    await bert.until("LEFT")
+    clock.advance("7d")
+    await bert.until("FORGOTTEN")
+    clock.advance("30d")
+    forgotten = await runtime.prune(ended_before="1d", keep_turns=1)
+    assert (forgotten.agents, forgotten.turns >= 5) == (1, True)
+    assert await ids(runtime) == ["anna", "refunds.REVIEWING"]
+
+
+@pytest.mark.needs("migrates_ahead")
+async def test_entries_survive_a_new_version_of_the_graph_behind_them(place, clock):
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        await runtime.mark_entry("refunds.REVIEWING", Mark.PINNED)
+    grown = reviewing("refunds", profile=Profile(domains=("refunds", "bills"), tier=4))
+    async with Runtime.open(place, graphs=[grown, desk], clock=clock) as runtime:
+        assert [each.problem async for each in runtime.migrate()] == [None]
+        [entry] = await runtime.directory()
+        assert (entry.mark, entry.candidate.profile.tier) == (Mark.PINNED, 4)
+
+
+@pytest.mark.needs("finds_at_once")
+async def test_entries_of_graphs_that_are_gone_are_kept_and_not_listed(place, clock):
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        await runtime.mark_entry("refunds.REVIEWING", Mark.PINNED)
+    async with Runtime.open(place, graphs=[desk], clock=clock) as runtime:
+        assert await ids(runtime) == []
+        with pytest.raises(EntryTakenError, match="which is not here"):
+            await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
+        assert [each.mark for each in await runtime.directory()] == [Mark.PINNED]

@@ -3,12 +3,13 @@
 import httpx
 import pytest
 
+from gatechart import HandoffPacket
 from gatechart.clients import HttpClient
 from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import Pace, RegistrantsError
 from gatechart.serving.answers import NotServed
-from gatechart.values import Hours, Mark, Profile, Rate
+from gatechart.values import Hours, Mark, Needs, Profile, Rate
 from tests.serving.conftest import TOKEN, serving
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
@@ -58,6 +59,17 @@ async def test_a_client_reads_what_the_server_wrote(client):
         await client.mark_entry("anna", Mark.PINNED)
     with pytest.raises(PayloadError):
         await client.register_entry("anna", "shop", at="OPEN", profile=Profile(schedule=(Hours(zone="Mars"),)))
+
+
+async def test_a_dry_run_is_answered_with_the_reasons(http, client):
+    await http.post("/directory", json={**ANNA, "profile": {"domains": ["bills"]}})
+    chosen = (await http.post("/choices", json={"needs": {"domains": ["bills"]}})).json()
+    assert (chosen["candidate"]["id"], chosen["explanation"]["needs"]["domains"]) == ("anna", ["bills"])
+    assert (await http.post("/choices", json={"needs": {"domain": ["bills"]}})).status_code == 422
+    nobody = await client.choose(HandoffPacket(current_problem="?"), needs=Needs(domains=("moon",)))
+    assert nobody.candidate is None
+    assert [(each.id, each.fell) for each in nobody.explanation.judged] == [("anna", "domain: not moon")]
+    await client.forget_user("ada/b")
 
 
 @pytest.mark.one_variant_is_enough

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -74,21 +74,22 @@ class Directory:
         self._load = load
         self._fresh = fresh
         self._kept: dict[str, _Kept] = {}
-        self._lines: Sequence[_Line] | None = None  # None: something changed
-        self._graphs: Sequence[AnyGraph] = ()  # when the lines were made
+        self._lines: dict[str, _Line] = {}  # by id, in order
+        self._stale: set[str] | None = None  # ids of lines to make anew; None: all
+        self._local: Mapping[str, Candidate] = {}
+        self._graphs: Sequence[AnyGraph] | None = None  # whose entry points those are
         self._read_at: datetime | None = None  # None: it must be read
 
     async def entries(self) -> tuple[DirectoryEntry, ...]:
         """Return all entries by id: those of the home's graphs, and those that are registered and did not expire."""
         now = self._now()
-        return tuple(
-            replaced(each.entry, candidate=candidate, unavailable=self._unavailable(each.entry, candidate, now))
-            for each, candidate in await self._standing(now)
-        )
+        return tuple(self._shown(each, candidate, now) for each, candidate in await self._standing(now))
 
     async def entry(self, entry_id: str) -> DirectoryEntry | None:
         """Return an entry; None if there is none of this id."""
-        return next((each for each in await self.entries() if each.id == entry_id), None)
+        now = self._now()
+        found = await self._standing(now, entry_id)
+        return next((self._shown(each, candidate, now) for each, candidate in found), None)
 
     async def candidates(self) -> tuple[Candidate, ...]:
         """Return everybody who can be chosen, available or not, with the load of the moment."""
@@ -109,7 +110,7 @@ class Directory:
 
     def local(self, entry_id: str) -> Candidate | None:
         """Return the entry point of a graph here that has this id in the directory; None if there is none."""
-        return next((each for each in self._locals() if each.id == entry_id), None)
+        return self._locals().get(entry_id)
 
     def graph(self, name: str) -> AnyGraph | None:
         """Return a graph of the home; None if it has none of this name."""
@@ -125,7 +126,7 @@ class Directory:
             self._kept[entry_id] = _Kept(snapshot)
         else:
             self._kept.pop(entry_id, None)
-        self._lines = None
+        self._change(entry_id)
 
     async def mentioning(self, name: str) -> Sequence[AgentId]:
         """Return the agents of the entries that keep something about a user or an agent."""
@@ -139,12 +140,18 @@ class Directory:
 
     def forget(self, agent_id: AgentId) -> None:
         """Learn that an agent was erased, which may have kept an entry."""
-        if self._kept.pop(agent_id.removeprefix(ENTRY_AGENT), None) is not None:
-            self._lines = None
+        entry_id = agent_id.removeprefix(ENTRY_AGENT)
+        if self._kept.pop(entry_id, None) is not None:
+            self._change(entry_id)
 
-    async def _standing(self, now: datetime) -> list[tuple[_Line, Candidate]]:
-        """Return the entries that did not expire, each with its candidate as things stand."""
-        lines = self._all_lines(await self._all_kept(now))
+    def _change(self, entry_id: str) -> None:
+        if self._stale is not None:
+            self._stale.add(entry_id)
+
+    async def _standing(self, now: datetime, only: str | None = None) -> list[tuple[_Line, Candidate]]:
+        """Return the entries that did not expire, each with its candidate as things stand. only: the id of one."""
+        known = self._all_lines(await self._all_kept(now))
+        lines = known.values() if only is None else [known[only]] if only in known else []
         held, broken = await self._work.held(), frozenset(await self._work.open_breakers())
         return [
             (each, self._loaded(each, held, broken))
@@ -166,7 +173,7 @@ class Directory:
             found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in await self._find()}
             # What was seen meanwhile is newer than what was read, which lags on an engine.
             newer = {name: each for name, each in self._kept.items() if each.is_newer(found.get(name), now)}
-            self._kept, self._read_at, self._lines = found | newer, now, None
+            self._kept, self._read_at, self._stale = found | newer, now, None
         return self._kept
 
     async def _find(self) -> Sequence[Snapshot]:
@@ -182,13 +189,32 @@ class Directory:
         except ElsewhereError:  # an engine without a projection lists no agents
             return found
 
-    def _all_lines(self, kept: Mapping[str, _Kept]) -> Sequence[_Line]:
-        graphs = self.registry.graphs
-        if self._lines is None or graphs != self._graphs:
-            found = [*self._local_entries(kept), *self._registered_entries(kept)]
-            self._lines = sorted(map(self._line, found), key=lambda each: each.entry.id)
-            self._graphs = graphs
+    def _all_lines(self, kept: Mapping[str, _Kept]) -> Mapping[str, _Line]:
+        local = self._locals()
+        stale = {*local, *kept} if self._stale is None else self._stale
+        if self._stale is None:
+            self._lines = {}
+        is_longer = False
+        for entry_id in stale:
+            entry = self._entry(local.get(entry_id), kept.get(entry_id))
+            if entry is None:
+                self._lines.pop(entry_id, None)
+            else:
+                is_longer |= entry_id not in self._lines
+                self._lines[entry_id] = self._line(entry)
+        if is_longer:
+            self._lines = dict(sorted(self._lines.items()))
+        self._stale = set()
         return self._lines
+
+    def _entry(self, local: Candidate | None, kept: _Kept | None) -> DirectoryEntry | None:
+        """Return an entry without its load; None if it is not in the directory now."""
+        if local is not None:
+            return DirectoryEntry(local) if kept is None else entry_of(kept.context, local)
+        known = None if kept is None else kept.context
+        if known is None or not known.is_registered or (known.terms.is_local and self.registry.graphs):
+            return None
+        return self._completed(entry_of(known))
 
     def _line(self, entry: DirectoryEntry) -> _Line:
         candidate = entry.candidate
@@ -199,22 +225,15 @@ class Directory:
         tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
         return _Line(entry, counted_as(entry.candidate) if of_graph is None else candidate.graph, tools)
 
-    def _locals(self) -> Iterable[Candidate]:
-        for graph in self.registry.graphs:
-            for entry in graph.entry_points.values():
-                if (candidate := local_candidate(graph, entry)) is not None:
-                    yield candidate
-
-    def _local_entries(self, kept: Mapping[str, _Kept]) -> Iterable[DirectoryEntry]:
-        for candidate in self._locals():
-            known = kept.get(candidate.id)
-            yield DirectoryEntry(candidate) if known is None else entry_of(known.context, candidate)
-
-    def _registered_entries(self, kept: Mapping[str, _Kept]) -> Iterable[DirectoryEntry]:
-        for each in kept.values():
-            known = each.context
-            if known.is_registered and not (known.terms.is_local and self.registry.graphs):
-                yield self._completed(entry_of(known))
+    def _locals(self) -> Mapping[str, Candidate]:
+        """Return the entry points of the home's graphs, by id."""
+        graphs = self.registry.graphs
+        if graphs != self._graphs:
+            doors = ((graph, entry) for graph in graphs for entry in graph.entry_points.values())
+            found = (local_candidate(graph, entry) for graph, entry in doors)
+            self._local = {each.id: each for each in found if each is not None}
+            self._graphs, self._stale = graphs, None
+        return self._local
 
     def _completed(self, entry: DirectoryEntry) -> DirectoryEntry:
         """Add to a registered entry what its entry point says."""
@@ -225,6 +244,10 @@ class Directory:
         profile = entry.candidate.profile.over(graph.profile_at(point.name))
         text = entry.candidate.text or text_of(graph, point)
         return replaced(entry, candidate=replaced(entry.candidate, profile=profile, text=text))
+
+    def _shown(self, line: _Line, candidate: Candidate, now: datetime) -> DirectoryEntry:
+        unavailable = self._unavailable(line.entry, candidate, now)
+        return replaced(line.entry, candidate=candidate, unavailable=unavailable)
 
     def _unavailable(self, entry: DirectoryEntry, candidate: Candidate, now: datetime) -> str:
         """Return why an entry takes no work now; empty if it does."""

@@ -164,9 +164,11 @@ async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> 
 
 
 async def _list(directory: Directory, command: DirectoryCommand) -> Sequence[DirectoryEntry]:
+    if command.id is not None:
+        only = await directory.entry(command.id)
+        return () if only is None else (only,)
     found = await directory.entries()
-    wanted = [each for each in found if command.id in (None, each.id) and each.id > (command.after or "")]
-    return tuple(wanted[: command.limit])
+    return tuple([each for each in found if each.id > (command.after or "")][: command.limit])
 
 
 async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEntry:

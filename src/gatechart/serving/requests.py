@@ -32,6 +32,7 @@ from gatechart.values import (
     PATTERN,
     RESERVED_PATTERN,
     Hours,
+    Needs,
     Profile,
 )
 
@@ -107,6 +108,22 @@ class CanDo(BaseModel):
     cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
+class Wanted(BaseModel):
+    """What work needs of whoever takes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    capabilities: tuple[_Plain, ...] = ()
+    domains: tuple[_Plain, ...] = ()
+    tier: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    languages: tuple[_Plain, ...] = ()
+    all: bool = False
+
+
+def _needs(given: Wanted | None) -> Needs | None:
+    return None if given is None else Needs(**given.model_dump())
+
+
 def _profile(given: CanDo) -> Profile:
     return Profile(**given.model_dump(exclude={"schedule"}), schedule=tuple(map(_hours, given.schedule)))
 
@@ -134,6 +151,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
     "every": _Seconds | _Delay | None,
     "lasts": _Seconds | _Delay | None,
+    "needs": Annotated[Wanted | None, AfterValidator(_needs)],
     "profile": Annotated[CanDo, AfterValidator(_profile)],
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
