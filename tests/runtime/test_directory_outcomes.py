@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gatechart import EntryPoint, Handoff, HandoffPacket, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.errors import NoHandoffError, PayloadError
 from gatechart.graph import Accepts, Best
 from gatechart.handoff import SelectionTerms
@@ -205,3 +205,39 @@ async def test_the_outcome_of_work_that_was_handed_on_again_reaches_whoever_had_
         (own,) = (await entry_of(runtime, "last.WORKING")).outcomes
         (before,) = (await entry_of(runtime, "middle.TALKING")).outcomes
         assert [(each.ended, each.handed_on) for each in (own, before)] == [(Ended.COMPLETED, 0), (Ended.COMPLETED, 1)]
+
+
+async def test_work_that_comes_back_counts_as_that_once(place):
+    def give_back(context, event, turn):
+        (taken,) = turn.handoffs
+        turn.handoff("giver", at="BACK", agent=taken.peer, achieved="looked into it")
+
+    giver = StateTransitionGraph(
+        "giver",
+        context=Talk,
+        states=["TALKING", "WAITING", "BACK", State("OVER", final=True)],
+        transitions=[
+            Transition("TALKING", "ASK", "WAITING", actions=Handoff(REFUNDS)),
+            Transition("WAITING", "handoff.accepted", "WAITING"),
+            Transition("WAITING", "handoff.offered.BACK", "BACK"),
+            Transition("BACK", "DONE", "OVER"),
+        ],
+        entry_points=["TALKING", "BACK"],
+    )
+    returner = StateTransitionGraph(
+        "returner",
+        context=Talk,
+        transitions=[
+            Transition("WORKING", "RETURN", "RETURNING", actions=give_back),
+            Transition("RETURNING", "handoff.rejected", "WORKING"),
+        ],
+        entry_points=[EntryPoint("WORKING", profile=Profile(domains=("refunds",)))],
+    )
+    async with house(place, giver, returner) as runtime:
+        agent = await begun(runtime, "giver")
+        await (await target_of(runtime, agent)).send("RETURN")
+        assert [each.ended for each in (await entry_of(runtime, "returner.WORKING")).outcomes] == [Ended.CAME_BACK]
+        await agent.send("DONE")
+        entry = await entry_of(runtime, "returner.WORKING")
+        assert (entry.came_back, entry.completed, round(entry.candidate.performance, 4)) == (1, 0, 0.94)
+        assert await runtime.mail(status="refused") == []

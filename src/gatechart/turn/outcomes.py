@@ -54,4 +54,6 @@ def _earlier(steps: list[PathStep], told: Payload) -> Iterator[tuple[Send, ...]]
 def _report(recipient: str, handoff: str, told: Payload) -> tuple[Send, ...]:
     if not recipient:
         return ()
-    return (Send(f"{ENTRY_AGENT}{recipient}", OUTCOME, {"handoff": handoff, **told}, f"outcome:{handoff}"),)
+    # Work that came back ends once more later: the entry counts the first outcome that it hears of.
+    mail_id = f"{told['ended']}:{handoff}"
+    return (Send(f"{ENTRY_AGENT}{recipient}", OUTCOME, {"handoff": handoff, **told}, mail_id),)
