@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatechart import ToolBox
 from statecharts.customer_service.knowledge_base import SHELF, KnowledgeBase
 from statecharts.online_shop.shop import BOOKS, Shop
+from statecharts.online_shop.tools import TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +16,4 @@ class Services:
 
     knowledge_base: KnowledgeBase = SHELF
     shop: Shop = BOOKS
+    tools: ToolBox = TOOLS

@@ -37,9 +37,9 @@ def ask_again(context: ShopContext, _event: Event, turn: Turn) -> None:
     _answer(context, turn, "I am sorry, nobody can help with that just now; may I do something else for you?")
 
 
-def tell_that_a_person_is_asked(context: ShopContext, _event: Event, turn: Turn) -> None:
+def tell_that_somebody_is_asked(context: ShopContext, _event: Event, turn: Turn) -> None:
     """Says that somebody else is asked."""
-    _answer(context, turn, "That is for a person; I ask for one")
+    _answer(context, turn, "I ask somebody who can help with that")
 
 
 def tell_status(context: ShopContext, event: Event, turn: Turn) -> None:
@@ -58,9 +58,11 @@ def ask_for_number(context: ShopContext, event: Event, turn: Turn) -> None:
 
 
 def note_workshop_failure(context: ShopContext, event: Event) -> None:
-    """Keep what was tried without success."""
+    """Keep what was tried without success: what a call raised, or what a signal tells of several."""
     wish = str(context.entities.get("wish", ""))
-    context.note(FROM_THE_WORKSHOP, details=wish, outcome=f"failed: {event.payload['message']}")
+    evidence = event.payload.get("evidence", [{}])[0]
+    outcome = f"failed {evidence['failures']} times by now" if "failures" in evidence else "failed"
+    context.note(FROM_THE_WORKSHOP, details=wish, outcome=outcome)
 
 
 def tell_special(context: ShopContext, event: Event, turn: Turn) -> None:

@@ -13,16 +13,10 @@ from statecharts.online_shop.context import ShopContext
 FROM_THE_WORKSHOP: Final = "order from the workshop"
 """The action that the reasoning trace names."""
 
-PERSON: Final = frozenset({"human", "person", "somebody"})
 REFUNDS: Final = frozenset({"refund", "refunds", "money"})
 SPECIAL: Final = frozenset({"engraved", "custom", "special"})
 ORDERS: Final = frozenset({"order", "parcel", "delivery", "status"})
 HOURS: Final = frozenset({"open", "hours"})
-
-
-def asks_for_person(_context: ShopContext, event: Event) -> bool:
-    """Whether the customer wants to talk to a person."""
-    return _is_about(PERSON, event)
 
 
 def asks_about_refund(_context: ShopContext, event: Event) -> bool:
@@ -40,15 +34,24 @@ def asks_about_order(_context: ShopContext, event: Event) -> bool:
     return _is_about(ORDERS, event)
 
 
+def is_for_orders(_context: ShopContext, event: Event) -> bool:
+    """Whether it is about what was ordered or is to be ordered."""
+    return _is_about(ORDERS | SPECIAL, event)
+
+
 def asks_about_hours(_context: ShopContext, event: Event) -> bool:
     """Whether it is about when the shop is open."""
     return _is_about(HOURS, event)
 
 
 def is_beyond_orders(trail: Sequence[TrailEntry], _context: ShopContext) -> bool:
-    """Whether the customer said something last that nobody here knows anything about."""
-    said = [each.text for each in trail if isinstance(each, Said)]
-    return bool(said) and not _words(said[-1]) & (REFUNDS | SPECIAL | ORDERS)
+    """Whether the customer said something last that agents for orders and refunds know nothing about."""
+    return _is_beyond(REFUNDS | SPECIAL | ORDERS, trail)
+
+
+def is_beyond_enquiries(trail: Sequence[TrailEntry], _context: ShopContext) -> bool:
+    """Whether the customer said something last of which even general enquiries know nothing."""
+    return _is_beyond(REFUNDS | SPECIAL | ORDERS | HOURS, trail)
 
 
 def has_tried_workshop(context: ShopContext, _event: Event) -> bool:
@@ -60,6 +63,11 @@ def handles_orders(packet: HandoffPacket) -> bool | str:
     """Whether it is about orders, or comes back to who had it; else why agents for orders do not take it."""
     is_about_orders = bool(_words(packet.current_problem) & (ORDERS | SPECIAL))
     return is_about_orders or not packet.is_new or f"it is not about an order: {packet.current_problem}"
+
+
+def _is_beyond(known: frozenset[str], trail: Sequence[TrailEntry]) -> bool:
+    said = [each.text for each in trail if isinstance(each, Said)]
+    return bool(said) and not _words(said[-1]) & known
 
 
 def _is_about(words: frozenset[str], event: Event) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from gatechart import Work
+from gatechart import ToolBox, Work
 from statecharts.online_shop.context import ShopContext
+from statecharts.online_shop.tools import ask_manufacturer, ask_workshop
 
 
 class Shop(Protocol):
@@ -31,6 +32,11 @@ class Services(Protocol):
         """The shop's own systems."""
         ...
 
+    @property
+    def tools(self) -> ToolBox:
+        """The tools of `tools.TOOLS`, or others of the same names."""
+        ...
+
 
 async def look_up(context: ShopContext, work: Work[Services]) -> str:
     """How the customer's order stands."""
@@ -42,15 +48,13 @@ async def look_up(context: ShopContext, work: Work[Services]) -> str:
 async def order_from_workshop(context: ShopContext, work: Work[Services]) -> str:
     """Order the special item from the shop's own workshop, and return the order number."""
     wish = str(context.entities.get("wish", context.current_problem))
-    number: str = await work.step("order", work.services.shop.order_special, "workshop", wish)
-    return number
+    return (await work.call(ask_workshop, wish)).unwrap()
 
 
 async def order_from_manufacturer(context: ShopContext, work: Work[Services]) -> str:
     """Order the special item from the manufacturer, and return the order number."""
     wish = str(context.entities.get("wish", context.current_problem))
-    number: str = await work.step("order", work.services.shop.order_special, "manufacturer", wish)
-    return number
+    return (await work.call(ask_manufacturer, wish)).unwrap()
 
 
 @dataclass(frozen=True)

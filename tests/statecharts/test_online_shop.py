@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pytest
 
-from gatechart import Agent, HandoffStatus, Runtime, Status
+from gatechart import Agent, HandoffStatus, Runtime, Status, ToolBox
 from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
 from gatechart.results import HandoffRecord
@@ -16,7 +16,7 @@ from statecharts.online_shop import advanced_orders, general_enquiries, online_s
 from statecharts.online_shop.actions import OPENING_HOURS, POLICY
 from statecharts.online_shop.context import ShopContext, Visit
 from statecharts.online_shop.graphs import automatic
-from statecharts.online_shop.shop import Books
+from statecharts.online_shop.shop import BOOKS, Books
 from statecharts.services import Services
 
 ORDER = "What is the status of my order A-1042?"
@@ -83,7 +83,9 @@ async def test_a_special_order_that_fails_twice_goes_to_advanced_orders(shop: Ru
     advanced = await taken_over(shop, simple)
     await advanced.until("LISTENING")
     tried = [step.outcome for step in known(advanced).reasoning if step.action == "order from the workshop"]
-    assert tried == ["failed: the workshop does not answer"] * 2
+    assert tried == ["failed", "failed 2 times by now"]
+    assert await fired(simple) == [("tool_failures", "taken")]
+    assert await fired(advanced) == []
     assert known(advanced).entities["special_order"] == f"M-{len(SPECIAL)}"
     handoff = await last_handoff(shop, simple)
     assert (handoff.target_graph, handoff.entry_point, handoff.reason) == (
@@ -91,6 +93,31 @@ async def test_a_special_order_that_fails_twice_goes_to_advanced_orders(shop: Ru
         "TAKING_OVER",
         "tool failure",
     )
+
+
+async def test_a_manufacturer_is_asked_five_times_before_a_person_is(url: str, clock: VirtualClock) -> None:
+    nobody = Services(shop=Books(orders=BOOKS.orders))
+    async with Runtime.open(url, graphs=online_shop, services=nobody, clock=clock) as shop:
+        advanced = await shop.start("advanced_orders", at="TAKING_OVER", payload={"current_problem": "a custom lamp"})
+        for _ in range(4):
+            await advanced.until("WAITING_FOR_MANUFACTURER")
+            clock.advance("1m")
+            await advanced.until("ASKING_MANUFACTURER")
+        await taken_over(shop, advanced)
+        handoff = await last_handoff(shop, advanced)
+        assert (handoff.target_graph, handoff.entry_point, handoff.reason) == ("human_desk", "URGENT", "tool failure")
+        assert await fired(advanced) == [("tool_failures", "taken")]
+
+
+async def test_work_that_fails_otherwise_than_by_a_tool_is_handed_on_too(url: str, clock: VirtualClock) -> None:
+    toolless = Services(tools=ToolBox([]))
+    async with Runtime.open(url, graphs=online_shop, services=toolless, clock=clock) as shop:
+        simple = await at_orders(shop)
+        await ask(simple, SPECIAL)
+        await taken_over(shop, simple)
+        handoff = await last_handoff(shop, simple)
+        assert (handoff.target_graph, handoff.reason) == ("advanced_orders", "complexity exceeded")
+        assert await fired(simple) == [("no_progress", "taken")]
 
 
 async def test_the_agent_that_takes_over_answers_at_once_and_skips_what_was_tried(shop: Runtime) -> None:
@@ -208,6 +235,28 @@ async def test_a_wish_for_a_person_is_heard_by_the_agent_for_advanced_orders(sho
     assert await fired(advanced) == [("user_asked", "taken")]
 
 
+async def at_refunds(shop: Runtime) -> Agent:
+    """The agent for refunds that a customer was handed to."""
+    return await taken_over(shop, await visitor(shop, "What refunds are there?"))
+
+
+async def test_what_signals_call_for_of_agents_that_answer_at_once(shop: Runtime) -> None:
+    for is_new, said, point, reason in (
+        (True, ["请帮我转人工"], "HIGH", "user escalation"),
+        (True, ["What are your opening hours?"] * 2, "NORMAL", "loop detected"),
+        (False, ["I want to talk to a real person"], "HIGH", "user escalation"),
+        (False, ["Please repair my fridge"], "NORMAL", "knowledge gap"),
+        (False, ["How do I get my money back?"] * 3, "NORMAL", "loop detected"),
+    ):
+        agent = await (visitor(shop, "What are your opening hours?") if is_new else at_refunds(shop))
+        for text in said:
+            await ask(agent, text)
+        person = await taken_over(shop, agent)
+        handoff = await last_handoff(shop, agent)
+        assert (person.snapshot.graph, handoff.entry_point, handoff.reason) == ("human_desk", point, reason)
+        assert [reaction for _, reaction in await fired(agent)] == ["taken"]
+
+
 async def test_no_signal_fires_while_orders_are_answered(shop: Runtime) -> None:
     simple = await at_orders(shop)
     await ask(simple, "And the status of order A-1043?")
@@ -234,6 +283,8 @@ async def test_a_fridge_to_repair_is_for_a_person_as_nobody_else_can(shop: Runti
     ]
     assert attempts[0].changes[-1].details == "not accepted: it is not about an order: Please repair my fridge"
     assert len({each.request for each in attempts}) == 1
+    assert {each.reason for each in attempts} == {"knowledge gap"}
+    assert await fired(greeter) == [("knowledge_gap", "taken")]
     assert {snapshot.graph for snapshot in (await shop.find()).agents} == {"general_enquiries", "human_desk"}
 
 
@@ -292,6 +343,10 @@ async def test_a_customer_is_back_where_they_were_when_nobody_takes_them(url: st
         greeter = await visitor(shop, "A human please")  # there is no desk
         await greeter.until("LISTENING")
         assert known(greeter).answer.startswith("I am sorry")
+        await ask(greeter, "I want a human!")
+        await greeter.until("LISTENING")
+        assert await fired(greeter) == [("user_asked", "taken")] * 2  # who asks again is heard again
+        assert [each.reason for each in await shop.handoffs(source=greeter.id)] == ["user escalation"] * 2
 
 
 async def test_an_order_that_nobody_knows_is_asked_for_again(shop: Runtime) -> None:

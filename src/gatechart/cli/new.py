@@ -225,6 +225,23 @@ class Services:
 
     {field}: {port} = {default}
 '''
+_SHOP_SERVICES: Final = '''\
+"""What the charts need from outside."""
+
+from dataclasses import dataclass
+
+from gatechart import ToolBox
+from online_shop.shop import BOOKS, Shop
+from online_shop.tools import TOOLS
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The outside world; put the real systems of a shop here."""
+
+    shop: Shop = BOOKS
+    tools: ToolBox = TOOLS
+'''
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +277,7 @@ _KITS: Final[Mapping[Example, _Kit]] = {
     Example.ONLINE_SHOP: _Kit(
         "Four agents that hand customers to each other and to a person, with fallbacks",
         """gatechart start general_enquiries --on CUSTOMER_CAME --id grace-1 --payload '{"user_id": "grace"}'""",
-        _SERVICES.format(
-            module="online_shop.shop", default="BOOKS", port="Shop", real="the real systems of a shop", field="shop"
-        ),
+        _SHOP_SERVICES,
         test=_SHOP_TEST,
         charts="the statecharts in [{package}]({package})",
         draw="gatechart draw --map --output chart.svg",
