@@ -43,6 +43,12 @@ class Patient(RestateRuntime):
         await self._told_of_all()
         return await super().handoffs(**query)
 
+    async def directory(self, *arguments, **query):
+        """With what every agent of an entry has committed, as it is projected when all is at rest."""
+        await self.at_rest()
+        self._directory._read_at = None
+        return await super().directory(*arguments, **query)
+
     async def post(self, to, event, payload=None, **more):
         receipt = await super().post(to, event, payload, **more)
         self.place.written_to[to] = None

@@ -49,8 +49,6 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import eventually
 
-pytestmark = pytest.mark.not_on_restate("a choice is made in an embedded runtime")
-
 NOBODY = Best(Needs(domains=("moon",)))
 plain = worker("plain", profile=Profile(domains=("refunds",)))
 senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))
@@ -229,6 +227,7 @@ async def test_leaving_the_state_that_waits_withdraws_what_is_not_chosen_yet(pla
         assert await statuses(runtime) == [CANCELLED, ACCEPTED]
 
 
+@pytest.mark.not_on_restate("which of two calls comes first is not said there; tests/restate/test_choosing.py has both")
 @pytest.mark.parametrize("how", ["stop", "erase"])
 async def test_an_agent_that_ends_takes_along_what_is_not_chosen_yet(place, how):
     async with house(place, asking(HIGHEST), plain) as runtime:
@@ -240,6 +239,7 @@ async def test_an_agent_that_ends_takes_along_what_is_not_chosen_yet(place, how)
         assert await runtime.mail() == []
 
 
+@pytest.mark.not_on_restate("the choice is held up in the runtime; tests/restate/test_choosing.py does so in a service")
 @pytest.mark.parametrize("mode", ["transfer", "delegate"])
 async def test_a_withdrawal_that_comes_during_the_choice_wins(place, mode):
     async with house(place, asking(HIGHEST, mode=mode), plain) as runtime:
@@ -259,6 +259,7 @@ async def test_a_withdrawal_that_comes_during_the_choice_wins(place, mode):
         assert (await runtime.find(graph="plain")).agents == ()
 
 
+@pytest.mark.not_on_restate("the mail is put into the runtime; tests/restate/test_choosing.py puts it into an object")
 async def test_a_withdrawal_that_comes_after_the_choice_reaches_the_target(place):
     async with house(place, asking(HIGHEST, mode="delegate"), plain) as runtime:
         agent = await begun(runtime)

@@ -12,8 +12,6 @@ from gatechart.values import Ended, Mark, Needs, Profile, Status
 from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
-pytestmark = pytest.mark.not_on_restate("a choice is made in an embedded runtime")
-
 REFUNDS = Best(Needs(domains=("refunds",)), order=("tier",))
 junior = worker("junior", profile=Profile(domains=("refunds",), tier=1))
 senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))

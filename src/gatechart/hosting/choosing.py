@@ -53,16 +53,20 @@ ANYBODY: Final = SelectionTerms(weights=dict(WEIGHTS))
 class DirectoryChooser:
     """Chooses among the entries of a home's directory. Fulfils Chooser."""
 
-    def __init__(self, directory: Directory, choosing: Choosing = USUAL) -> None:
-        """Create the chooser of a home."""
+    def __init__(self, directory: Directory, choosing: Choosing = USUAL, *, keeps: bool = True) -> None:
+        """Create the chooser of a home.
+
+        keeps: begin the agent that keeps what comes of the work; otherwise whoever asks for a choice does so.
+        """
         self._directory = directory
+        self._keeps = keeps
         self._choosing = choosing
         self._texts = _Texts(choosing)
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
         """See Chooser."""
         choice = await self._considered(packet, packet.selection or SelectionTerms(), now)
-        if choice.candidate is not None:
+        if choice.candidate is not None and self._keeps:
             await ensure(self._directory, choice.candidate.id)  # there, what comes of the work is kept
         return choice
 

@@ -343,8 +343,9 @@ class OpenWork:
             while found := await self._home.handoffs(status="accepted", after=after, limit=PAGE):
                 after = found[-1].number
                 for each in found:
-                    names = (each.target_graph, f"{each.target_graph}.{each.entry_point}", each.packet.get("recipient"))
-                    for name in dict.fromkeys(filter(None, names)):
+                    recipient = each.packet.get("recipient") or f"{each.target_graph}.{each.entry_point}"
+                    names = (each.target_graph, f"{each.target_graph}.{each.entry_point}", recipient)
+                    for name in {*names, slot_of(recipient)}:
                         counted[name] = counted.get(name, 0) + 1
         except ElsewhereError:
             return {}

@@ -107,10 +107,11 @@ def _terms(command: RegisterEntryCommand) -> EntryTerms:
 async def ensure(directory: Directory, entry_id: str) -> None:
     """Make sure that there is an agent that keeps what is known of an entry. Raises UnknownEntryError."""
     if await directory.kept(entry_id) is None:
-        await _begun(directory, _local_terms(directory, entry_id))
+        await _begun(directory, local_terms(directory, entry_id))
 
 
-def _local_terms(directory: Directory, entry_id: str) -> EntryTerms:
+def local_terms(directory: Directory, entry_id: str) -> EntryTerms:
+    """Return what is kept of an entry point of a graph here from the beginning. Raises UnknownEntryError."""
     local = directory.local(entry_id)
     if local is None:
         raise UnknownEntryError(entry_id)
@@ -174,7 +175,7 @@ async def _list(directory: Directory, command: DirectoryCommand) -> Sequence[Dir
 async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEntry:
     kept = await _kept(directory, command.id)
     if kept is None:
-        await _begun(directory, _local_terms(directory, command.id))
+        await _begun(directory, local_terms(directory, command.id))
     elif not kept.is_registered:
         raise UnknownEntryError(command.id)
     await directory.home.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})

@@ -13,10 +13,20 @@ from pydantic_core import to_json
 from restate import ObjectContext, ObjectSharedContext, VirtualObject, select
 from restate.serde import JsonSerde, Serde
 
-from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, drop_payload, keep_payload, patience, read_payloads
+from gatechart.restate.auxiliary_objects import (
+    AS_BYTES,
+    BYTES,
+    NOTHING,
+    drop_payload,
+    keep_payload,
+    patience,
+    read_payloads,
+)
+from gatechart.restate.choices import choice_for
 from gatechart.restate.handlers import VERBS, decide
 from gatechart.restate.journals import adopt_journals, forget_journals
 from gatechart.restate.migration.arrival import standing, terms_for
+from gatechart.restate.process_breakers import ALL
 from gatechart.restate.state import (
     MAIL,
     MAILS,
@@ -66,11 +76,12 @@ def _handler(config: ServiceConfig, verb: str) -> Callable[[ObjectContext, dict[
 async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argument: dict[str, Any]) -> Any:
     """Return the answer to a verb. All decisions are in journaled runs; the rest only carries them out."""
     state, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
-    granted: dict[str, bool] = {}
+    granted: dict[str, dict[str, Any]] = {}
+    choices: dict[str, dict[str, Any]] = {}
     payloads: dict[int, bytes] = {}
     lifted = 0
     while True:
-        known = {"granted": dict(granted), "lifted": lifted, "payloads": dict(payloads)}
+        known = {"granted": dict(granted), "choices": choices, "lifted": lifted, "payloads": dict(payloads)}
         run = partial(_run, config, ctx.key(), state, ids, verb, argument, known)
         entry = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
         if entry.needs:
@@ -79,14 +90,29 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
         if entry.place is not None:
             asked = to_json(entry.place)
             answer = await ctx.generic_call(config.names.capacity, "reserve", asked, entry.place["graph"])
-            granted[entry.place["handoff"]] = json.loads(answer)
+            granted[entry.place["handoff"]] = {**entry.place, "granted": json.loads(answer)}
+            continue
+        if entry.choice is not None:
+            choices = {entry.choice["packet"]["handoff_id"]: await _chosen(ctx, config, entry.choice)}
             continue
         # Nothing is stored or sent before the run is final: a repeated run starts from the same state.
         state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
         if not entry.following:
             return entry.answer
-        verb, payloads = entry.following, {}
+        verb, payloads, choices = entry.following, {}, {}
         lifted = await _waited(ctx, entry) if entry.wait_s else 0
+
+
+async def _chosen(ctx: ObjectContext, config: ServiceConfig, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the choice that an entry asks for. It is made in a run of its own, so it stays as it is from there on."""
+    broken: list[str] = []
+    if asked["asks_breakers"]:
+        told = json.loads(await ctx.generic_call(config.names.breaker_list, "read", NOTHING, ALL))
+        broken = [each["name"] for each in told]
+    run = partial(choice_for, config, asked, broken)
+    text = await ctx.run_typed("choice", run, AS_BYTES)
+    made: dict[str, Any] = json.loads(text)
+    return made
 
 
 async def _waited(ctx: ObjectContext, entry: JournalEntry) -> int:
@@ -177,6 +203,8 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
         case "postpone":
             told = to_json(order["argument"], inf_nan_mode="constants")
             ctx.generic_send(names.agent, "deliver", told, ctx.key(), send_delay=after)
+        case "begin":
+            ctx.generic_send(names.agent, "begin", to_json(order["told"], inf_nan_mode="constants"), order["to"])
         case "wake":
             told = to_json({"number": order["number"]})
             ctx.generic_send(names.agent, "wake", told, ctx.key(), send_delay=after)

@@ -30,6 +30,7 @@ from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.rollback import fork_event, forked, rollback_event, rolled_back, stopped
+from gatechart.restate.choices import disown
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
@@ -47,13 +48,26 @@ from gatechart.turn import (
     plain_payload,
     requested,
 )
-from gatechart.values import STARTED, TRAIL, AgentId, Event, EventName, Invocation, Mail, MailStatus, Status, TurnRecord
+from gatechart.values import (
+    DIRECTORY_GRAPH,
+    ENTRY_AGENT,
+    STARTED,
+    TRAIL,
+    AgentId,
+    Event,
+    EventName,
+    Invocation,
+    Mail,
+    MailStatus,
+    Status,
+    TurnRecord,
+)
 
 logger = logging.getLogger(__name__)
 
 Argument: TypeAlias = Mapping[str, Any]
 NO_PAYLOADS: Final[Mapping[int, bytes]] = MappingProxyType({})
-NO_PLACES: Final[Mapping[str, bool]] = MappingProxyType({})
+NOTHING: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
 
 Verb: TypeAlias = Callable[[UnitOfWork, Argument], Awaitable[None]]
 
@@ -66,18 +80,20 @@ async def decide(
     verb: str,
     argument: Argument,
     *,
-    granted: Mapping[str, bool] = NO_PLACES,
+    granted: Mapping[str, Mapping[str, Any]] = NOTHING,
+    choices: Mapping[str, Mapping[str, Any]] = NOTHING,
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
     """Decide what a call does to the agent. Never raises: an error becomes the answer, and nothing has changed.
 
-    granted: handoffs for which earlier runs asked for a slot, and whether they got it.
+    granted: slots for which earlier runs asked, by handoff: whose it is, of how many, and whether it was granted.
+    choices: those that earlier runs asked for, by handoff.
     lifted: number of the mail whose wait for another attempt was ended.
     payloads: those that earlier runs asked for, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
-    unit.granted, unit.lifted, unit.payloads = granted, lifted, payloads
+    unit.granted, unit.choices, unit.lifted, unit.payloads = granted, choices, lifted, payloads
     try:
         with contained():
             try:
@@ -90,7 +106,19 @@ async def decide(
             facts = {"agent_id": agent_id, "verb": verb}
             logger.warning("a call to agent %(agent_id)s failed: %(verb)s", facts, extra=facts, exc_info=error)
         return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
+    if unit.entry.choice is not None:
+        return JournalEntry(choice=unit.entry.choice)
+    _tell_directory(unit)
     return unit.close()
+
+
+def _tell_directory(unit: UnitOfWork) -> None:
+    """Let choices of this process see an entry that it hosts as it is, before it is projected."""
+    directory, snapshot = unit.config.chooser.directory, unit.state.snapshot
+    if snapshot is not None and snapshot.graph == DIRECTORY_GRAPH and unit.is_touched:
+        directory.see(snapshot)
+    elif snapshot is None and unit.agent_id.startswith(ENTRY_AGENT):
+        directory.forget(unit.agent_id)
 
 
 def verb_of(unit: UnitOfWork, verb: str) -> Verb:
@@ -284,6 +312,7 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
         unit.commit(stopped(unit.snapshot, unit.now))
     unit.entry.turns.clear()
     unit.end_calls()
+    await disown(unit)
     for handoff, graph in unit.state.places.items():
         unit.order("release", graph=graph, handoff=handoff)
     # Wake-ups by number and mail with places may still be on their way, so both counts go on.

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.migration import Pending, migrated
+from gatechart.restate.choices import chosen, gate_for
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.stores.commit_rules import refused_for_its_id
@@ -22,6 +23,7 @@ from gatechart.turn import (
     Void,
     after_failure,
     after_refusal,
+    asks_for_choice,
     begin_with_offer,
     deferred,
     error_mail,
@@ -39,6 +41,7 @@ from gatechart.turn import (
     take_turn,
     too_many_deferred,
     unchanged,
+    unchosen,
     withdrawn,
 )
 from gatechart.values import (
@@ -246,7 +249,7 @@ async def _take(unit: UnitOfWork, mail: Mail) -> None:
         return
     event = mail.happens(unit.now)
     outcome = await process(unit, event, mail)
-    if unit.entry.place is not None:
+    if unit.entry.place is not None or unit.entry.choice is not None:
         return
     if outcome.deferred and _defers_enough(unit, mail.number):
         outcome = too_many_deferred(unit.graph(), unit.snapshot, event)
@@ -273,7 +276,10 @@ def _graph_of(unit: UnitOfWork, mail: Mail) -> str:
 async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
     """Give up on mail. Mail about a handoff is answered, so that nobody waits for it forever."""
     event, state = dead.happens(unit.now), unit.state
-    if dead.event.startswith(OFFERED) and dead.sender is not None:
+    if asks_for_choice(dead, unit.agent_id):
+        _answer(unit, unchosen(event, unit.config.packet_migrations, dead.reason))
+        state.drop(dead.number)
+    elif dead.event.startswith(OFFERED) and dead.sender is not None:
         _answer(unit, rejected(event, unit.config.packet_migrations, Obstacle.FAILURE, dead.reason))
         state.drop(dead.number)
     elif is_word_of_handoff(dead) and state.snapshot is not None:
@@ -315,10 +321,12 @@ async def _sent(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
 
 
 async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail | None = None) -> Outcome:
-    if _asks_for_a_place(unit, graph, event):
-        return unchanged(event)
-    if _is_full(unit, graph, event):
-        return _overloaded(unit, graph, event)
+    if asks_for_choice(event, unit.agent_id):
+        made = chosen(unit, event)
+        return unchanged(event) if made is None else _committed(unit, event, made)
+    kept_out = await _kept_out(unit, graph, event)
+    if kept_out is not None:
+        return kept_out
     config = unit.config
     turn = take_mail(graph, unit.snapshot, event, config.services, config.packet_migrations, dead=dead)
     result = await unit.in_turn(graph, event.name, turn)
@@ -342,10 +350,9 @@ async def _to_the_unborn(unit: UnitOfWork, event: Event) -> Outcome:
         graph = config.registry.graph(packet.target_graph)
     except UnknownGraphError as error:
         return _committed(unit, event, rejection(packet, Obstacle.UNKNOWN_GRAPH, str(error)))
-    if _asks_for_a_place(unit, graph, event):
-        return unchanged(event)
-    if _is_full(unit, graph, event):
-        return _overloaded(unit, graph, event)
+    kept_out = await _kept_out(unit, graph, event)
+    if kept_out is not None:
+        return kept_out
     begun = begin_with_offer(graph, unit.agent_id, event, packet, config.services)
     return _committed(unit, event, await unit.in_turn(graph, event.name, begun))
 
@@ -366,33 +373,34 @@ def _answer(unit: UnitOfWork, given: Rejection) -> None:
         unit.post(Mail(0, given.asked_by, given.event, given.told, unit.now, sender=unit.agent_id))
 
 
-def _asks_for_a_place(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
-    """Tell whether a slot must be reserved before the offer can be accepted."""
-    if not _needs_a_place(graph, event) or event.id in unit.granted or event.id in unit.state.places:
-        return False
-    if unit.state.offers.get(event.id or "") is not HandoffStatus.PENDING:
-        return False
-    unit.entry.place = {"graph": graph.name, "handoff": event.id, "most": graph.accepts.capacity}
-    return True
+async def _kept_out(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome | None:
+    """Return the outcome for an offer that is not let in, or not before a slot was asked for; None if it is let in."""
+    if not event.name.startswith(OFFERED) or event.id is None or event.id in unit.state.places:
+        return None
+    slot = unit.granted.get(event.id)
+    if slot is None:
+        return await _asks_for_a_place(unit, graph, event, event.id)
+    if not slot["granted"]:
+        return _refused(unit, event, Obstacle.OVERLOAD, f"{slot['most']} are under way")
+    unit.state.places[event.id] = slot["graph"]
+    return None
 
 
-def _needs_a_place(graph: AnyGraph, event: Event) -> bool:
-    return graph.accepts.capacity is not None and is_about_handoff(event) and event.name != WITHDRAWN
+async def _asks_for_a_place(unit: UnitOfWork, graph: AnyGraph, event: Event, handoff: str) -> Outcome | None:
+    """Have a slot reserved before the offer is accepted, if it needs one, unless its entry is closed."""
+    if unit.state.offers.get(handoff) is not HandoffStatus.PENDING:
+        return None
+    gate, whose = await gate_for(unit, graph, event)
+    if gate.closed:
+        return _refused(unit, event, Obstacle.CLOSED, gate.closed)
+    if gate.most is None:
+        return None
+    unit.entry.place = {"graph": whose, "handoff": handoff, "most": gate.most}
+    return unchanged(event)
 
 
-def _is_full(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
-    """Tell whether no slot was free for the offer. A granted slot is noted."""
-    if not _needs_a_place(graph, event):
-        return False
-    granted = unit.granted.get(event.id or "")
-    if granted and event.id is not None:
-        unit.state.places[event.id] = graph.name
-    return granted is False
-
-
-def _overloaded(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
-    full = f"{graph.accepts.capacity} are under way"
-    return _committed(unit, event, rejected(event, unit.config.packet_migrations, Obstacle.OVERLOAD, full))
+def _refused(unit: UnitOfWork, event: Event, obstacle: Obstacle, details: str) -> Outcome:
+    return _committed(unit, event, rejected(event, unit.config.packet_migrations, obstacle, details))
 
 
 def _as_of_today(unit: UnitOfWork) -> AnyGraph:

@@ -146,10 +146,10 @@ async def _project(
 async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, store: Store) -> bool:
     """Store a turn and tell whether it was stored. A turn whose handoff is not stored yet is tried again later."""
     untaken = await _untaken(store, previous, turn)
-    effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *untaken)
+    effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *turn.chosen, *untaken)
     told = previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects
     record = TurnRecord(*told, fired=turn.fired)
-    if not turn.offers:
+    if not (turn.offers or turn.chosen):
         return await committer.commit(record) is Verdict.COMMITTED
     numbered = record.numbered(partial(store.numbers, 1))
     # The engine delivers the offers itself, so their mail is deleted in the same commit.
@@ -184,7 +184,9 @@ async def _forget(config: ServiceConfig, store: Store, agent_id: AgentId) -> boo
 
 async def _ended(store: Store, turn: TurnRecord) -> TurnRecord:
     """Reduce the turn to changes that fit the store; the engine has told the other agents already."""
+    unchosen = await store.handoffs(HandoffQuery(source=turn.snapshot.agent_id, status=HandoffStatus.CHOOSING))
     settles = [each for each in turn.effects if isinstance(each, ChangeHandoff)]
+    settles += [ChangeHandoff(each.id, each.status, HandoffStatus.CANCELLED, "withdrawn") for each in unchosen]
     stand = {each.handoff: await store.handoffs(HandoffQuery(id=each.handoff)) for each in settles}
     fit = tuple(each for each in settles if [row.status for row in stand[each.handoff]] == [each.before])
     return replace(turn, effects=fit)

@@ -96,6 +96,7 @@ from gatechart.values import (
     GraphCount,
     HandoffQuery,
     HandoffRecord,
+    HandoffStatus,
     HistoryEntry,
     JournalEntry,
     Mail,
@@ -104,6 +105,7 @@ from gatechart.values import (
     Receipt,
     Role,
     Snapshot,
+    withdrawal_of,
 )
 
 RESTATE: Final = Capabilities(
@@ -397,7 +399,8 @@ class RestateRuntime(AgentHome):
             if found and key is not None and await is_withdrawn(store, found[0], reason, key):
                 return Receipt(0, repeat=True)
             raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-        told = {"handoff": handoff_id, "expired": False, "reason": reason}
+        is_choosing = found[0].status is HandoffStatus.CHOOSING
+        told = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
         mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), key, sender=found[0].source)
         await self._calls.deliver("cancel_handoff", mail)
         return Receipt(0)

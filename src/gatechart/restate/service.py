@@ -20,6 +20,7 @@ from restate.server import install_shutdown_hook
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -58,6 +59,7 @@ async def serving(
     ingress: str | Sequence[str] | None = None,
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
+    choosing: Choosing = USUAL,
     tool_policies: PoliciesByTool | None = None,
     grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
@@ -72,6 +74,8 @@ async def serving(
     namespace: keeps applications on one engine apart.
     ingress: where the engine takes calls, such as `http://127.0.0.1:8080`; schedules start agents there, and without it
         there are none.
+    choosing: how it chooses whom work is handed to, where selections leave it open. Without a projection= here, choices
+        do not know how much work is open.
     tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
@@ -89,7 +93,8 @@ async def serving(
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
         projects = is_projected_elsewhere or store is not None
         gates = gates_of(services, tool_policies, registry.versions)
-        config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace), gates)
+        hosting = (registry, services, terms, packet_migrations, projects, Names(namespace), gates, choosing, store)
+        config = ServiceConfig(*hosting)
         offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:
             await store.remember([known_graph(graph) for graph in registry.versions])

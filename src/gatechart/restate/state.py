@@ -28,6 +28,7 @@ from gatechart.values import (
     Invocation,
     Mail,
     MailStatus,
+    OfferChosen,
     Outcome,
     Payload,
     Snapshot,
@@ -83,6 +84,7 @@ class AgentState:
     arrived: tuple[int, int] = (0, 0)  # highest place of posted mail that arrived, and the bytes up to it
     origin: str = ""  # the database from which it is moved here, while it is asleep
     large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
+    settled: list[ChangeHandoff] = field(default_factory=list)  # changes without a turn, to be projected with the next
     deferred: list[int] = field(default_factory=list)  # mail that was deferred where the agent is, by number
     journals: list[tuple[str, str, str]] = field(
         default_factory=list
@@ -111,6 +113,11 @@ class AgentState:
         """Tell whether mail with this number waits."""
         mail = self.numbered(number)
         return mail is not None and mail.status is MailStatus.WAITING
+
+    def is_choosing(self, handoff: str) -> bool:
+        """Tell whether the target of a handoff of this agent is yet to be chosen."""
+        asked = () if self.snapshot is None else self.snapshot.handoffs
+        return any(each.id == handoff and each.is_choosing for each in asked)
 
     def put(self, changed: Mail) -> None:
         """Store mail, replacing mail with the same number."""
@@ -160,6 +167,7 @@ class Turn:
     fired: FiredSignal | None = None
     offers: tuple[HandoffRecord, ...] = ()
     settles: tuple[ChangeHandoff, ...] = ()
+    chosen: tuple[OfferChosen, ...] = ()
 
 
 Ids = dict[str, Applied]
@@ -203,7 +211,7 @@ Order: TypeAlias = dict[str, Any]
 """An order to the object, by its `do`:
 deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
 postpone (argument, after_s)  ·  release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·
-drain (after_s)  ·  journals (entries)  ·  forget_journals
+drain (after_s)  ·  begin (to, told)  ·  journals (entries)  ·  forget_journals
 """
 
 _EMPTY: Final = b""
@@ -222,6 +230,7 @@ class JournalEntry:
     wait_s: float = 0.0  # pause before the next run
     waits_for: int = 0  # mail whose next attempt is awaited, by number; 0 in journals of older releases
     place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
+    choice: dict[str, Any] | None = None  # choice to make before this run is repeated
     needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
     payloads: list[tuple[int, bytes]] = field(
         default_factory=list
@@ -243,6 +252,8 @@ class JournalEntry:
         numbers = [number for number, _ in self.payloads]
         head |= {name: of for name, of in (("needs", self.needs), ("cleared", self.cleared), ("large", numbers)) if of}
         texts = [text for _, text in (*self.turns, *self.payloads)]
+        if self.choice is not None:
+            head["choice"] = self.choice
         return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
 
 
@@ -305,7 +316,12 @@ class LoadedState:
         return False
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
-        """See Loaded. Only the target stores a handoff; for anyone else it has the expected status."""
+        """See Loaded. Only the target stores a handoff; for anyone else it has the expected status.
+
+        Whether its target is yet to be chosen is known to its source alone.
+        """
+        if expected is HandoffStatus.CHOOSING and not self._state.is_choosing(handoff_id):
+            expected = None
         status = self._state.offers.get(handoff_id, expected)
         return None if status is None else HandoffState(status, ())
 

@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.ports import Store
+from gatechart.restate.directory import ServiceChooser
 from gatechart.restate.process_breakers import ProcessBreakers
 from gatechart.values import Retry
 
@@ -106,10 +109,15 @@ class ServiceConfig:
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()
     gates: ToolGates = field(default_factory=ToolGates)
+    choosing: Choosing = USUAL
+    projection: Store | None = None  # as far as this process reads it
     breakers: ProcessBreakers = field(init=False)
+    chooser: ServiceChooser = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breakers", ProcessBreakers(self.now))
+        chooser = ServiceChooser(self.registry, self.now, self.projection, self.choosing)
+        object.__setattr__(self, "chooser", chooser)
 
     @staticmethod
     def now() -> datetime:

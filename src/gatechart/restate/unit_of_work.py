@@ -68,10 +68,12 @@ from gatechart.values import (
     AgentId,
     ChangeHandoff,
     Event,
+    HandoffStatus,
     Invocation,
     Mail,
     MailStatus,
     Offer,
+    OfferChosen,
     Outcome,
     Snapshot,
     StateName,
@@ -79,6 +81,7 @@ from gatechart.values import (
     Verdict,
     without_trail,
 )
+from gatechart.values.frozen import replaced
 
 T = TypeVar("T")
 
@@ -111,7 +114,8 @@ class UnitOfWork:
         self.is_touched = False  # whether the state has changed
         self.is_left = False  # whether the mail is left to a service that knows the agent's graph
         self.lifted = 0  # number of the mail whose wait for another attempt was ended
-        self.granted: Mapping[str, bool] = {}  # handoffs for which a slot was requested, and whether it was granted
+        self.granted: Mapping[str, Mapping[str, Any]] = {}  # slots that were requested, by handoff
+        self.choices: Mapping[str, Mapping[str, Any]] = {}  # choices that were made, by handoff
 
     @property
     def snapshot(self) -> Snapshot:
@@ -224,10 +228,13 @@ class UnitOfWork:
         (verdict,), operations = apply((turn,), self._loaded())
         if verdict is not Verdict.COMMITTED:
             return False
-        text = self._text_of(turn)
+        dropped = _dropped_choices(turn, self.state)
+        text = self._text_of(turn, (*self.state.settled, *dropped))
         self._check_sent(turn)
         for operation in operations:
             self._apply(operation)
+        self.state.settled = []
+        self.state.offers |= {each.handoff: each.after for each in dropped}
         self._forget_old_handoffs()
         if self.config.projects:
             self.entry.turns.append((turn.snapshot.version, text))
@@ -237,23 +244,14 @@ class UnitOfWork:
     def _loaded(self) -> LoadedState:
         return LoadedState(self.state)
 
-    def _text_of(self, turn: TurnRecord) -> bytes:
-        """Return the turn as text for the projection. Raises AgentTooLargeError if no message can carry it."""
-        changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
-        offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
-        text = TURN.dump_json(
-            Turn(
-                without_trail(turn.snapshot),
-                turn.event,
-                turn.taken,
-                turn.took_us,
-                turn.guard_errors,
-                turn.fired,
-                offers,
-                changes,
-            )
-        )
-        most = self.config.terms.most_bytes
+    def _text_of(self, turn: TurnRecord, settled: tuple[ChangeHandoff, ...]) -> bytes:
+        """Return the turn as text for the projection. Raises AgentTooLargeError if no message can carry it.
+
+        settled: changes of handoffs to be projected with it. If they make it too large, they go without explanations.
+        """
+        text, most = _projected(turn, settled), self.config.terms.most_bytes
+        if len(text) > most and settled:
+            text = _projected(turn, tuple(replaced(each, choice=None) for each in settled))
         if len(text) > most:
             raise AgentTooLargeError(self.agent_id, len(text), most)
         return text
@@ -272,6 +270,8 @@ class UnitOfWork:
         for operation in handoffs.operations():
             self._apply(operation)
         self._forget_old_handoffs()
+        if change.before is HandoffStatus.CHOOSING and self.config.projects:
+            self.state.settled.append(change)
         self.is_touched = True
         return True
 
@@ -382,6 +382,8 @@ class UnitOfWork:
 
     def _apply_to_handoffs(self, operation: HandoffOperation) -> None:
         match operation:
+            case UpdateHandoff(handoff_id, state) if state.status is HandoffStatus.PENDING:
+                self.state.offers.pop(handoff_id, None)  # its target was chosen, and has it from here on
             case UpdateHandoff(handoff_id, state):
                 self.state.offers[handoff_id] = state.status
             case FreeSlot(handoff_id):
@@ -418,6 +420,28 @@ class UnitOfWork:
         for oldest in list(known)[: -self.config.terms.keep_ids]:
             del known[oldest]
         self._has_ids_changed = True
+
+
+def _projected(turn: TurnRecord, settled: tuple[ChangeHandoff, ...]) -> bytes:
+    """Return the turn as text for the projection. settled: further changes of handoffs, which came before it."""
+    changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
+    offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
+    chosen = tuple(each for each in turn.effects if isinstance(each, OfferChosen))
+    own = without_trail(turn.snapshot), turn.event, turn.taken, turn.took_us, turn.guard_errors, turn.fired
+    return TURN.dump_json(Turn(*own, offers, (*settled, *changes), chosen))
+
+
+def _dropped_choices(turn: TurnRecord, state: AgentState) -> tuple[ChangeHandoff, ...]:
+    """Withdraw the handoffs whose target is not chosen when the turn ends their source: nobody else would tell."""
+    asked = () if turn.previous is None else turn.previous.handoffs
+    kept = {each.id for each in turn.snapshot.handoffs}
+    gone = (each.id for each in asked if each.is_choosing and each.id not in kept)
+    withdrawn = HandoffStatus.CHOOSING, HandoffStatus.CANCELLED, "withdrawn"
+    return tuple(
+        ChangeHandoff(each, *withdrawn)
+        for each in gone
+        if state.offers.get(each, HandoffStatus.CHOOSING) is HandoffStatus.CHOOSING
+    )
 
 
 def _position(snapshot: Snapshot | None) -> object:

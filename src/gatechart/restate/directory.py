@@ -1,0 +1,76 @@
+"""The directory as a process of a service sees it: from its graphs, the projection, and the entries that it hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from gatechart.api import AgentHome, Command, FindCommand
+from gatechart.handoff import HandoffPacket
+from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
+from gatechart.hosting.directory import Directory, slot_of
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.search import agent_query
+from gatechart.ports import Store
+from gatechart.values import Capabilities, Choice
+
+FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
+
+
+class ServiceChooser:
+    """Chooses targets within journaled runs of a service, which must not wait for the engine."""
+
+    def __init__(
+        self, registry: Registry, now: Callable[[], datetime], store: Store | None = None, choosing: Choosing = USUAL
+    ) -> None:
+        """Bind to a process.
+
+        store: the projection; None if another process has it: choices then know neither the open work nor the entries
+            that other processes host.
+        """
+        self._work = _ProjectedWork(store)
+        home = _ProjectedHome(registry, store)
+        self.directory = Directory(home, registry, now, self._work, load=choosing.load, fresh=FRESH)
+        self._chooser = DirectoryChooser(self.directory, choosing, keeps=False)
+
+    async def choose(self, packet: HandoffPacket, now: datetime, broken: Sequence[str]) -> Choice:
+        """Choose a target. broken: names of the open circuit breakers. Raises what `Chooser.choose` raises."""
+        self._work.broken = tuple(broken)
+        return await self._chooser.choose(packet, now)
+
+
+class _ProjectedWork:
+    """The work under way, as the projection counts it. Fulfils Work."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self.broken: tuple[str, ...] = ()
+
+    async def held(self) -> Mapping[str, int]:
+        """See Work. Slots are with the engine, so an entry with a capacity counts by what it was chosen for."""
+        found = {} if self._store is None else await self._store.held()
+        return {**{slot_of(name): count for name, count in found.items()}, **found}
+
+    async def open_breakers(self) -> Sequence[str]:
+        """See Work."""
+        return self.broken
+
+
+class _ProjectedHome(AgentHome):
+    """The agents of a service, of which it only lists those that are projected."""
+
+    def __init__(self, registry: Registry, store: Store | None) -> None:
+        self._registry = registry
+        self._store = store
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See AgentHome."""
+        return Capabilities(home="a service of Restate", finds_at_once=False)
+
+    async def execute(self, command: Command) -> Any:
+        """Execute `find`. Raises ElsewhereError for anything else."""
+        if not isinstance(command, FindCommand) or self._store is None:
+            self._elsewhere(command.verb, "ask a RestateRuntime")
+        return await self._store.find(agent_query(self._registry, command))
