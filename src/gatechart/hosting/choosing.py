@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -14,8 +14,13 @@ from gatechart.graph.selection import WEIGHTS
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import ensure
+from gatechart.hosting.learning import Learning, Lesson, noted
 from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
+from gatechart.selection.exploration import BEST, Exploring
+from gatechart.selection.learned import Learned
+from gatechart.selection.rewards import Reward, kind_of, reward_of
 from gatechart.values import Candidate, Choice
+from gatechart.values.frozen import replaced
 
 
 class Chooser(Protocol):
@@ -43,9 +48,21 @@ class Choosing:
     least: float | None = None  # text score from which on there is a match; None: what suits the texts
     load: Callable[[Candidate], float | None] | None = None  # how busy one is, from 0 to 1; None: by its open work
     allow_registered: bool = False  # whether what was registered may outrank what a graph of the home declares
+    learned: Learned | None = None  # the scorer "learned"; it is what text scores promise until this is trusted
+    exploring: Exploring | None = None  # draws now and then among the best few; None: the best one is chosen
+    reward: Reward = reward_of  # what an outcome is worth, from 0 to 1
+
+    @property
+    def records(self) -> bool:
+        """Whether choices are kept, to be joined by what comes of them."""
+        return self.learned is not None or self.exploring is not None
 
 
 USUAL = Choosing()
+LEARNING: Final = frozenset(("learned", "history"))
+"""Scorers that need what is kept of earlier choices."""
+
+BY_TEXT: Final = LEARNING | {"text"}
 ANYBODY: Final = SelectionTerms(weights=dict(WEIGHTS))
 """What a dry run looks for if it is not told."""
 
@@ -62,13 +79,16 @@ class DirectoryChooser:
         self._keeps = keeps
         self._choosing = choosing
         self._texts = _Texts(choosing)
+        self._learning = Learning(directory, choosing.learned, choosing.reward)
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
         """See Chooser."""
-        choice = await self._considered(packet, packet.selection or SelectionTerms(), now)
-        if choice.candidate is not None and self._keeps:
+        choice, lesson = await self._considered(packet, packet.selection or SelectionTerms(), now)
+        if choice.candidate is None:
+            return choice
+        if self._keeps:
             await ensure(self._directory, choice.candidate.id)  # there, what comes of the work is kept
-        return choice
+        return choice if lesson is None else replaced(choice, noted=noted(choice, lesson, packet))
 
     async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
         """Execute `choose`. Raises PayloadError for a filter or a scorer that the source's graph does not have."""
@@ -78,30 +98,62 @@ class DirectoryChooser:
             told: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
             terms = terms.model_copy(update={**told, "languages": needs.languages, "all": needs.all})
         try:
-            return await self._considered(command.packet, terms, now)
+            return (await self._considered(command.packet, terms, now))[0]
         except ValueError as error:
             raise PayloadError("choose", (str(error),), "names of filters and scorers that there are") from error
 
-    async def _considered(self, packet: HandoffPacket, terms: SelectionTerms, now: datetime) -> Choice:
-        """Return the choice that would be made now, and leave everything as it is."""
-        candidates = await self._directory.candidates()
+    async def _considered(
+        self, packet: HandoffPacket, terms: SelectionTerms, now: datetime
+    ) -> tuple[Choice, Lesson | None]:
+        """Return the choice that would be made now, and what it learned from; leave everything as it is."""
         asking = self._directory.graph(packet.source_graph)
         try:
             with contained():
-                scores, least = await self._texts.scores(packet, terms, candidates)
-                return choose(
+                candidates = await self._performing(packet, terms, await self._directory.candidates())
+                names = set(terms.order or terms.weights)
+                scores, least = await self._texts.scores(packet, names, candidates, is_recorded=self._choosing.records)
+                lesson = await self._lesson(packet, scores, candidates, names, now)
+                choice = choose(
                     packet,
                     terms,
                     candidates,
                     now=now,
                     seed=packet.handoff_id,
-                    scores=scores,
+                    scores=scores if lesson is None else {**scores, **lesson.scores},
                     functions={} if asking is None else asking.selectors,
                     least=least,
                     allow_registered=self._choosing.allow_registered,
+                    exploring=self._choosing.exploring or BEST,
+                    parts={} if lesson is None else lesson.parts,
                 )
         except OutsideError as error:  # of an application's function, which must not be taken for the store's
             raise ChoiceFailedError(packet.handoff_id, str(error)) from error
+        return choice, lesson
+
+    async def _lesson(
+        self,
+        packet: HandoffPacket,
+        scores: Mapping[str, Mapping[str, float]],
+        candidates: Sequence[Candidate],
+        names: Set[str],
+        now: datetime,
+    ) -> Lesson | None:
+        """Return what earlier choices say about this one; None if none are kept, and the terms do not ask for it."""
+        if not self._choosing.records and names.isdisjoint(LEARNING):
+            return None
+        text = self._choosing.says(packet)
+        return await self._learning.lesson(text, scores.get("text", {}), candidates, names, now)
+
+    async def _performing(
+        self, packet: HandoffPacket, terms: SelectionTerms, candidates: Sequence[Candidate]
+    ) -> Sequence[Candidate]:
+        """Return the candidates with their performance for this kind of problem."""
+        if "performance" not in (terms.order or terms.weights):
+            return candidates
+        kind = kind_of(terms.needs, packet.reason)
+        known = await self._directory.performances()
+        special = {name: each.of(kind) for name, each in known.items() if kind in dict(each.kinds)}
+        return [replaced(each, performance=special[each.id]) if each.id in special else each for each in candidates]
 
 
 class _Texts:
@@ -114,10 +166,13 @@ class _Texts:
         self._one_builds = asyncio.Lock()
 
     async def scores(
-        self, packet: HandoffPacket, terms: SelectionTerms, candidates: Sequence[Candidate]
+        self, packet: HandoffPacket, names: Set[str], candidates: Sequence[Candidate], *, is_recorded: bool
     ) -> tuple[Mapping[str, Mapping[str, float]], float]:
-        """Return the text score of each candidate, if the terms ask for them, and from which on there is a match."""
-        if "text" not in (terms.order or terms.weights):
+        """Return the text score of each candidate, if they are needed, and from which on there is a match.
+
+        names: of the scorers in use. is_recorded: whether the choice is kept, together with the text scores.
+        """
+        if not is_recorded and names.isdisjoint(BY_TEXT):
             return {}, 0.0
         async with self._one_builds:
             likeness = await self._newest(candidates)

@@ -10,7 +10,9 @@ from gatechart.api import AgentHome
 from gatechart.errors import ElsewhereError, UnknownGraphError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
+from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.hosting.registry import Registry
+from gatechart.selection.performance import Performance
 from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
@@ -99,6 +101,21 @@ class Directory:
         """Return what is kept of an entry, registered or not; None if there is nothing."""
         found = (await self._all_kept(self._now())).get(entry_id)
         return None if found is None else found.context
+
+    async def kept_choices(
+        self, known: Mapping[str, tuple[int, Sequence[KeptChoice]]]
+    ) -> dict[str, tuple[int, Sequence[KeptChoice]]]:
+        """Return the choices that are kept of each entry, with the version of its agent. known: as returned before."""
+        found = (await self._all_kept(self._now())).items()
+        versions = ((name, each, known.get(name)) for name, each in found)
+        return {
+            name: old if old is not None and old[0] == each.version else (each.version, tuple(each.context.choices))
+            for name, each, old in versions
+        }
+
+    async def performances(self) -> Mapping[str, Performance]:
+        """Return how the work of each entry went, of those of which something is kept."""
+        return {name: each.context.performance for name, each in (await self._all_kept(self._now())).items()}
 
     async def gate(self, entry_id: str) -> Gate:
         """Return what an entry lets in."""

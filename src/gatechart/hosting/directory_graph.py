@@ -10,8 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gatechart.context import AgentContext
 from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.hosting.kept_choices import KeptChoice, with_choice, with_outcome, with_quality
+from gatechart.selection.performance import Performance
+from gatechart.selection.rewards import ANY_KIND, Outcome, reward_of
 from gatechart.turn import Turn
 from gatechart.values import (
+    CHOSEN,
     DIRECTORY_GRAPH,
     OUTCOME,
     AgentId,
@@ -74,12 +78,13 @@ class EntryContext(AgentContext):
     expires: datetime | None = None
     mark: Mark = Mark.NONE
     mark_reason: str = ""
-    performance: float = 1.0
+    performance: Performance = Performance()
     completed: int = 0
     failed: int = 0
     came_back: int = 0
     outcomes: list[WorkOutcome] = Field(default_factory=list)  # the newest last
     users: list[str] = Field(default_factory=list)  # the newest last
+    choices: list[KeptChoice] = Field(default_factory=list)  # that came out at this entry, the newest last
 
 
 def entry_context(snapshot: Snapshot) -> EntryContext:
@@ -94,7 +99,7 @@ def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEnt
         is_open=kept.mark is not Mark.CLOSED,
         is_pinned=kept.mark is Mark.PINNED,
         is_excluded=kept.mark is Mark.EXCLUDED,
-        performance=kept.performance,
+        performance=kept.performance.overall,
         users=tuple(kept.users),
     )
     return DirectoryEntry(
@@ -145,6 +150,7 @@ def directory_graph() -> AnyGraph:
             Transition(ANY, MARK, actions=_mark),
             Transition(ANY, OUTCOME, guard=_is_new, actions=_note),
             Transition(ANY, OUTCOME),
+            Transition(ANY, CHOSEN, actions=_keep),
             Transition(ANY, RATE, actions=_rate),
             Transition(ANY, FORGET, actions=_forget),
         ],
@@ -214,23 +220,24 @@ def _note(context: EntryContext, event: Event) -> None:
     context.completed += ended is Ended.COMPLETED
     context.failed += ended is Ended.FAILED
     context.came_back += ended is Ended.CAME_BACK
-    context.performance = performance_after(context.performance, went_well=ended is Ended.COMPLETED)
+    context.performance = context.performance.after(reward_of(_worth(outcome)), outcome.kind or ANY_KIND)
+    if context.choices:
+        context.choices = with_outcome(context.choices, outcome)
     if user and ended is Ended.COMPLETED:
         context.users = [*(each for each in context.users if each != user), user][-MOST_USERS:]
+
+
+def _worth(outcome: WorkOutcome) -> Outcome:
+    came_back = outcome.ended is Ended.CAME_BACK
+    return Outcome(came_back or outcome.ended is Ended.COMPLETED, came_back, handed_on=outcome.handed_on)
 
 
 def _seconds_since(moment: str | None, now: datetime) -> float:
     return 0.0 if moment is None else max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
 
 
-def performance_after(performance: float, *, went_well: bool) -> float:
-    """Return the performance of whoever took work after it ended.
-
-    >>> performance_after(1.0, went_well=True), round(performance_after(1.0, went_well=False), 4)
-    (1.0, 0.94)
-    """
-    changed = performance * 1.05 + 0.01 if went_well else performance * 0.95 - 0.01
-    return min(max(changed, 0.0), 1.0)
+def _keep(context: EntryContext, event: Event) -> None:
+    context.choices = with_choice(context.choices, event.payload, event.time)
 
 
 def _rate(context: EntryContext, event: Event) -> None:
@@ -239,6 +246,8 @@ def _rate(context: EntryContext, event: Event) -> None:
     context.outcomes = [
         replaced(each, **given) if each.handoff == rating.handoff else each for each in context.outcomes
     ]
+    if rating.quality is not None and context.choices:
+        context.choices = with_quality(context.choices, rating.handoff, rating.quality)
 
 
 def digest_of(name: str) -> str:
@@ -248,10 +257,12 @@ def digest_of(name: str) -> str:
 
 def mentions(context: EntryContext, name: str) -> bool:
     """Tell whether something is kept about a user or an agent."""
-    return name in context.users or any(name in (each.user, each.source) for each in context.outcomes)
+    kept: tuple[WorkOutcome | KeptChoice, ...] = (*context.outcomes, *context.choices)
+    return name in context.users or any(name in (each.user, each.source) for each in kept)
 
 
 def _forget(context: EntryContext, event: Event) -> None:
     digest = event.payload["digest"]
     context.outcomes = [each for each in context.outcomes if digest not in map(digest_of, (each.user, each.source))]
+    context.choices = [each for each in context.choices if digest not in map(digest_of, (each.user, each.source))]
     context.users = [each for each in context.users if digest_of(each) != digest]

@@ -4,6 +4,8 @@ from gatechart.selection.asking import problem_of, words_of_packet
 from gatechart.selection.choose import choose
 from gatechart.selection.embeddings import Embed, EmbeddingIndex, static_embeddings
 from gatechart.selection.explaining import MOST_BYTES, MOST_TOLD, explanation_json, explanation_of, needs_text
+from gatechart.selection.exploration import Exploring
+from gatechart.selection.learned import Learned
 from gatechart.selection.needs import first_needs, needs_of, terms_of
 from gatechart.selection.texts import LEAST, Likeness, TextIndex, index_of, texts_of
 
@@ -13,6 +15,8 @@ __all__ = [
     "MOST_TOLD",
     "Embed",
     "EmbeddingIndex",
+    "Exploring",
+    "Learned",
     "Likeness",
     "TextIndex",
     "choose",

@@ -8,16 +8,24 @@ from hashlib import sha256
 from itertools import takewhile
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.selection.explaining import MOST_TOLD, explained
+from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.filters import filtered
 from gatechart.selection.question import Functions, Question, Scores
 from gatechart.selection.scorers import Column, columns_of
 from gatechart.selection.texts import LEAST
 from gatechart.values import Candidate, Choice, Judged
 
+MOST_CHANCES: Final = 20
+"""Candidates of which a choice tells with what probability each is chosen."""
+
+Parts: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]
+"""What scores are made of, by candidate's id."""
+
+_PARTS: Final = 1 << 32  # in which a probability is drawn
 _STEPS: Final = 10_000  # in which scores are told: four digits
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -33,6 +41,8 @@ def choose(
     functions: Functions = _NONE,
     least: float = LEAST,
     allow_registered: bool = False,
+    exploring: Exploring = BEST,
+    parts: Parts = _NONE,
 ) -> Choice:
     """Choose a target for the work in a packet, and explain it. The order of the candidates does not matter.
 
@@ -48,6 +58,8 @@ def choose(
         index. It counts where the work needs no capability, domain or tier.
     allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
+    exploring: draws now and then among the best few that are as pinned and as local as the best one.
+    parts: what scores are made of, by candidate's id; told in the explanation.
 
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions, and for a
     score that is no finite number; and what the functions raise.
@@ -64,10 +76,15 @@ def choose(
     ranked = _ranked(deciding, len(left))
     tied = _tied(deciding, ranked)
     ranked.insert(0, ranked.pop(_draw(seed, len(tied))))
+    few = max(min(exploring.among, len(_tied(standing, ranked))), len(tied)) if exploring.share else len(tied)
+    place = _explored(exploring.share, few, seed)
+    ranked.insert(0, ranked.pop(place))
+    chances = [(1 - exploring.share) * (each in tied) / len(tied) + exploring.share / few for each in ranked[:few]]
     chosen = left[ranked[0]]
-    judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD])
-    explanation = explained(question, seed, fallen, chosen, judged, [left[each].id for each in tied])
-    return Choice(explanation, chosen, 1 / len(tied))
+    judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD], parts)
+    explanation = explained(question, seed, fallen, chosen, judged, [left[each].id for each in tied], chances[0], place)
+    told = tuple((left[each].id, chance) for each, chance in zip(ranked[:MOST_CHANCES], chances, strict=False))
+    return Choice(explanation, chosen, chances[0], told)
 
 
 def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
@@ -103,14 +120,27 @@ def _draw(seed: str, count: int) -> int:
     return int.from_bytes(digest[:8], "big") % count
 
 
+def _explored(share: float, few: int, seed: str) -> int:
+    """Return the place of the one that is drawn among the best few; 0 in all but a share of the cases."""
+    part = _draw(f"{seed}/explore", _PARTS) / _PARTS
+    return int(part / share * few) if part < share else 0
+
+
 def _judged(
-    question: Question, left: Sequence[Candidate], columns: Sequence[Column], totals: Column, told: Sequence[int]
+    question: Question,
+    left: Sequence[Candidate],
+    columns: Sequence[Column],
+    totals: Column,
+    told: Sequence[int],
+    parts: Parts,
 ) -> list[Judged]:
     names = question.scorer_names
     rounded = [[_told(column[each]) for each in told] for column in columns]
     scores = zip(*rounded, strict=True) if rounded else [()] * len(told)
     return [
-        Judged(left[each].id, _told(totals[each]), tuple(zip(names, row, strict=True)))
+        Judged(
+            left[each].id, _told(totals[each]), tuple(zip(names, row, strict=True)), parts=parts.get(left[each].id, ())
+        )
         for each, row in zip(told, scores, strict=True)
     ]
 

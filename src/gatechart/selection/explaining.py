@@ -31,16 +31,21 @@ def explained(
     chosen: Candidate | None = None,
     judged: Sequence[Judged] = (),
     tied: Sequence[str] = (),
+    probability: float = 1.0,
+    place: int = 0,
 ) -> Explanation:
     """Return the explanation of a choice.
 
     fallen: in the order of the filters. judged: those that passed, the chosen one first. tied: ids of those that are as
-        good as the chosen one, itself included.
+        good as the best one, itself included. probability: with which the chosen one was chosen. place: among the best
+        few, of the one that was drawn to explore; 0 if none was.
     """
     told = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
     drawn_from = tuple(tied[:MOST_TOLD]) if len(tied) > 1 else ()
-    details = _details(question, fallen, chosen, judged, len(tied))
-    return Explanation(question.needs, told, len(question.candidates) - len(told), seed, drawn_from, details)
+    left_out = len(question.candidates) - len(told)
+    drawn = f"drawn to explore, number {place + 1} of those that fit" if place else ""
+    details = _details(question, fallen, chosen, judged, len(tied), drawn)
+    return Explanation(question.needs, told, left_out, seed, drawn_from, details, probability)
 
 
 def _nearest(fallen: Fallen) -> Iterator[Judged]:
@@ -49,13 +54,20 @@ def _nearest(fallen: Fallen) -> Iterator[Judged]:
         yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in zip(candidates, reasons, strict=True))
 
 
-def _details(question: Question, fallen: Fallen, chosen: Candidate | None, judged: Sequence[Judged], equal: int) -> str:
+def _details(
+    question: Question,
+    fallen: Fallen,
+    chosen: Candidate | None,
+    judged: Sequence[Judged],
+    equal: int,
+    drawn: str,
+) -> str:
     count = len(question.candidates)
     if chosen is None:
         found = f"none of {count} fits" if count else "nobody is in the directory"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
-        how = _how(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
+        how = drawn or _how(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
         found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
     left_out = ", ".join(f"{name} {len(group)}" for name, (group, _) in fallen.items())
     needs = needs_text(question.needs)

@@ -31,6 +31,7 @@ _DOWN: Final = frozenset({Obstacle.FAILURE, Obstacle.UNKNOWN_GRAPH})
 
 _TROUBLE: Final = frozenset({Reason.TOOL_FAILURE, Reason.TIMEOUT})
 """The reasons by which the agent that asks says that what it works with does not work."""
+_BY_TEXT: Final = frozenset(("text", "learned"))  # scorers by which texts tell candidates apart
 
 
 def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
@@ -64,7 +65,7 @@ def _own(function: Callable[[Any, Candidate], Any], question: Question, candidat
 
 
 def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
-    if not question.terms.no_rule or not question.is_open or "text" in question.scorer_names:
+    if not question.terms.no_rule or not question.is_open or not _BY_TEXT.isdisjoint(question.scorer_names):
         return _NOBODY
     return ["no rule says what the work needs"] * len(candidates)
 
@@ -179,7 +180,7 @@ def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
-    if not question.is_open or "text" not in question.scorer_names:
+    if not question.is_open or _BY_TEXT.isdisjoint(question.scorer_names):
         return _NOBODY
     least = question.least if question.terms.least is None else question.terms.least
     score = question.scores.get("text", {}).get

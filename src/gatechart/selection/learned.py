@@ -68,11 +68,14 @@ class Learned:
         outcomes are known.
     ridge: how much evidence it takes to depart from the text scores: of this many observations of the same text, half
         of what they tell is believed.
+    trusted: whether a home lets it choose. Without it, choices are recorded, and the scorer "learned" is what the text
+        scores promise. Set it once an evaluation of recorded choices says that learning is better.
     """
 
     exploration: float = 0.05
     loss: float = 0.08
     ridge: float = 0.3
+    trusted: bool = False
 
     def model(self, observations: Observations = NONE) -> LearnedModel:
         """Return the model of these observations. Raises ExtraMissingError without numpy."""

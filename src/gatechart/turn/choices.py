@@ -11,6 +11,8 @@ from gatechart.turn.handoff_offers import new_id, record_of, source_of
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.values import (
     CHOOSING,
+    CHOSEN,
+    ENTRY_AGENT,
     Candidate,
     Choice,
     Event,
@@ -20,6 +22,7 @@ from gatechart.values import (
     OfferChosen,
     OpenHandoff,
     Payload,
+    Send,
     Side,
     Snapshot,
     Status,
@@ -68,7 +71,14 @@ def take_choice(
     offered = replaced(asked, peer=made.target, recipient=choice.candidate.id, is_choosing=False)
     handoffs = tuple(offered if each is asked else each for each in previous.handoffs)
     effect = OfferChosen(replaced(made, choice=told), choice.explanation.details)
-    return unmoved(previous, event, handoffs, (effect,))
+    return unmoved(previous, event, handoffs, (effect, *_noted(choice, packet.handoff_id)))
+
+
+def _noted(choice: Choice, handoff: str) -> tuple[Send, ...]:
+    """Return what tells the entry of the directory that it was chosen, if choices are recorded."""
+    if choice.candidate is None or choice.noted is None:
+        return ()
+    return (Send(f"{ENTRY_AGENT}{choice.candidate.id}", CHOSEN, choice.noted, f"chosen:{handoff}"),)
 
 
 def unmatched(packet: HandoffPacket, details: str, choice: Payload | None = None) -> Rejection:

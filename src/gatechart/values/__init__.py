@@ -59,6 +59,7 @@ from gatechart.values.detectors import (
     walk,
 )
 from gatechart.values.directory import (
+    CHOSEN,
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
     OUTCOME,
@@ -214,6 +215,7 @@ __all__ = [
     "BY_START",
     "CALLED",
     "CHOOSING",
+    "CHOSEN",
     "COMPARE",
     "CONVERSATION",
     "DAYS",

@@ -17,6 +17,9 @@ ENTRY_AGENT: Final = "directory:"
 """Beginning of the ids of those agents; the entry's id follows."""
 
 
+CHOSEN: Final = "CHOSEN"
+"""The event that tells such an agent that its entry was chosen, and all that is to be known about it later."""
+
 OUTCOME: Final = "OUTCOME"
 """Event that tells such an agent what came of work."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, time
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from gatechart.values.frozen import replaced, value
@@ -140,6 +141,7 @@ class Judged:
     total: float = 0.0  # weighted sum of the scores; 0 if an order of the scorers decides
     scores: tuple[tuple[str, float], ...] = ()  # by scorer, before they are weighted
     fell: str = ""  # name of the filter that left it out, with the reason; empty if it stayed
+    parts: tuple[tuple[str, float], ...] = ()  # what its score "learned" is made of: prior, learned and bonus
 
 
 @value
@@ -152,6 +154,7 @@ class Explanation:
     seed: str = ""  # of the draw
     tied: tuple[str, ...] = ()  # among which the draw decided
     details: str = ""  # in words
+    probability: float = 1.0  # with which the chosen one was chosen
 
 
 @value
@@ -161,6 +164,8 @@ class Choice:
     explanation: Explanation
     candidate: Candidate | None = None
     probability: float = 1.0  # with which it was chosen
+    chances: tuple[tuple[str, float], ...] = ()  # with what probability each was chosen, by id; the first few
+    noted: Mapping[str, Any] | None = None  # what is kept of it, to be joined by what comes of it; JSON values
 
 
 def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

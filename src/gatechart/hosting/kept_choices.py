@@ -1,0 +1,123 @@
+"""What the agent of an entry keeps of the choices that it came out of: bounded, and joined by what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from gatechart.context import canonical_json
+from gatechart.selection.evaluation import Recorded
+from gatechart.selection.observations import Observation
+from gatechart.selection.rewards import Outcome, Reward, reward_of
+from gatechart.values import Ended, WorkOutcome
+from gatechart.values.frozen import replaced, value
+
+MOST_CHOICES: Final = 200
+"""Choices that are kept of an entry: the newest."""
+
+MOST_RANKED: Final = 10
+"""Candidates that are kept of a choice: the chosen one, and the best."""
+
+MOST_BYTES: Final = 4_096
+"""Bytes of what is told of a choice, as JSON; fewer candidates are told if need be."""
+
+Ranked = tuple[str, str, float, float]  # candidate, group, text score, probability of being chosen
+
+
+@value
+class KeptChoice:
+    """A choice, and what came of it."""
+
+    handoff: str
+    at: datetime  # of the choice
+    features: str  # of the text, packed
+    ranked: tuple[Ranked, ...]  # the chosen one first
+    prior: float  # the reward that its text score promised
+    departs: bool = False  # whether the text scores would have chosen one of another group
+    user: str = ""
+    source: str = ""
+    ended: Ended | None = None  # None: it goes on
+    ended_at: datetime | None = None
+    handed_on: int = 0
+    took_s: float = 0.0
+    quality: float | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What came of it; None if it goes on."""
+        if self.ended is None:
+            return None
+        came_back = self.ended is Ended.CAME_BACK
+        done = came_back or self.ended is Ended.COMPLETED
+        return Outcome(done, came_back, self.took_s, satisfaction=self.quality, handed_on=self.handed_on)
+
+    def observation(self, reward: Reward = reward_of) -> Observation | None:
+        """Return what learning makes of it; None if it goes on."""
+        outcome = self.outcome
+        if outcome is None or self.ended_at is None:
+            return None
+        candidate, group, *_ = self.ranked[0]
+        worth = min(max(float(reward(outcome)), 0.0), 1.0)
+        owners = tuple(each for each in (self.user, self.source) if each)
+        return Observation(
+            self.handoff, candidate, self.ended_at, self.prior, worth, self.features, self.departs, group, owners
+        )
+
+    def recorded(self, reward: Reward = reward_of) -> Recorded | None:
+        """Return what an evaluation makes of it; None if it goes on."""
+        observation = self.observation(reward)
+        if observation is None:
+            return None
+        chances = tuple((name, chance) for name, _, _, chance in self.ranked if chance)
+        scores = tuple((name, score) for name, _, score, _ in self.ranked)
+        return Recorded(observation, chances, scores, tuple((name, group) for name, group, *_ in self.ranked if group))
+
+
+def told_of(
+    handoff: str,
+    features: str,
+    ranked: Sequence[Ranked],
+    *,
+    prior: float,
+    departs: bool,
+    user: str,
+    source: str,
+) -> dict[str, Any]:
+    """Return the payload that tells an entry that it was chosen, of at most MOST_BYTES if user and source are short."""
+    told: dict[str, Any] = {"handoff": handoff, "features": features, "prior": prior, "departs": departs}
+    told |= {"user": user, "source": source, "ranked": [list(each) for each in ranked[:MOST_RANKED]]}
+    while len(told["ranked"]) > 1 and len(canonical_json(told)) > MOST_BYTES:
+        told["ranked"].pop()
+    return told
+
+
+def with_choice(kept: Sequence[KeptChoice], told: Mapping[str, Any], at: datetime) -> list[KeptChoice]:
+    """Return what is kept after one more choice. It counts once."""
+    if any(each.handoff == told["handoff"] for each in kept):
+        return list(kept)
+    ranked = tuple(
+        (str(name), str(group), float(score), float(chance)) for name, group, score, chance in told["ranked"]
+    )
+    chosen = KeptChoice(
+        told["handoff"],
+        at,
+        told["features"],
+        ranked,
+        float(told["prior"]),
+        bool(told["departs"]),
+        told["user"],
+        told["source"],
+    )
+    return [*kept, chosen][-MOST_CHOICES:]
+
+
+def with_outcome(kept: Sequence[KeptChoice], outcome: WorkOutcome) -> list[KeptChoice]:
+    """Return what is kept, joined by what came of one of the choices."""
+    given = {name: getattr(outcome, name) for name in ("ended", "handed_on", "took_s")}
+    return [replaced(each, **given, ended_at=outcome.at) if each.handoff == outcome.handoff else each for each in kept]
+
+
+def with_quality(kept: Sequence[KeptChoice], handoff: str, quality: float) -> list[KeptChoice]:
+    """Return what is kept after a person said how good the work was."""
+    return [replaced(each, quality=quality) if each.handoff == handoff else each for each in kept]

@@ -1,0 +1,139 @@
+"""What a home's choices learn from what is kept of earlier ones: scores, and what is to be kept of the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, Final
+
+from gatechart.handoff import HandoffPacket
+from gatechart.hosting.directory import Directory
+from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
+from gatechart.selection.features import features
+from gatechart.selection.history import HistoryIndex
+from gatechart.selection.learned import Learned, Scored, departs, promised
+from gatechart.selection.observations import Observations, packed
+from gatechart.selection.rewards import Reward
+from gatechart.values import Candidate, Choice
+from gatechart.values.frozen import value
+
+LONGEST: Final = 500  # characters of a user's and an agent's id together; of longer ones nothing is kept
+UNDECIDED_FOR: Final = timedelta(days=7)  # how long a choice without an outcome counts as one that may be lost
+_NONE: Final = Observations()
+
+
+@value
+class Lesson:
+    """What learning says about one piece of work."""
+
+    features: str  # of its text, packed
+    text_scores: Mapping[str, float]
+    groups: Mapping[str, str]
+    learned: Mapping[str, Scored]
+    history: Mapping[str, float]
+
+    @property
+    def scores(self) -> dict[str, Mapping[str, float]]:
+        """The scores of the scorers that learn."""
+        return {"learned": {each: one.score for each, one in self.learned.items()}, "history": self.history}
+
+    @property
+    def parts(self) -> dict[str, tuple[tuple[str, float], ...]]:
+        """What each learned score is made of, by candidate."""
+        return {
+            each: (("prior", one.prior), ("learned", one.learned), ("bonus", one.bonus))
+            for each, one in self.learned.items()
+        }
+
+
+class Learning:
+    """What is learned from the choices that a directory keeps. What was made of them stays until they change."""
+
+    def __init__(self, directory: Directory, learned: Learned | None, reward: Reward) -> None:
+        """learned: if it is None, or not trusted, the scorer "learned" is what text scores promise."""
+        self._directory = directory
+        self._learned = learned if learned is not None and learned.trusted else None
+        self._model = None if self._learned is None else self._learned.model()  # without numpy it says so at once
+        self._reward = reward
+        self._seen: dict[str, tuple[int, Sequence[KeptChoice]]] = {}
+        self._observed = _NONE
+        self._undecided: Sequence[KeptChoice] = ()
+        self._history: HistoryIndex | None = None
+        self._one_learns = asyncio.Lock()
+
+    async def lesson(
+        self,
+        text: str,
+        text_scores: Mapping[str, float],
+        candidates: Sequence[Candidate],
+        names: Iterable[str],
+        now: datetime,
+    ) -> Lesson:
+        """Return what is learned about work. names: of the scorers in use. Raises ExtraMissingError without numpy."""
+        wanted = set(names)
+        found = packed(features(text))
+        groups = {each.id: each.graph for each in candidates if each.is_local}
+        async with self._one_learns:
+            if wanted & {"learned", "history"}:
+                await self._refresh()
+            learned = await self._learned_scores(found, text_scores, groups, now) if "learned" in wanted else {}
+            history = await self._history_scores(found) if "history" in wanted else {}
+        return Lesson(found, text_scores, groups, learned, history)
+
+    async def _refresh(self) -> None:
+        kept = await self._directory.kept_choices(self._seen)
+        if kept == self._seen:
+            return
+        self._seen = kept
+        choices = tuple(chain.from_iterable(each for _, each in kept.values()))
+        self._undecided = tuple(each for each in choices if each.ended is None and each.departs)
+        self._observed = await asyncio.to_thread(self._observations, choices)
+        self._history = None
+
+    def _observations(self, choices: Iterable[KeptChoice]) -> Observations:
+        made = (each.observation(self._reward) for each in choices)
+        return _NONE.added(*(each for each in made if each is not None))
+
+    async def _learned_scores(
+        self, text: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
+    ) -> Mapping[str, Scored]:
+        if self._model is None:
+            return {each: Scored(prior) for each, prior in promised(text_scores, groups).items()}
+        if self._model.observations is not self._observed:
+            self._model = await asyncio.to_thread(self._model.over, self._observed)
+        undecided = sum(now - each.at < UNDECIDED_FOR for each in self._undecided)
+        return self._model.scores(text, text_scores, groups, undecided)
+
+    async def _history_scores(self, text: str) -> Mapping[str, float]:
+        if self._history is None:
+            self._history = await asyncio.to_thread(HistoryIndex, self._observed.items)
+        return self._history.scores(text)
+
+
+def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, Any] | None:
+    """Return what is to be kept of a choice; None if nobody was chosen."""
+    if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
+        return None
+    chosen, scores = choice.candidate.id, lesson.text_scores
+    return told_of(
+        packet.handoff_id,
+        lesson.features,
+        _ranked(choice, lesson),
+        prior=promised(scores, lesson.groups).get(chosen, 0.0),
+        departs=departs(chosen, scores, lesson.groups),
+        user=packet.user_id,
+        source=packet.source_agent,
+    )
+
+
+def _ranked(choice: Choice, lesson: Lesson) -> list[Ranked]:
+    """Return the chosen one, those that might have been chosen, and those with the best text scores."""
+    chances, scores = dict(choice.chances), lesson.text_scores
+    fitting = [each.id for each in choice.explanation.judged if not each.fell]
+    score: Callable[[str], float] = lambda each: -scores.get(each, 0.0)  # noqa: E731
+    ids = dict.fromkeys((*chances, *sorted(fitting, key=score)))
+    return [
+        (each, lesson.groups.get(each, ""), round(scores.get(each, 0.0), 4), chances.get(each, 0.0)) for each in ids
+    ]
