@@ -15,13 +15,17 @@ from gatechart.restate import Terms, serving
 from gatechart.testing.scripted_model import scripted_model
 from tests.crash import choosing_agents, noticing_agents, talking_agents
 from tests.crash.fault_points import FaultPoints
+from tests.restate import handing_agents
 from tests.restate.journal_points import install
 
 GRAPHS = {
     "talking": talking_agents.talking(),
     "choosing": choosing_agents.choosing,
     "noticing": noticing_agents.noticing,
+    "handing": handing_agents.handing,
 }
+PROJECTED = ("first", "handing")
+"""Beginnings of the names of folders with a projection; the engine learns in the first that there is one."""
 
 
 class Services:
@@ -36,7 +40,11 @@ class Services:
 
 async def serve(port, folder, points):
     async with scripted_model(talking_agents.script(folder)) as server:
-        given = {"graphs": GRAPHS.values(), "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
+        graphs = [*GRAPHS.values(), *handing_agents.helpers]
+        given = {"graphs": graphs, "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
+        if folder.name.startswith(PROJECTED):
+            given["projection"] = handing_agents.projection_in(folder)
+        handing_agents.Place.folder = folder
         async with serving(f"127.0.0.1:{port}", **given, stops_on_sigterm=True, grace_s=0.1) as stop:
             await stop.wait()
 

@@ -8,6 +8,7 @@ from gatechart.restate.invoke_session import Session
 OF_INVOKES = ("report made", "report journaled", "answer had")
 OF_ENTRIES = ("entry written",)
 OF_TURNS = ("turn decided", "turn carried out")
+OF_CHOICES = ("choice made", "choice journaled")
 
 
 def install(points):
@@ -18,6 +19,8 @@ def install(points):
     invokes._asked = _passing(points, invokes._asked, before="report journaled", after="answer had")
     journals._enter = _passing(points, journals._enter, after="entry written")
     agent_object.decide = _passing(points, agent_object.decide, after="turn decided")
+    agent_object.choice_for = _passing(points, agent_object.choice_for, after="choice made")
+    agent_object._chosen = _passing(points, agent_object._chosen, after="choice journaled")
     agent_object._carried_out = _passing(points, agent_object._carried_out, after="turn carried out")
 
 

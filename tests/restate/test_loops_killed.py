@@ -16,13 +16,15 @@ from tests.forked import fork
 from tests.restate.conftest import there_or_skipped
 from tests.restate.doomed_service import GRAPHS
 from tests.restate.engines import eventually, quiet_port
-from tests.restate.journal_points import OF_ENTRIES, OF_INVOKES, OF_TURNS
+from tests.restate.handing_agents import check_handed
+from tests.restate.journal_points import OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
 from tests.restate.services import registered
 
 WAYS = {
     "talking": ("THINKING", "DONE", "FAILED"),
     "choosing": ("CHECKING", "WRITING"),
     "noticing": ("SEARCHING", "FOUND"),
+    "handing": ("TALKING", "HELPED", "FAILED"),
 }
 """Of each graph a beginning, and its ends."""
 PATIENCE_S = 60
@@ -65,6 +67,8 @@ class Home:
         begins, *ends = WAYS[graph]
         agent = await self.runtime.start_or_resume(graph, at=begins, agent_id=agent_id)
         await agent.until(*ends, timeout=PATIENCE_S)
+        if graph == "handing":
+            await self.runtime.caught_up(agent_id)
         return await self.runtime.resume(agent_id)
 
     async def passed(self, graph):
@@ -210,3 +214,29 @@ async def test_a_signal_fires_once_and_at_the_same_call_if_the_service_is_killed
 @pytest.mark.slow
 async def test_a_signal_fires_once_wherever_the_service_is_killed(home):
     assert await killed_in_searches(home, OF_INVOKES + OF_ENTRIES + OF_TURNS, step=1) > 20
+
+
+# Targets that are chosen
+
+
+async def killed_in_handoffs(home, *kills):
+    """Kill the service each time that its agents come to a point so often. Return how often somebody chose each time."""
+    counts = []
+    for point, nth in kills:
+        agent, folder, deaths = await home.killed_at("handing", point, nth)
+        counts.append(await check_handed(agent, folder))
+        assert deaths == 1
+    return counts
+
+
+async def test_a_target_is_chosen_again_before_the_choice_is_recorded_and_never_after(home):
+    assert await killed_in_handoffs(home, ("choice made", 1), ("choice journaled", 1)) == [2, 1]
+
+
+@pytest.mark.slow
+async def test_a_target_is_chosen_once_wherever_the_service_is_killed_elsewhere(home):
+    passed = await home.passed("handing")
+    assert [passed[each] for each in OF_CHOICES] == [1, 1]
+    kills = [(point, nth) for point in OF_TURNS for nth in range(1, passed[point] + 1)]
+    counts = await killed_in_handoffs(home, *kills)
+    assert counts == [1] * len(kills)
