@@ -52,7 +52,10 @@ handing = StateTransitionGraph(
     states=["TALKING", "WAITING", State("HELPED", final=True), State("FAILED", final=True)],
     transitions=[
         Transition(
-            "TALKING", None, "WAITING", actions=Handoff(Best(Needs(domains=("help",)), order=turn_about), mode="delegate")
+            "TALKING",
+            None,
+            "WAITING",
+            actions=Handoff(Best(Needs(domains=("help",)), order=turn_about), mode="delegate"),
         ),
         Transition("WAITING", "handoff.accepted"),
         Transition("WAITING", "handoff.completed", "HELPED"),

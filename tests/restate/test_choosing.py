@@ -6,14 +6,16 @@ from functools import partial
 
 import pytest
 
-from gatechart import AgentContext, Handoff, HandoffPacket, StateTransitionGraph, Transition
+from gatechart import AgentContext, Handoff, HandoffPacket, Runtime, StateTransitionGraph, Transition
 from gatechart.graph import Accepts, Best
 from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.limits import Limits
 from gatechart.hosting.registry import Registry
 from gatechart.restate import RestateRuntime, choices
 from gatechart.restate.directory import ServiceChooser
 from gatechart.restate.handlers import decide
+from gatechart.restate.migration.move import move_to_engine
 from gatechart.restate.state import MAIL, STATE, TURNS, plain, unpacked
 from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.stores import MemoryStore
@@ -33,6 +35,7 @@ from gatechart.values import (
     withdrawal_of,
 )
 from tests.restate.engines import eventually
+from tests.restate.moving import home, quiet
 from tests.runtime.handovers import ACCEPTED, CANCELLED, house, only, rest, statuses, target_of, worker
 from tests.runtime.test_choosing import HIGHEST, NOBODY, asking, begun, senior
 from tests.runtime.test_choosing import plain as plain_worker
@@ -309,3 +312,38 @@ async def test_many_at_once_overbook_nobody(restate_place):
         await rest(runtime)
         again = await begun(runtime)
         assert again.status is Status.DONE
+
+
+class Never:
+    """A chooser that thinks for ever."""
+
+    def __init__(self):
+        self.begun = asyncio.Event()
+
+    async def choose(self, packet, now):
+        self.begun.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_handoff_that_waits_for_its_choice_moves_along_and_is_chosen_there(engine, tmp_path, sqlite_url):
+    graphs = [asking(HIGHEST, mode="delegate", deadline="1h"), plain_worker, senior]
+    async with Runtime.open(sqlite_url, graphs=graphs, limits=Limits(close_s=0.1)) as runtime:
+        runtime._core.chooser = never = Never()
+        agent = await runtime.start("asking", at="TALKING")
+        await agent.send("ASK")
+        await never.begun.wait()
+        (before,) = await runtime.handoffs()
+    assert before.status is UNDECIDED
+    async with home(engine, tmp_path, served=graphs) as (namespace, _, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            await eventually(partial(is_accepted, runtime))
+            (row,) = await runtime.handoffs()
+            moved = await runtime.resume(agent.id)
+            assert [each.recipient for each in moved.snapshot.handoffs] == ["senior.WORKING"]
+    assert (row.id, row.target_graph, row.choice["seed"]) == (before.id, "senior", before.id)
+    assert [each.status for each in row.changes] == [UNDECIDED, HandoffStatus.PENDING, ACCEPTED]
+
+
+async def is_accepted(runtime):
+    return [each.status for each in await runtime.handoffs()] == [ACCEPTED]
