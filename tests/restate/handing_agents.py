@@ -46,6 +46,7 @@ def helper(name):
     )
 
 
+BEST = Best(Needs(domains=("help",)), order=turn_about)
 handing = StateTransitionGraph(
     "handing",
     context=AgentContext,

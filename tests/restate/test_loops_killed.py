@@ -220,7 +220,7 @@ async def test_a_signal_fires_once_wherever_the_service_is_killed(home):
 
 
 async def killed_in_handoffs(home, *kills):
-    """Kill the service each time that its agents come to a point so often. Return how often somebody chose each time."""
+    """Kill the service each time that its agents come to a point so often. Return how often each chose."""
     counts = []
     for point, nth in kills:
         agent, folder, deaths = await home.killed_at("handing", point, nth)
