@@ -27,6 +27,7 @@ from gatechart.cli.directory import (
     register_entry,
     show_entry,
 )
+from gatechart.cli.directory_evaluation import evaluate_directory
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
@@ -150,6 +151,7 @@ DIRECTORY_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "open": open_entry,
     "rate": rate_handoff,
     "forget": forget_user,
+    "evaluate": evaluate_directory,
 }
 BREAKER_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "isolate": isolate_breaker,

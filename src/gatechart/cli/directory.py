@@ -113,7 +113,7 @@ async def list_directory(
       gatechart directory open refunds.REVIEWING
       gatechart directory --server http://127.0.0.1:8700
     """
-    async with _looked_at(settings, server) as home:
+    async with looked_at(settings, server) as home:
         found = await home.directory(after=after, limit=limit + 1)
     print_page(settings, "entries", found, limit, _document, _print, key="id")
 
@@ -125,7 +125,7 @@ async def show_entry(settings: Settings, who: EntryArgument, server: ServerOptio
       gatechart directory show refunds.REVIEWING
       gatechart directory show anna --json
     """
-    async with _looked_at(settings, server) as home:
+    async with looked_at(settings, server) as home:
         found = await home.directory(who)
     if not found:
         raise UnknownEntryError(who)
@@ -278,7 +278,7 @@ async def choose_entry(
       gatechart directory choose --can process_refund --json
     """
     needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
-    async with _looked_at(settings, server) as home:
+    async with looked_at(settings, server) as home:
         choice = await home.choose(handoff.HandoffPacket(current_problem=problem), needs=needs)
     document: dict[str, object] = api.ChooseCommand.answer.plain(choice)
     emit(settings, document, lambda: _explain(choice))
@@ -322,7 +322,7 @@ async def rate_handoff(
 
 
 @asynccontextmanager
-async def _looked_at(settings: Settings, server: str | None) -> AsyncIterator[AgentHome]:
+async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[AgentHome]:
     """Open a server, or else the database, to read only."""
     if server is not None:
         async with connection.elsewhere(server, None, "") as home:

@@ -57,7 +57,9 @@ def chosen(unit: UnitOfWork, event: Event) -> TurnRecord | Rejection | Void | No
     if "failed" in made:
         raise ChoiceFailedError(asked.handoff_id, made["failed"])
     candidate = None if made["candidate"] is None else CANDIDATE.validate_python(made["candidate"])
-    turn = take_choice(unit.snapshot, event, asked, Choice(explanation_of(made["explanation"]), candidate))
+    turn = take_choice(
+        unit.snapshot, event, asked, Choice(explanation_of(made["explanation"]), candidate, noted=made.get("noted"))
+    )
     if isinstance(turn, TurnRecord) and made["keeps"] is not None:
         unit.order("begin", **made["keeps"])
     return turn
@@ -84,7 +86,7 @@ async def choice_for(config: ServiceConfig, asked: dict[str, Any], broken: list[
         return to_json({"failed": error.problem})
     except Exception as error:  # of the projection, too: raised on, it would block the agent
         return to_json({"failed": f"{type(error).__name__}: {message_of(error)}"})
-    told = {"explanation": explanation_json(made.explanation), "keeps": keeps}
+    told = {"explanation": explanation_json(made.explanation), "keeps": keeps, "noted": made.noted}
     return to_json({"candidate": None if made.candidate is None else plain(CANDIDATE, made.candidate), **told})
 
 

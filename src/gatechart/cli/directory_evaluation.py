@@ -1,0 +1,99 @@
+"""The command that tells whether learning whom to hand work to is better, and when to hand work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gatechart.cli.directory import looked_at
+from gatechart.cli.late import late
+from gatechart.cli.options import ServerOption, Settings
+from gatechart.cli.output import Cell, emit, print_facts, print_table
+
+if TYPE_CHECKING:
+    from gatechart.hosting import evaluating
+    from gatechart.selection import evaluation, exploration, learned, rehearsal
+else:
+    evaluating, evaluation, exploration, learned, rehearsal = late(
+        "gatechart.hosting.evaluating",
+        "gatechart.selection.evaluation",
+        "gatechart.selection.exploration",
+        "gatechart.selection.learned",
+        "gatechart.selection.rehearsal",
+    )
+
+ShareOption = Annotated[
+    float, typer.Option("--exploring", min=0, max=1, metavar="SHARE", help="Part of the choices that would be drawn.")
+]
+ConfidenceOption = Annotated[
+    float, typer.Option("--confidence", min=0.5, max=0.999, metavar="NUMBER", help="Of the intervals.")
+]
+
+
+async def evaluate_directory(
+    settings: Settings, exploring: ShareOption = 0.0, confidence: ConfidenceOption = 0.95, server: ServerOption = None
+) -> None:
+    """Tell from recorded choices whether learning is better than text scores, and when to hand work on.
+
+    Better, worse, or that it cannot be told, with intervals. Then, by signal and threshold, how often people said that
+    handing on was needless, in time or too late. Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
+
+    Examples:
+      gatechart directory evaluate
+      gatechart directory evaluate --exploring 0.1 --json
+    """
+    drawn = exploration.Exploring(share=exploring) if exploring else exploration.BEST
+    async with looked_at(settings, server) as home:
+        found = await evaluating.evaluate_directory(home, learned.Learned(), drawn, confidence=confidence)
+    emit(settings, _document(found), lambda: _print(found))
+
+
+def _document(found: evaluating.DirectoryEvaluation) -> dict[str, object]:
+    told = found.learning
+    intervals = {
+        name: {"estimate": each.estimate, "low": each.low, "high": each.high}
+        for name, each in (("ips", told.propensity), ("snips", told.normalised), ("doubly_robust", told.robust))
+    }
+    return {
+        "learning": {
+            "verdict": told.verdict.value,
+            "details": told.details,
+            "choices": told.choices,
+            "evidence": told.evidence,
+            "overlap": told.overlap,
+            **intervals,
+        },
+        "timeliness": [
+            {name: getattr(each, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
+            for each in found.timeliness
+        ],
+    }
+
+
+_COUNTS = ("needless", "in_time", "late", "needed")
+
+
+def _print(found: evaluating.DirectoryEvaluation) -> None:
+    told = found.learning
+    print_facts(
+        [
+            ("learning is", told.verdict.value),
+            ("because", told.details),
+            ("choices", str(told.choices)),
+            ("evidence", f"{told.evidence} of them"),
+            ("doubly robust", str(told.robust)),
+            ("inverse propensity", str(told.propensity)),
+            ("self-normalised", str(told.normalised)),
+        ]
+    )
+    if found.timeliness:
+        print_table(("SIGNAL", "DETECTOR", "THRESHOLD", "NEEDLESS", "IN TIME", "TOO LATE", "NEEDED"), _rows(found))
+
+
+def _rows(found: evaluating.DirectoryEvaluation) -> Sequence[Sequence[Cell]]:
+    return [
+        (each.signal or "(no signal)", each.detector, each.threshold, *(str(getattr(each, name)) for name in _COUNTS))
+        for each in found.timeliness
+    ]
