@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import gatechart
-from gatechart import StateTransitionGraph
+from gatechart import Profile, StateTransitionGraph
 from gatechart.charts import load
-from gatechart.contrib.human_desk import human_desk
+from gatechart.contrib.human_desk import desk
+from gatechart.handoff import Priority
 from statecharts.online_shop import actions, context, guards, shop
 
 
@@ -21,6 +22,15 @@ general_enquiries: Final = _loaded("general_enquiries")
 orders: Final = _loaded("orders")
 advanced_orders: Final = _loaded("advanced_orders")
 refunds: Final = _loaded("refunds")
+
+human_desk: Final = desk(
+    profiles={
+        Priority.URGENT: Profile(capabilities=("do_by_hand",), tier=3, cost=20),
+        Priority.HIGH: Profile(capabilities=("talk_in_person",), domains=("special orders",), tier=3, cost=20),
+        Priority.NORMAL: Profile(domains=("anything",), tier=3, cost=20),
+    }
+)
+"""The desk, where selections find people: each kind of work at the priority that it has."""
 
 automatic: Final = (general_enquiries, orders, advanced_orders, refunds)
 online_shop: Final = (*automatic, human_desk)

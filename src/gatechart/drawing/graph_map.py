@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gatechart.drawing.naming import event_text, guard_text, titles_of
+from gatechart.drawing.naming import CHOSEN, event_text, guard_text, instead_of, titles_of
 from gatechart.drawing.outline import door_of
 from gatechart.drawing.shapes import Card, Door, Map, Route, Way
 from gatechart.drawing.trail import read_trail
@@ -48,11 +48,11 @@ def _routes(graph: AnyGraph) -> Iterator[Route]:
         event, guard = _occasion(graph, asking, titles)
         handoff = asking.handoff
         reason = "" if handoff.reason in (None, Reason.OTHER) else handoff.reason.value
-        way = Way(titles[asking.state], event, guard, handoff.at, handoff.mode.value, reason)
+        way = Way(titles[asking.state], event, guard, handoff.at or CHOSEN, handoff.mode.value, reason)
         ways.setdefault(handoff.target, {})[way] = None
-        for step in handoff.fallbacks.targets if handoff.fallbacks else ():
-            instead = Way(titles[asking.state], "", "", step.at, handoff.mode.value, f"if not {handoff.target}")
-            ways.setdefault(step.graph, {})[instead] = None
+        for target, at in instead_of(handoff):
+            instead = Way(titles[asking.state], "", "", at, handoff.mode.value, f"if not {handoff.target}")
+            ways.setdefault(target, {})[instead] = None
     yield from (Route(graph.name, target, tuple(each)) for target, each in ways.items())
 
 

@@ -7,15 +7,31 @@ and `0.shop.paying` is XState's name for the first invoke of that state.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gatechart.drawing.text import function_text
-from gatechart.graph import ROOT, Edge, EventType, Invoke, JsonSchema, Node, TransferRole, callable_name
+from gatechart.graph import (
+    ROOT,
+    Best,
+    Edge,
+    EventType,
+    Handoff,
+    Human,
+    Invoke,
+    JsonSchema,
+    Node,
+    OtherGraph,
+    TransferRole,
+    callable_name,
+)
 from gatechart.values import EventName, StateName, TransferCounts
 
 ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
+
+CHOSEN: Final = "chosen from the directory"
+"""In place of the entry point of a target that a selection finds."""
 
 _SIGNAL: Final = "signal"  # takes all of them; those of one name have it after a point
 
@@ -126,3 +142,12 @@ def _is_made_up(invoke: Invoke, node: Node) -> bool:
     """Tell whether nobody chose the id: XState numbers the invokes of a state before its path."""
     number, _, path = invoke.id.partition(".")
     return invoke.function is not None and number.isdecimal() and path.endswith(node.name)
+
+
+def instead_of(handoff: Handoff) -> Iterator[tuple[str, str]]:
+    """Yield the fallbacks of a handoff that lead elsewhere: each graph with its entry point, or what chooses them."""
+    for step in handoff.fallbacks.steps if handoff.fallbacks else ():
+        if isinstance(step, OtherGraph | Human):
+            yield step.graph, step.at
+        elif isinstance(step, Best):
+            yield step.name, CHOSEN

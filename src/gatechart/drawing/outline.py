@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from gatechart.drawing.naming import (
+    CHOSEN,
     event_text,
     guard_text,
+    instead_of,
     invoke_text,
     is_signal,
     titles_of,
@@ -161,9 +163,9 @@ class _Sketch:
 
 def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
     """Graph, entry point and words of the target, then of what is tried else."""
-    yield handoff.target, handoff.at, handoff.mode.value
-    for step in handoff.fallbacks.targets if handoff.fallbacks else ():
-        yield step.graph, step.at, f"else {handoff.mode.value}"
+    yield handoff.target, handoff.at or CHOSEN, handoff.mode.value
+    for target, at in instead_of(handoff):
+        yield target, at, f"else {handoff.mode.value}"
 
 
 def door_of(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:

@@ -10,7 +10,7 @@ from gatechart.contrib.human_desk import actions as do
 from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
 from gatechart.graph import Accepts, AnyGraph, EntryPoint, State, StateTransitionGraph, Then, Transition
 from gatechart.handoff import Priority
-from gatechart.values import Delay
+from gatechart.values import Delay, Profile
 
 RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
     {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}
@@ -20,14 +20,22 @@ RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
 ENTRY_POINTS: Final[Mapping[Priority, str]] = MappingProxyType({each: each.value.upper() for each in RANKS})
 """The entry point for each priority."""
 
+NO_PROFILES: Final[Mapping[Priority, Profile]] = MappingProxyType({})
+
 FAILURES: Final = ("handoff.rejected", "handoff.failed", "handoff.expired")
 
 
-def desk(name: str = "human_desk", time_limit: Delay | None = "4h", capacity: int | None = None) -> AnyGraph:
+def desk(
+    name: str = "human_desk",
+    time_limit: Delay | None = "4h",
+    capacity: int | None = None,
+    profiles: Mapping[Priority, Profile] = NO_PROFILES,
+) -> AnyGraph:
     """Return the graph of a desk where people work: each case that is handed to it is an agent.
 
     time_limit: after so long a case that is neither resolved nor returned becomes overdue, and urgent; None: never.
     capacity: how many cases are open at once, before others are rejected as an overload; None: any number.
+    profiles: what people can do who look after cases of a priority; selections do not find the entry points of others.
 
     A case ends with a result: `{"outcome": "resolved" or "returned", "answer", "rating", "note", "operator"}`.
     """
@@ -59,7 +67,7 @@ def desk(name: str = "human_desk", time_limit: Delay | None = "4h", capacity: in
         ],
         transitions=[*_taking(), *_working(), *_splitting(), *_ending()],
         entry_points=[
-            EntryPoint("WAITING", door, description=f"a case of {priority} priority")
+            EntryPoint("WAITING", door, description=f"a case of {priority} priority", profile=profiles.get(priority))
             for priority, door in ENTRY_POINTS.items()
         ],
         accepts=Accepts(capacity),
