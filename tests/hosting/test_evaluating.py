@@ -2,14 +2,15 @@
 
 import pytest
 
-from gatechart import Choosing, HandoffPacket
-from gatechart.graph import Best
+from gatechart import Choosing, Handoff, HandoffPacket, Transition
+from gatechart.graph import ANY, Best, Signal
 from gatechart.hosting.evaluating import Timeliness, evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
 from gatechart.selection import Exploring, Learned
 from gatechart.selection.evaluation import Verdict
 from gatechart.testing import VirtualClock
 from gatechart.values import Profile
+from tests.noticing import Moves, go_round
 from tests.runtime.handovers import house, only, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
@@ -72,3 +73,18 @@ def test_of_long_names_fewer_candidates_are_told():
     told = told_of("h", "f" * 512, many, **CHOSEN)
     assert 1 < len(told["ranked"]) < 10
     assert len(str(told)) < MOST_BYTES
+
+
+async def test_ratings_are_counted_by_signal_and_threshold():
+    answered = Transition(ANY, "signal.moves", "REST", actions=Handoff(BY_TEXT, packet=lambda context, event: LETTER))
+    noticing = go_round(answered, signals=Signal(Moves(3), "moves"))
+    async with house("memory:", noticing, refund, parcel) as runtime:
+        agent = await runtime.start("round", at="HERE")
+        await agent.send("GO")
+        await agent.send("GO")
+        await rest(runtime)
+        await (await target_of(runtime, agent)).send("DONE")
+        await rest(runtime)
+        await runtime.rate_handoff((await only(runtime)).id, needed=True, in_time=False)
+        told = await evaluate_directory(runtime)
+        assert told.timeliness == (Timeliness("moves", "Moves", "", late=1),)

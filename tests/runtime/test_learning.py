@@ -1,5 +1,7 @@
 """What choices learn from earlier ones: what is kept of each, on every home, and what follows from it."""
 
+import asyncio
+
 import pytest
 
 from gatechart import Choosing, HandoffPacket
@@ -9,8 +11,6 @@ from gatechart.selection import Exploring, Learned, terms_of
 from gatechart.values import Ended, Needs, Profile
 from tests.runtime.handovers import house, only, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
-
-pytestmark = pytest.mark.not_on_restate("choices are recorded in an embedded runtime")
 
 BY_TEXT = Best(scorers={"text": 1.0})
 LEARNING = Best(scorers={"learned": 1.0})
@@ -99,6 +99,7 @@ async def failing(runtime, times):
         await rest(runtime)
 
 
+@pytest.mark.not_on_restate("a dry run is made by the process that asks, which does not know how the service chooses")
 async def test_what_failed_again_and_again_is_learned_once_learning_is_trusted(place):
     trusted = Choosing(learned=Learned(trusted=True))
     async with house(place, asks(LEARNING), refund, parcel, choosing=trusted) as runtime:
@@ -111,6 +112,18 @@ async def test_what_failed_again_and_again_is_learned_once_learning_is_trusted(p
         assert parts["refund.WORKING"]["learned"] < 0 == parts["parcel.WORKING"]["learned"]
 
 
+async def test_what_was_learned_decides_whom_work_goes_to(place):
+    trusted = Choosing(learned=Learned(trusted=True))
+    async with house(place, asks(LEARNING), refund, parcel, choosing=trusted) as runtime:
+        async with asyncio.timeout(30):
+            while (target := await handed(runtime)).snapshot.graph == "refund":
+                await runtime.stop(target.id)
+        row = next(each for each in await runtime.handoffs(limit=1000) if each.target == target.id)
+        parts = {each["id"]: dict(each["parts"]) for each in row.choice["judged"]}
+        assert parts["refund.WORKING"]["learned"] < 0 == parts["parcel.WORKING"]["learned"]
+
+
+@pytest.mark.not_on_restate("a dry run is made by the process that asks, which does not know how the service chooses")
 async def test_until_learning_is_trusted_text_scores_decide(place):
     async with house(place, asks(LEARNING), refund, parcel, choosing=RECORDING) as runtime:
         await failing(runtime, 3)
