@@ -157,6 +157,7 @@ async def test_performance_is_that_for_this_kind_of_problem(place):
             scores[domain] = {each.id: each.total for each in choice.explanation.judged}
         assert scores["refunds"] == {"second.WORKING": 1.0, "first.WORKING": 0.94}
         assert (await runtime.directory("first.WORKING"))[0].candidate.performance == 0.94
+        assert (await kept_of(runtime, "first.WORKING")).performance.kinds == (("refunds", 0.94),)
 
 
 def asking_for(best, problem=LETTER.current_problem):
