@@ -326,6 +326,30 @@ def test_several_graphs_are_drawn_as_their_map(project, gatechart):
     }
 
 
+DIRECTORY = """
+from gatechart.graph import Accepts, EntryPoint, StateTransitionGraph
+from gatechart.values import Profile
+
+door = EntryPoint("WORKING", profile=Profile(tier=2))
+team = StateTransitionGraph("team", states=["WORKING"], entry_points=[door], accepts=Accepts(capacity=3))
+open_team = StateTransitionGraph("open_team", states=["WORKING"], entry_points=[door])
+graphs = [team, open_team]
+"""
+
+
+def test_a_map_tells_how_much_work_entry_points_have(project, gatechart):
+    (project / "teams.py").write_text(DIRECTORY)
+    store = f"sqlite+aiosqlite:///{project / 'teams.db'}"
+    opened = gatechart("--app", "teams:graphs", "--store", store, "start", "team", "--at", "WORKING")
+    assert opened.code == 0, opened.err
+    drawn = gatechart("--app", "teams:graphs", "--store", store, "draw", "--map", "--loads")
+    assert drawn.code == 0, drawn.err
+    assert "0 of 3 places" in drawn.out
+    assert "0 open" in drawn.out
+    failed = gatechart("--app", "teams:graphs", "draw", "team", "--loads")
+    assert (failed.code, "add --map" in failed.err) == (2, True)
+
+
 def test_a_map_shows_no_agent(project, gatechart):
     failed = gatechart("draw", "--map", "--agent", "a")
     assert failed.code == 2

@@ -130,20 +130,11 @@ def _unfit(best: Best, doors: Sequence[_Door]) -> Iterator[tuple[str, str]]:
         problem = f"{best.name!r} finds nobody: no entry point of the application has a profile"
         yield problem, f"give some a profile=, {_ALLOWED}"
         return
-    for needs in _alternatives(best):
+    for needs in best.alternatives:
         unknown = tuple(_unknown(needs, doors))
         yield from unknown
-        if not unknown and not any(_fits(needs, door.profile) for door in doors):
-            yield f"no entry point has {_words(needs)} together", f"give one such a profile, {_ALLOWED}"
-
-
-def _alternatives(best: Best) -> Iterator[Needs]:
-    """Yield what work may need by a selection, as far as it is declared."""
-    if best.needs is not None and not isinstance(best.needs, Needs):
-        return
-    declared = best.needs or Needs()
-    yield declared
-    yield from (declared.joined(each.needs) for each in best.rules)
+        if not unknown and not any(needs.are_met_by(door.profile) for door in doors):
+            yield f"no entry point has {needs.text} together", f"give one such a profile, {_ALLOWED}"
 
 
 def _unknown(needs: Needs, doors: Sequence[_Door]) -> Iterator[tuple[str, str]]:
@@ -154,27 +145,6 @@ def _unknown(needs: Needs, doors: Sequence[_Door]) -> Iterator[tuple[str, str]]:
                 near = nearest(name, known)
                 meant = f"did you mean {near[0]!r}? Or " if near else ""
                 yield f"no profile has the {word} {name!r}", f"{meant}give it to an entry point, {_ALLOWED}"
-
-
-def _fits(needs: Needs, profile: Profile) -> bool:
-    enough = all if needs.all else any
-    named = ((needs.capabilities, profile.capabilities), (needs.domains, profile.domains))
-    has_names = all(not wanted or enough(name in had for name in wanted) for wanted, had in named)
-    speaks = not (needs.languages and profile.languages) or any(
-        _is_same(one.casefold(), other.casefold()) for one in needs.languages for other in profile.languages
-    )
-    return has_names and speaks and profile.level >= needs.tier
-
-
-def _is_same(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
-
-
-def _words(needs: Needs) -> str:
-    either = " and " if needs.all else " or "
-    tier = f"tier {needs.tier}" if needs.tier else ""
-    told = (either.join(needs.capabilities), either.join(needs.domains), tier, " or ".join(needs.languages))
-    return ", ".join(filter(None, told))
 
 
 # Rules that never apply
@@ -272,8 +242,8 @@ def _sources(graphs: Iterable[AnyGraph], door: _Door) -> dict[str, frozenset[str
 
 
 def _may_fit(best: Best, door: _Door) -> bool:
-    needs = tuple(_alternatives(best))
-    return not needs or any(_fits(each, door.profile) for each in needs)
+    needs = best.alternatives
+    return not needs or any(each.are_met_by(door.profile) for each in needs)
 
 
 def _is_unknown(graph: AnyGraph, asking: Asking) -> bool:

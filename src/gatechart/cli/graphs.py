@@ -25,6 +25,7 @@ from gatechart.cli.output import (
 )
 from gatechart.errors import listing
 from gatechart.values import (
+    DirectoryEntry,
     HistoryEntry,
     Role,
     Snapshot,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from gatechart import graph as graph_package
     from gatechart import handoff as handoff_package
     from gatechart.checks import Allowed, Finding, Report
-    from gatechart.cli import loading, stand_ins
+    from gatechart.cli import connection, loading, stand_ins
     from gatechart.cli.loading import Graphs
     from gatechart.cli.stand_ins import StandIns
     from gatechart.drawing import render
@@ -54,7 +55,9 @@ else:
         "gatechart.hosting.registry",
         "gatechart.stores",
     )
-    loading, stand_ins = late("gatechart.cli.loading", "gatechart.cli.stand_ins")
+    connection, loading, stand_ins = late(
+        "gatechart.cli.connection", "gatechart.cli.loading", "gatechart.cli.stand_ins"
+    )
 
 
 def check_document(
@@ -219,6 +222,9 @@ LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the signs 
 PayloadsOption = Annotated[
     bool, typer.Option("--payloads", help="Write declared events with the payloads that they take.")
 ]
+LoadsOption = Annotated[
+    bool, typer.Option("--loads", help="On a map, write at entry points how much work they have now, by the database.")
+]
 LimitOption = Annotated[
     float,
     duration_option("--limit", 0.1, "How long Graphviz may take. A larger chart then gets a plainer layout."),
@@ -314,6 +320,7 @@ async def draw_graph(
     theme: ThemeOption = Theme.LIGHT,
     legend: LegendOption = False,
     payloads: PayloadsOption = False,
+    has_loads: LoadsOption = False,
     limit: LimitOption = 20.0,
 ) -> None:
     """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
@@ -331,6 +338,7 @@ async def draw_graph(
       gatechart draw charts/lamp.yaml lamp.svg
       gatechart draw orders refunds human_desk map.svg
       gatechart draw --map --output map.svg --limit 2m
+      gatechart draw --map --loads --output now.svg
     """
     settings, drawn = loading.with_chart(settings, drawn or ())
     graphs = loading.load_as_written(settings, _stand_ins())
@@ -341,8 +349,11 @@ async def draw_graph(
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
         several = tuple(map(registry.Registry(graphs).graph, dict.fromkeys(names))) or loading.newest(graphs)
-        await draw_or_print(settings, several, file, format, limit, **look)
+        loads = await _loads_of(settings, several) if has_loads else {}
+        await draw_or_print(settings, several, file, format, limit, loads=loads, **look)
         return
+    if has_loads:
+        raise UsageError("loads are written on maps; add --map, or leave out --loads")
     snapshot, trail = await _life_of(settings, agent)
     chosen = _chosen(graphs, names[0] if names else None, snapshot)
     await draw_or_print(settings, chosen, file, format, limit, highlight=snapshot, trail=trail, **look)
@@ -394,6 +405,22 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
         return None, ()
     async with stores.open_store(settings.store, role=Role.READER) as store:
         return await store.load(agent), await store.history(agent)
+
+
+async def _loads_of(settings: Settings, graphs: Graphs) -> dict[str, str]:
+    """Return the work that entry points of the graphs have now, in words, by their ids in the directory."""
+    async with connection.inspect(settings, graphs) as home:
+        found: dict[str, str] = {}
+        while page := await home.directory(after=next(reversed(found), None)):
+            found |= {each.id: _load_text(each) for each in page}
+    return found
+
+
+def _load_text(entry: DirectoryEntry) -> str:
+    candidate = entry.candidate
+    places = "open" if candidate.capacity is None else f"of {candidate.capacity} places"
+    work = f"{candidate.held} {places}"
+    return f"{work}, {entry.unavailable}" if entry.unavailable else work
 
 
 def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyGraph:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.palette import BETWEEN, Theme
@@ -156,15 +157,17 @@ def to_mermaid(
     theme: str = "light",
     legend: bool = False,
     payloads: bool = False,
+    loads: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the drawing of a graph as Mermaid text; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     theme: "light" or "dark". legend: whether the signs that occur are explained.
     payloads: whether declared events are written with the payloads that they take.
+    loads: on a map, what is written at entry points, such as the work that they have, by "graph.ENTRY_POINT".
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads)
+    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads, loads=loads)
     return write_mermaid(drawing, look_of(theme, legend=legend))
 
 

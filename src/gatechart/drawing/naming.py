@@ -7,32 +7,19 @@ and `0.shop.paying` is XState's name for the first invoke of that state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from gatechart.drawing.text import function_text
-from gatechart.graph import (
-    ROOT,
-    Best,
-    Edge,
-    EventType,
-    Handoff,
-    Human,
-    Invoke,
-    JsonSchema,
-    Node,
-    OtherGraph,
-    TransferRole,
-    callable_name,
-)
-from gatechart.values import EventName, StateName, TransferCounts
+from gatechart.drawing.text import function_text, visible
+from gatechart.graph import ROOT, Best, Edge, EventType, Invoke, JsonSchema, Node, TransferRole, callable_name
+from gatechart.values import EventName, Needs, StateName, TransferCounts
 
 ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
 
-CHOSEN: Final = "chosen from the directory"
-"""In place of the entry point of a target that a selection finds."""
-
+BEST: Final = "best of"
+BEST_NAME: Final = Best().name
+_MOST_NEEDS: Final = 4  # that are written out
 _SIGNAL: Final = "signal"  # takes all of them; those of one name have it after a point
 
 _OF_INVOKE: Final = re.compile(r"(done|error|progress)\.invoke\.")
@@ -50,6 +37,21 @@ def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
         path = next((path for path in paths if node.name.startswith(path) and node.name != path), "")
         titles[node.name] = node.name.removeprefix(path)
     return titles
+
+
+def best_text(best: Best) -> tuple[str, str]:
+    """Return a selection in words: what it is, and what work needs by it; `any` where that is left to other things."""
+    title = BEST if best.name == BEST_NAME else f"{best.name}: {BEST}"
+    if not best.alternatives:
+        return title, f"what {function_text(callable_name(best.needs))} says"
+    told = [each.text for each in stated_needs(best)] or ["any"]
+    more = [f"{len(told) - _MOST_NEEDS} more"] if len(told) > _MOST_NEEDS else []
+    return title, visible(" · ".join([*told[:_MOST_NEEDS], *more]))
+
+
+def stated_needs(best: Best) -> tuple[Needs, ...]:
+    """Return what work needs by each rule of a selection; where it has none, what it needs anyway."""
+    return tuple(each for each in (best.alternatives[1:] or best.alternatives) if each.text)
 
 
 def guard_text(node: Node, edge: Edge) -> str:
@@ -142,12 +144,3 @@ def _is_made_up(invoke: Invoke, node: Node) -> bool:
     """Tell whether nobody chose the id: XState numbers the invokes of a state before its path."""
     number, _, path = invoke.id.partition(".")
     return invoke.function is not None and number.isdecimal() and path.endswith(node.name)
-
-
-def instead_of(handoff: Handoff) -> Iterator[tuple[str, str]]:
-    """Yield the fallbacks of a handoff that lead elsewhere: each graph with its entry point, or what chooses them."""
-    for step in handoff.fallbacks.steps if handoff.fallbacks else ():
-        if isinstance(step, OtherGraph | Human):
-            yield step.graph, step.at
-        elif isinstance(step, Best):
-            yield step.name, CHOSEN

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from gatechart.drawing.naming import (
-    CHOSEN,
+    best_text,
     event_text,
     guard_text,
-    instead_of,
     invoke_text,
     is_signal,
     titles_of,
@@ -22,11 +21,13 @@ from gatechart.drawing.trail import Trail, active_states, read_trail
 from gatechart.graph import (
     ROOT,
     AnyGraph,
+    Best,
     Edge,
     EntryPoint,
     Handoff,
     Kind,
     Node,
+    SameTarget,
     State,
     Step,
     TransferRole,
@@ -162,10 +163,12 @@ class _Sketch:
 
 
 def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
-    """Graph, entry point and words of the target, then of what is tried else."""
-    yield handoff.target, handoff.at or CHOSEN, handoff.mode.value
-    for target, at in instead_of(handoff):
-        yield target, at, f"else {handoff.mode.value}"
+    """Graph, entry point and words of the target, then of what is tried else; of what chooses one, its own words."""
+    mode = handoff.mode.value
+    yield *((handoff.target, handoff.at) if handoff.best is None else best_text(handoff.best)), mode
+    for step in handoff.fallbacks.steps if handoff.fallbacks else ():
+        if not isinstance(step, SameTarget):
+            yield *(best_text(step) if isinstance(step, Best) else (step.graph, step.at)), f"else {mode}"
 
 
 def door_of(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:

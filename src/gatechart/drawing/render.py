@@ -47,6 +47,7 @@ def draw(
     theme: str = "light",
     legend: bool = False,
     payloads: bool = False,
+    loads: Mapping[str, str] = MappingProxyType({}),
     limit_s: float = LIMIT_S,
 ) -> Path:
     """Write the drawing of a graph to a file, whole or not at all, and return where.
@@ -56,6 +57,7 @@ def draw(
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     theme: "light" or "dark". legend: whether the signs that occur are explained.
     payloads: whether declared events are written with the payloads that they take.
+    loads: on a map, what is written at entry points, such as the work that they have, by "graph.ENTRY_POINT".
     limit_s: how long Graphviz may lay it out. A larger chart gets a plainer layout, which says so, and a warning is
     logged.
     Raises DrawingError; UnknownGraphError and UnknownStateError where `highlight` or `trail` do not fit the graph.
@@ -65,7 +67,7 @@ def draw(
     if written is None:
         raise DrawingError(f"{str(file)!r} ends in none of {listing(tuple(_FORMATS))}; name a file that does")
     look = look_of(theme, legend=legend)
-    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads)
+    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads, loads=loads)
     _write(file, written(drawing, look, limit_s))
     return file
 
@@ -93,11 +95,12 @@ async def draw_async(
     theme: str = "light",
     legend: bool = False,
     payloads: bool = False,
+    loads: Mapping[str, str] = MappingProxyType({}),
     limit_s: float = LIMIT_S,
 ) -> Path:
     """Do what `draw` does, in a thread, so that the event loop goes on. Cancelling it only stops waiting."""
     options: dict[str, Any] = {"highlight": highlight, "trail": trail, "theme": theme, "legend": legend}
-    return await asyncio.to_thread(draw, graph, path, payloads=payloads, limit_s=limit_s, **options)
+    return await asyncio.to_thread(draw, graph, path, payloads=payloads, loads=loads, limit_s=limit_s, **options)
 
 
 def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **attributes: Value) -> bytes:

@@ -109,6 +109,7 @@ class Door:
     guard: str
     places: tuple[int, ...]  # in the trail, at which the agent came in here
     is_known: bool = True  # whether the graph has it, rather than others only name it
+    load: str = ""  # the work that it has now, in words; empty where that is not told
 
     @property
     def title(self) -> str:
@@ -122,6 +123,7 @@ class Door:
             *(f"on {trigger}" for trigger in self.triggers),
             *([f"takes {self.takes}"] if self.takes else []),
             *([f"[{self.guard}]"] if self.guard else []),
+            *([self.load] if self.load else []),
         )
 
 
@@ -162,6 +164,7 @@ class Way:
     entry_point: str
     mode: str  # `transfer` or `delegate`
     reason: str  # empty where none is given
+    chosen: str = ""  # by what it is found, in words; empty where it is named
 
     @property
     def occasion(self) -> str:
@@ -173,7 +176,8 @@ class Way:
     @property
     def purpose(self) -> str:
         """Where it goes, how and why."""
-        return f"{self.mode} to {self.entry_point}{f', {self.reason}' if self.reason else ''}"
+        told = (f"{self.mode} to {self.entry_point}", self.reason, self.chosen)
+        return ", ".join(filter(None, told))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from gatechart.drawing.graph_map import map_of
 from gatechart.drawing.outline import outline
@@ -33,6 +34,7 @@ def sketch(
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
     payloads: bool = False,
+    loads: Mapping[str, str] = MappingProxyType({}),
 ) -> Outline | Map:
     """Return the drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
     if isinstance(graph, StateTransitionGraph):
@@ -41,4 +43,4 @@ def sketch(
         raise DrawingError("a map of graphs shows no agent; draw the agent's graph alone")
     if not graph:
         raise DrawingError("no graph to draw; give one, or several for their map")
-    return map_of(graph)
+    return map_of(graph, loads)

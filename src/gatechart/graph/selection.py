@@ -108,6 +108,18 @@ class Best:
         )
 
     @property
+    def alternatives(self) -> tuple[Needs, ...]:
+        """What work may need by it, as far as it is declared; empty if a function says what is needed.
+
+        >>> [each.text for each in Best(Needs(tier=2), rules=NeedRule(Needs(domains=("refunds",)))).alternatives]
+        ['tier 2', 'refunds, tier 2']
+        """
+        if self.needs is not None and not isinstance(self.needs, Needs):
+            return ()
+        declared = self.needs or Needs()
+        return tuple(dict.fromkeys((declared, *(declared.joined(each.needs) for each in self.rules))))
+
+    @property
     def functions(self) -> tuple[Scorer | Filter, ...]:
         """Filters and scorers of one's own. A packet names them; the graph that declares them has them."""
         named = (*(each for each, _ in self.scorers), *self.order, *self.filters)

@@ -89,14 +89,7 @@ def needs_text(needs: Needs) -> str:
     >>> needs_text(Needs(capabilities=("query_order", "modify_order"), tier=2))
     'query_order or modify_order, tier 2'
     """
-    either = " and " if needs.all else " or "
-    told = (
-        either.join(needs.capabilities),
-        either.join(needs.domains),
-        f"tier {needs.tier}" if needs.tier else "",
-        " or ".join(needs.languages),
-    )
-    return ", ".join(filter(None, told))
+    return needs.text
 
 
 def explanation_json(explanation: Explanation) -> Payload:

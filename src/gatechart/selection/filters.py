@@ -12,6 +12,7 @@ from gatechart.handoff import MOST_HOPS, Attempt, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
 from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
+from gatechart.values.profiles import is_same_language
 
 Column: TypeAlias = list[str]
 """For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""
@@ -114,14 +115,9 @@ def _language(question: Question, candidates: Sequence[Candidate]) -> Column:
 
     @cache
     def speaks(languages: tuple[str, ...]) -> bool:
-        return any(_is_same(one.casefold(), other) for one in languages for other in wanted)
+        return any(is_same_language(one.casefold(), other) for one in languages for other in wanted)
 
     return ["" if not each.profile.languages or speaks(each.profile.languages) else why for each in candidates]
-
-
-def _is_same(one: str, other: str) -> bool:
-    """Tell whether two tags are of one language, and of one region where both name one."""
-    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
 def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:

@@ -99,6 +99,28 @@ class Needs:
     languages: tuple[str, ...] = ()
     all: bool = False  # whether each capability and each domain is needed
 
+    @property
+    def text(self) -> str:
+        """They in words; empty if there are none.
+
+        >>> Needs(capabilities=("query_order", "modify_order"), tier=2).text
+        'query_order or modify_order, tier 2'
+        """
+        either = " and " if self.all else " or "
+        tier = f"tier {self.tier}" if self.tier else ""
+        told = either.join(self.capabilities), either.join(self.domains), tier, " or ".join(self.languages)
+        return ", ".join(filter(None, told))
+
+    def are_met_by(self, profile: Profile) -> bool:
+        """Return whether a profile has all that is needed, whatever its hours."""
+        enough = all if self.all else any
+        named = (self.capabilities, profile.capabilities), (self.domains, profile.domains)
+        return (
+            all(not wanted or enough(name in had for name in wanted) for wanted, had in named)
+            and profile.level >= self.tier
+            and (not self.languages or not profile.languages or _share_one(self.languages, profile.languages))
+        )
+
     def joined(self, other: Needs) -> Needs:
         """Return the needs of both."""
         return Needs(
@@ -166,6 +188,19 @@ class Choice:
     probability: float = 1.0  # with which it was chosen
     chances: tuple[tuple[str, float], ...] = ()  # with what probability each was chosen, by id; the first few
     noted: Mapping[str, Any] | None = None  # what is kept of it, to be joined by what comes of it; JSON values
+
+
+def _share_one(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return any(is_same_language(one.casefold(), other.casefold()) for one in some for other in others)
+
+
+def is_same_language(one: str, other: str) -> bool:
+    """Tell whether two tags, in lower case, are of one language, and of one region where both name one.
+
+    >>> is_same_language("de", "de-at"), is_same_language("de-ch", "de-at")
+    (True, False)
+    """
+    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
 def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
