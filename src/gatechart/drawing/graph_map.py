@@ -64,7 +64,9 @@ def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[Route]:
         tried = [(handoff.best or OtherGraph(handoff.target, at=handoff.at), way), *((step, instead) for step in steps)]
         for target, each in tried:
             for name, at, chosen in _ends(graph, target, known):
-                ways.setdefault(name, {})[replace(each, entry_point=at, chosen=chosen)] = None
+                # What is chosen has many ends, so it is told without the occasions, which its graph's own drawing has.
+                short = {"event": "", "guard": "", "reason": each.reason if each is instead else ""} if chosen else {}
+                ways.setdefault(name, {})[replace(each, entry_point=at, chosen=chosen, **short)] = None
     yield from (Route(graph.name, target, tuple(each)) for target, each in ways.items())
 
 

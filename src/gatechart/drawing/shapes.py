@@ -159,7 +159,7 @@ class Way:
     """One way of handing on work: in which state, on which event, to which entry point, and why."""
 
     source: str  # the state's title; the root for any state
-    event: str  # in words; empty where it is tried because another graph would not take the work
+    event: str  # in words; empty where it is tried because another graph would not take the work, or is chosen
     guard: str
     entry_point: str
     mode: str  # `transfer` or `delegate`
