@@ -13,9 +13,8 @@ MOST: Final = 10  # searches, if the agent should never notice
 async def play(runtime: Runtime) -> Agent[Any]:
     """Let an agent find nothing until it notices that it goes round in circles."""
     agent: Agent[Any] = await runtime.start(circling, at="SEARCHING")
-    for _ in range(MOST):
+    for event in ("NOTHING_FOUND", "REPHRASED") * MOST:
         if "ASKING_SOMEBODY" in agent.snapshot.configuration:
             break
-        await agent.send("NOTHING_FOUND")
-        await agent.send("REPHRASED")
+        await agent.send(event)
     return agent
