@@ -214,7 +214,7 @@ def test_stand_ins_take_the_place_of_functions() -> None:
 
 
 def test_a_function_with_parameters_has_no_name_that_a_chart_could_hold() -> None:
-    best = Best(scorers={partial(near, candidate=None): 1.0})
+    best = Best(scorers={partial(near): 1.0})
     waiting = Transition("WAITING", "handoff", "TALKING")
     first = Transition("TALKING", "ASKED", "WAITING", actions=Handoff(best))
     graph = type(handing_on("{best: }"))("orders", transitions=[first, waiting], entry_points=["TALKING"])

@@ -75,6 +75,7 @@ REMEDIES: dict[str, str] = {
     "UnknownHandoffError": "it has 'one', 'two'",
     "BacklogFullError": "a larger Limits(a text=...)",
     "BreakerOpenError": "close it with close_breaker('a text')",
+    "ChoiceFailedError": "mend the function that makes vectors, or the filter or scorer",
     "GuardBudgetError": "write a function, and name it",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",

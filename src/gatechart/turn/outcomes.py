@@ -38,6 +38,8 @@ def reports(taken: OpenHandoff, status: HandoffStatus) -> tuple[Send, ...]:
 
 def returns(packet: HandoffPacket) -> tuple[Send, ...]:
     """Return the outcome to send if the work is accepted by an agent that had it before: it came back."""
+    if not packet.path:  # a migration has lost it
+        return ()
     *before, last = packet.path
     if packet.mode is not Mode.TRANSFER or all(step.agent != packet.target_agent for step in before):
         return ()
