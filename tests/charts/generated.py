@@ -70,18 +70,14 @@ GUARDS = st.sampled_from(
         Except(("x",), note),
     ]
 )
-WORDS = st.lists(TEXTS, max_size=2).map(tuple)
-HOURS = st.sampled_from([Hours(), Hours(("MON", "SUN"), "09:00", "17:30", "Europe/Berlin"), Hours(ends="00:00")])
-PROFILES = st.builds(
-    Profile,
-    capabilities=WORDS,
-    domains=WORDS,
-    tier=st.none() | st.integers(1, 9),
-    languages=WORDS,
-    samples=WORDS,
-    group=st.just("") | TEXTS,
-    schedule=st.lists(HOURS, max_size=2).map(tuple),
-    cost=st.none() | st.floats(0, 1e6),
+PROFILES = st.sampled_from(
+    [
+        Profile(),
+        Profile(capabilities=("on", "é\u2028"), domains=("null",), tier=1, languages=("de",), group="1"),
+        Profile(samples=(" a ", "a: b"), cost=0.5, tier=9),
+        Profile(schedule=(Hours(), Hours(("MON", "SUN"), "09:00", "17:30", "Europe/Berlin")), cost=1e6),
+        Profile(schedule=(Hours(ends="00:00"),), samples=("~",)),
+    ]
 )
 FALLBACKS = st.none() | st.lists(
     st.sampled_from(
@@ -97,15 +93,14 @@ FALLBACKS = st.none() | st.lists(
     ),
     max_size=3,
 ).map(lambda steps: Fallbacks(*steps))
-NEEDS = st.builds(Needs, capabilities=WORDS, domains=WORDS, tier=st.integers(0, 3), all=st.booleans())
-SELECTIONS = st.builds(
-    Best,
-    st.none() | NEEDS,
-    rules=st.lists(st.builds(NeedRule, NEEDS, reason=st.none() | st.sampled_from(Reason), mentions=WORDS), max_size=2),
-    scorers=st.none() | st.dictionaries(st.sampled_from(["text", "cost", note]), st.floats(0, 9), min_size=1),
-    filters=st.sampled_from([(), ("person",), ("local", note)]),
-    least=st.none() | st.floats(0, 1),
-    name=st.sampled_from(["best", "null", "1"]),
+SELECTIONS = st.sampled_from(
+    [
+        Best(),
+        Best(Needs(("on",), ("é\u2028", "null"), tier=3, all=True), name="null"),
+        Best(scorers={"text": 4.0, note: 0.5}, filters=("local", note), least=0.25, name="1"),
+        Best(rules=[NeedRule(Needs(("a: b",)), reason=Reason.TOOL_FAILURE, mentions=("~",))], filters=("person",)),
+        Best(rules=[NeedRule(Needs(tier=2)), NeedRule(Needs(), mentions=("true",))], order=("tier", "load")),
+    ]
 )
 CHOSEN = st.builds(Handoff, SELECTIONS, mode=st.sampled_from(Mode), fallbacks=FALLBACKS)
 HANDOFFS = CHOSEN | st.builds(

@@ -13,7 +13,7 @@ from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph import AnyGraph, Best, Fallbacks, Handoff, NeedRule, Transition
-from gatechart.values import Candidate, Needs, Reason
+from gatechart.values import Candidate, HandoffPacket, Needs, Reason
 from tests.charts.test_schema import plain
 
 VALIDATOR = Draft202012Validator(schema())
@@ -214,9 +214,12 @@ def test_stand_ins_take_the_place_of_functions() -> None:
 
 
 def test_a_function_with_parameters_has_no_name_that_a_chart_could_hold() -> None:
-    best = Best(scorers={partial(near): 1.0})
+    def within(packet: HandoffPacket, candidate: Candidate, distance: float) -> float:
+        return distance
+
+    best = Best(scorers={partial(within, distance=2.0): 1.0})
     waiting = Transition("WAITING", "handoff", "TALKING")
     first = Transition("TALKING", "ASKED", "WAITING", actions=Handoff(best))
     graph = type(handing_on("{best: }"))("orders", transitions=[first, waiting], entry_points=["TALKING"])
-    with pytest.raises(InvalidChartError, match="'near' of a selection has parameters"):
+    with pytest.raises(InvalidChartError, match="'within' of a selection has parameters"):
         dump(graph)
