@@ -13,7 +13,8 @@ from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph import AnyGraph, Best, Fallbacks, Handoff, NeedRule, Transition
-from gatechart.values import Candidate, HandoffPacket, Needs, Reason
+from gatechart.handoff import HandoffPacket
+from gatechart.values import Candidate, Needs, Reason
 from tests.charts.test_schema import plain
 
 VALIDATOR = Draft202012Validator(schema())
