@@ -6,6 +6,7 @@ import pytest
 
 from gatechart import ANY, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
 from gatechart.graph import Invoke, Signal
+from gatechart.hosting.limits import Limits
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.signals import NoProgress, Repeats, ToolFailures
 from gatechart.values import Called, entries_in
@@ -114,7 +115,7 @@ async def test_an_invoke_that_moves_while_it_waits_for_the_answer_to_a_signal_ca
     engine, tmp_path, source
 ):
     old, new = Shop(answers=False), Shop(answers=True)
-    async with Runtime.open(source, graphs=[insisting], services=old) as runtime:
+    async with Runtime.open(source, graphs=[insisting], services=old, limits=Limits(close_s=0.1)) as runtime:
         await runtime.start("insisting", at="BUSY", agent_id="a")
         await old.answering.wait()
     assert old.orders == [1, 2, 3]

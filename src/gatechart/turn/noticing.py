@@ -17,6 +17,7 @@ from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, watch_of
 from gatechart.values import (
     LONGEST_TOLD,
+    MOVED,
     NO_TRAIL,
     TRAIL,
     AgentId,
@@ -54,9 +55,11 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
     progress = went_on(macrostep, watch, "" if move is None else move.entered)
     entries: list[TrailEntry] = [] if move is None else [move.entry]
     lines = [] if move is None else [move.line]
+    kinds = 0 if move is None else MOVED
     if others := (*_told(shown, watch), *progress.entries):
         entries += others
         lines += map(written, others)
+        kinds |= kinds_of(others)
     text, appended = grown(trail, lines, watch.terms)
     working = _working(macrostep, trail)
     look = Look(
@@ -64,7 +67,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         before,
         macrostep.configuration,
         entries,
-        kinds_of(entries),
+        kinds,
         macrostep.context,
         partial(entries_in, text),
         "" if move is None else move.character,
@@ -201,9 +204,7 @@ def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
 
 
 def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
-    """Return the ids of the invokes that are under way after the turn, those of agents apart."""
-    if macrostep.is_final:
-        return ()
+    """Return the ids of the invokes that are under way after a turn that ends no agent, those of agents apart."""
     name = macrostep.turn.event.name
     if trail.marks and not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
         return trail.working

@@ -94,12 +94,14 @@ class Watch:
         for place, ask in concerned:
             slot = slots[place]
             try:
-                new = ask(slot, look)
+                after[place] = new = ask(slot, look)
+                if new[:1] != HOLDS != slot[:1]:  # as nearly always
+                    continue
                 is_anew = new[:1] == HOLDS == slot[:1] and self.asking[place].finds_anew(look)
             except BaseException as error:
+                after[place] = slot
                 self._log_raised(place, look, error)
                 continue
-            after[place] = new
             if new[:1] != slot[:1]:
                 is_changed = True
             elif is_anew:
