@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from math import exp
+from math import exp, inf
 from typing import TypeAlias
 
 Row: TypeAlias = Sequence[float]
@@ -47,6 +47,14 @@ def recall_at(precision: float, scores: Sequence[float], labels: Sequence[bool])
     right = list(accumulate(label for _, label in ranked))
     ends = [i for i, (score, _) in enumerate(ranked) if i + 1 == len(ranked) or ranked[i + 1][0] < score]
     return max((right[i] for i in ends if right[i] / (i + 1) >= precision), default=0) / sum(labels)
+
+
+def threshold_at(precision: float, scores: Sequence[float], labels: Sequence[bool]) -> float:
+    """The lowest score from which on so many alarms are right; infinite if there is none."""
+    right = [sum(label for score, label in zip(scores, labels, strict=True) if score >= least) for least in scores]
+    alarms = [sum(score >= least for score in scores) for least in scores]
+    enough = (least for least, good, all_ in zip(scores, right, alarms, strict=True) if good >= precision * all_)
+    return min(enough, default=inf)
 
 
 def score(weights: Sequence[float], row: Row) -> float:
