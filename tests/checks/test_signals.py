@@ -8,7 +8,17 @@ import pytest
 
 from gatechart.checks import check
 from gatechart.graph import Allow, EntryPoint, Handoff, Invoke, Signal, Signals, State, StateTransitionGraph, Transition
-from gatechart.signals import NoProgress, Repeats, SameCall, ToolFailures, VisitsOver, handing_on, looping
+from gatechart.signals import (
+    NoProgress,
+    Repeats,
+    SameCall,
+    SameQuestion,
+    ToolFailures,
+    UserAsked,
+    VisitsOver,
+    handing_on,
+    looping,
+)
 from gatechart.values import Detector
 
 
@@ -67,6 +77,30 @@ def test_a_threshold_that_can_never_be_reached_is_found(detector: Detector, told
 @pytest.mark.parametrize("detector", [Repeats(7, 2), Repeats(), SameCall(), VisitsOver("CHECKING", 5)])
 def test_a_threshold_that_can_be_reached_is_not(detector: Detector) -> None:
     assert found("GC701", graph(detector, TAKES_ALL)) == []
+
+
+def test_where_no_way_leads_back_nothing_is_repeated() -> None:
+    ways = [Transition("NEW", "PAID", "PAID"), Transition("PAID", "SENT", "SENT"), Transition("*", "signal", "SENT")]
+    straight = StateTransitionGraph("order", transitions=ways, entry_points=["NEW"], signals=Repeats())
+    assert found("GC701", straight) == [
+        ("signals, repeats", "no way leads from any state back to it, so nothing is repeated")
+    ]
+
+
+def test_a_state_whose_entry_is_progress_is_never_counted_far() -> None:
+    ways = [Transition("ASKING", "ASKED", "ANSWERING"), Transition("ANSWERING", "ANSWERED", "ASKING")]
+    states = ["ASKING", State("ANSWERING", progress=True)]
+    signals = VisitsOver("ANSWERING", 3)
+    desk = StateTransitionGraph("desk", states=states, transitions=ways, entry_points=["ASKING"], signals=signals)
+    ((_, problem),) = found("GC701", desk)
+    assert problem == "to enter 'ANSWERING' is progress, with which its count begins anew"
+
+
+@pytest.mark.parametrize(("said", "count"), [({"SAID": "text"}, 2), ({"AGAIN": "text"}, 0), (None, 0)])
+def test_who_is_heard_by_no_event_of_the_chart_is_never_found_to_say_anything(said: Any, count: int) -> None:
+    heard = [Signal(UserAsked()), Signal(SameQuestion())]
+    problems = [problem for _, problem in found("GC701", graph(Signals(heard, said=said), TAKES_ALL))]
+    assert problems == ["no transition takes an event that said= names, so nobody is heard"] * count
 
 
 @pytest.mark.parametrize("detector", [ToolFailures(), NoProgress(3), SameCall()])

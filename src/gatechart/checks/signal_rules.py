@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gatechart.checks.analysis import Analysis
+from gatechart.checks.analysis import Analysis, Way
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import AnyGraph, EntryPoint, Signal, Signals
+from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, Signal, Signals
 from gatechart.kernel import matches
 from gatechart.signals import (
     Confidence,
@@ -20,7 +20,7 @@ from gatechart.signals import (
     ToolFailures,
     VisitsOver,
 )
-from gatechart.values import Detector
+from gatechart.values import PROGRESSED, SAID, Detector
 
 _OF_CALLS: Final = (SameCall, ToolFailures, RetriesOver, ErrorRate)
 _OF_INVOKES: Final = (*_OF_CALLS, NoProgress, Confidence)
@@ -65,9 +65,11 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
     if isinstance(detector, _OF_INVOKES) and not _has_functions(analysis.graph):
         told = f"the graph invokes no function, so {type(detector).__name__} has nothing to look at"
         return told, "drop it, or invoke what calls tools"
+    if detector.sees & ~PROGRESSED == SAID and not _is_anything_said(analysis.graph, signals):
+        return "no transition takes an event that said= names, so nobody is heard", "name one that a transition takes"
     match detector:
         case Repeats():
-            return _never_repeats(detector)
+            return _never_repeats(detector) or _never_comes_back(analysis)
         case SameCall(n, window) if window > signals.calls:
             told = f"the trail keeps {signals.calls} calls, fewer than the {window} in which it looks for {n}"
             return told, f"keep calls={window} at least"
@@ -88,17 +90,44 @@ def _never_repeats(detector: Repeats) -> tuple[str, str] | None:
     return told, f"pass window={length * times} at least"
 
 
+def _never_comes_back(analysis: Analysis) -> tuple[str, str] | None:
+    leaves = [node.name for node in analysis.graph.nodes.values() if node.kind.is_leaf]
+    if any(_comes_back(analysis, leaf) for leaf in leaves):
+        return None
+    return "no way leads from any state back to it, so nothing is repeated", "drop it"
+
+
 def _never_visited(analysis: Analysis, state: str) -> tuple[str, str] | None:
     graph = analysis.graph
     if state not in graph.nodes or not graph.nodes[state].kind.is_leaf:
         return f"{state!r} is no state in which an agent can rest", "name a state without states inside it"
     if graph.nodes[state].is_end:
         return f"the agent ends in {state!r}, so it is visited once", "name a state in a cycle"
-    ways = (target for way in analysis.ways[state] for target in way.enters)
-    around = (target for outer in graph.nodes[state].ancestors for way in analysis.ways[outer] for target in way.enters)
-    if any(state in analysis.reached_from(target) for target in {*ways, *around} if target in graph.nodes):
+    if state in graph.progress_states:
+        return f"to enter {state!r} is progress, with which its count begins anew", "name a state without progress"
+    if _comes_back(analysis, state):
         return None
     return f"no way leads from {state!r} back to it, so it is visited once", "name a state in a cycle"
+
+
+def _comes_back(analysis: Analysis, state: str) -> bool:
+    """Whether a way leads from a state, or from one around it, to the state. No detector sees an answer to a signal."""
+    around = (state, *analysis.graph.nodes[state].ancestors)
+    ways = (way for outer in around for way in analysis.ways[outer] if not (_is_answer(way) and state in way.enters))
+    targets = {target for way in ways for target in way.enters}
+    return any(state in analysis.reached_from(target) for target in targets if target in analysis.graph.nodes)
+
+
+def _is_answer(way: Way) -> bool:
+    return f"{way.edge.event}.".startswith(SIGNAL)
+
+
+def _is_anything_said(graph: AnyGraph, signals: Signals) -> bool:
+    """Whether a transition takes an event by which somebody says something; any may, unless they are named."""
+    if signals.said is None:
+        return True
+    edges = [edge for node in graph.nodes.values() for edge in node.edges]
+    return any(matches(edge.event, event) for edge in edges for event in signals.said)
 
 
 def _never_lacks(graph: AnyGraph, place: str, detector: Lacks) -> tuple[str, str] | None:
