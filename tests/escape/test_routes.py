@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -114,6 +115,12 @@ def test_an_eventless_transition_back_leaves_no_time_for_events():
     onward = Transition("B", "x", "END")
     assert routes(graph_of(Transition("B", None, "A"), onward, doors="AB"), ["A"], ["A"]) == ()
     assert routes(graph_of(Transition("B", None, "A", guard=is_yes), onward, doors="AB"), ["A"], ["A"]) == ("B",)
+
+
+def test_a_long_way_without_regions_is_found():
+    names = [f"S{number}" for number in range(6_000)]
+    graph = graph_of(*ways(*pairwise(names)), Transition(names[-1], "x", "END"), doors=["S0"])
+    assert routes(graph, ["A"], ["A"]) == ("S0",)
 
 
 # Nesting

@@ -20,8 +20,8 @@ from gatechart.kernel.tree import Tree
 from gatechart.values import EventName, Memory, StateName
 from gatechart.values.frozen import replaced, value
 
-MOST_MICROSTEPS: Final = 10_000
-"""Microsteps that one search tries; a way that takes more to find counts as none."""
+MOST_MICROSTEPS: Final = 4_000
+"""Microsteps that a search tries beyond those that a chart without regions needs; a way not found by then is none."""
 
 _ANYTHING: Final[EventName] = "anything"  # stands for an event that only `*` takes
 _NO_WAYS: Final = ("signal.", "escape.", "done.state.")  # the last come from the machine alone
@@ -87,6 +87,8 @@ class _Search:
         self.graph = copy(graph)
         object.__setattr__(self.graph, "memo", {})  # plans for what may never happen are not kept
         self.failed = frozenset(failed)
+        lines = ((name, *node.ancestors) for name, node in graph.nodes.items() if node.kind.is_leaf)
+        self.most = MOST_MICROSTEPS + 2 * sum(len(graph.nodes[state].edges) for line in lines for state in line)
 
     def allows(self, entries: Iterable[StateName]) -> bool:
         return self.failed.isdisjoint(entries)
@@ -109,7 +111,7 @@ class _Search:
         seen: set[_Place] = set()
         waiting = deque([(start, 0)])
         tries = 0
-        while waiting and tries <= MOST_MICROSTEPS:
+        while waiting and tries <= self.most:
             place, length = waiting.popleft()
             if place in seen:
                 continue
