@@ -24,7 +24,7 @@ BEGUN_S = 30.0
 EMPTIED = """
 DELETE FROM steps; DELETE FROM invokes; DELETE FROM history; DELETE FROM agents; DELETE FROM mail;
 DELETE FROM handoffs; DELETE FROM places; DELETE FROM graphs; DELETE FROM owner; DELETE FROM requests;
-DELETE FROM searchable; DELETE FROM found_values; DELETE FROM breakers;
+DELETE FROM searchable; DELETE FROM found_values; DELETE FROM breakers; DELETE FROM hosts;
 SELECT setval('mail_number_seq', 1, false), setval('handoffs_key_seq', 1, false), setval('history_key_seq', 1, false),
     setval('invokes_key_seq', 1, false), setval('requests_number_seq', 1, false)
 """

@@ -18,6 +18,7 @@ from gatechart.values import (
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
+    HostRecord,
     Invocation,
     KnownGraph,
     Mail,
@@ -213,7 +214,27 @@ class MaintenanceStore(Protocol):
         ...
 
 
-class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
+class SignsOfLife(Protocol):
+    """Hosts and their signs of life. Whoever has opened the database to write may add its own, owner or not."""
+
+    async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
+        """Keep a host's newest sign of life in place of earlier ones.
+
+        Hosts that were last seen before `forget_before` are forgotten, and of too many those seen longest ago; see
+        `MOST_HOSTS`.
+        """
+        ...
+
+    async def leave(self, host_id: str) -> None:
+        """Forget a host that ends as it should. Does nothing if it is unknown."""
+        ...
+
+    async def hosts(self) -> Sequence[HostRecord]:
+        """Return the hosts in the order started. A host that was killed stays listed as it was seen last."""
+        ...
+
+
+class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
     """Storage that keeps agents, their mail and their pending work through a crash.
 
     A call that raises has written nothing. Raises an OutsideError that says what failed if the database fails. Raises
@@ -221,7 +242,7 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
 
     A damaged row never keeps others from being read. In lists (`find`, `mail`, `handoffs`, `history`) it has the status
     UNREADABLE and only the parts that can be shown. In calls that feed work (`load_many`, `waiting`, `due`, `running`,
-    `breakers`) it is left out and logged. `load` raises StoreCorruptError.
+    `breakers`, `hosts`) it is left out and logged. `load` raises StoreCorruptError.
     """
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Final
 
@@ -18,6 +18,7 @@ from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
 from gatechart.turn import own_copy
 from gatechart.values import (
+    MOST_HOSTS,
     ActiveInvocation,
     AgentId,
     Backlog,
@@ -26,6 +27,7 @@ from gatechart.values import (
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
+    HostRecord,
     Invocation,
     KnownGraph,
     Mail,
@@ -59,6 +61,7 @@ class MemoryStore:
         self._searchable: dict[str, Sequence[str]] = {}  # fields by graph
         self._numbers = 1  # the next number of mail
         self.requests = MemoryRequests()
+        self._hosts: dict[str, HostRecord] = {}
 
     def numbers(self, count: int) -> int:
         """See Store."""
@@ -205,6 +208,20 @@ class MemoryStore:
     async def breakers(self) -> Sequence[BreakerRecord]:
         """See Store."""
         return [breaker for _, breaker in sorted(self._tables.breakers.items())]
+
+    async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
+        """See SignsOfLife."""
+        others = [each for each in self._hosts.values() if each.id != host.id and each.seen >= forget_before]
+        newest = nlargest(MOST_HOSTS, [*others, host], key=lambda each: each.seen)
+        self._hosts = {each.id: each for each in newest}
+
+    async def leave(self, host_id: str) -> None:
+        """See SignsOfLife."""
+        self._hosts.pop(host_id, None)
+
+    async def hosts(self) -> Sequence[HostRecord]:
+        """See SignsOfLife."""
+        return sorted(self._hosts.values(), key=lambda each: (each.started, each.id))
 
     async def forget_handoff(self, handoff: str) -> bool:  # noqa: ARG002
         """See Store. Every handoff can be read."""

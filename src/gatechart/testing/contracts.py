@@ -11,6 +11,7 @@ _REWRITTEN = (
     "requests_contract",
     "search_contract",
     "breaker_contract",
+    "host_contract",
     "records",
     "errands",
 )

@@ -16,6 +16,7 @@ from gatechart.testing.breaker_contract import BreakerContract
 from gatechart.testing.choice_contract import ChoiceContract
 from gatechart.testing.handoff_contract import HandoffContract
 from gatechart.testing.history_contract import HistoryContract
+from gatechart.testing.host_contract import HostContract
 from gatechart.testing.invocation_contract import InvocationContract
 from gatechart.testing.mail_contract import MailContract
 from gatechart.testing.records import (
@@ -68,6 +69,7 @@ class StoreContract(
     HistoryContract,
     SearchContract,
     BreakerContract,
+    HostContract,
 ):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 

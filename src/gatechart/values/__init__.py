@@ -96,6 +96,7 @@ from gatechart.values.handoffs import (
     Side,
 )
 from gatechart.values.homes import Capabilities, Role
+from gatechart.values.hosts import BEAT_S, MOST_HOSTS, HostRecord
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
@@ -211,6 +212,7 @@ from gatechart.values.trail import (
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
 __all__ = [
+    "BEAT_S",
     "BY_CHANGE",
     "BY_START",
     "CALLED",
@@ -241,6 +243,7 @@ __all__ = [
     "LOWEST_TIER",
     "MARK",
     "MASK",
+    "MOST_HOSTS",
     "MOVED",
     "NOTED",
     "NO_TRAIL",
@@ -308,6 +311,7 @@ __all__ = [
     "HandoffRecord",
     "HandoffStatus",
     "HistoryEntry",
+    "HostRecord",
     "Hours",
     "Inverted",
     "Invocation",

@@ -293,7 +293,7 @@ async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_
     async with open_store(empty_postgres_url) as store:
         for table in ("history", "mail"):
             await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN operator_reason")
-        await asked(empty_postgres_url, "DROP TABLE searchable, found_values, breakers, journals")
+        await asked(empty_postgres_url, "DROP TABLE searchable, found_values, breakers, journals, hosts")
         for column in ("started_us", "changed_us", "transfers", "trail", "noticed"):
             await asked(empty_postgres_url, f"ALTER TABLE agents DROP COLUMN {column}")
         for column in ("transfers", "fired"):

@@ -297,6 +297,7 @@ async def test_an_agent_whose_first_turn_was_pruned_has_no_known_start(with_agen
             "ALTER TABLE history DROP COLUMN fired; ALTER TABLE handoffs DROP COLUMN choice;"
             "ALTER TABLE handoffs DROP COLUMN recipient;"
             "DROP TABLE searchable; DROP TABLE found_values; DROP TABLE breakers; DROP TABLE journals;"
+            "DROP TABLE hosts;"
             "UPDATE alembic_version SET version_num = '0009';"
         )
     assert await upgrade_store(with_agents) == ("0009", NEWEST)

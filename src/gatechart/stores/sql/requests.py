@@ -14,9 +14,10 @@ from gatechart.api import is_about
 from gatechart.stores.sql.columns import check_row, from_us, kinds_of, readable, text_of, to_json, to_us
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
 from gatechart.stores.sql.dialects import listed
+from gatechart.stores.sql.host_rows import beat, leave, stored_hosts
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import owner, requests
-from gatechart.values import LATEST, AgentId, Request
+from gatechart.values import LATEST, AgentId, HostRecord, Request
 
 T = TypeVar("T")
 
@@ -112,7 +113,7 @@ class SqlRequests:
 
 
 class SqlAsking:
-    """Requests to the owner of a database from other processes. Fulfils Asking."""
+    """Requests to the owner of a database from other processes, and signs of life. Fulfils Asking and SignsOfLife."""
 
     def __init__(self, database: Database, reader: Reader, writer: Writer) -> None:
         self._database = database
@@ -163,6 +164,19 @@ class SqlAsking:
         """See Asking."""
         gone = delete(requests).where(requests.c.number == number)
         await self._writer.run(lambda connection: connection.execute(gone))
+
+    async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
+        """See SignsOfLife."""
+        await self._writer.run(beat(host, forget_before))
+
+    async def leave(self, host_id: str) -> None:
+        """See SignsOfLife."""
+        await self._writer.run(leave(host_id))
+
+    async def hosts(self) -> Sequence[HostRecord]:
+        """See SignsOfLife."""
+        with self._database.read_errors():
+            return await self._reader.run(stored_hosts)
 
 
 def empty_answers(connection: Connection, agent_id: AgentId) -> None:

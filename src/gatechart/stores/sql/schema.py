@@ -29,6 +29,7 @@ SCHEMAS: Final = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

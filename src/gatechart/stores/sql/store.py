@@ -22,6 +22,7 @@ from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, held, is_offered
 from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
 from gatechart.stores.sql.history_rows import entries_of, snapshot_at, to_shown_entry
+from gatechart.stores.sql.host_rows import beat, leave, stored_hosts
 from gatechart.stores.sql.mail_rows import (
     backlog_size,
     due_mail,
@@ -49,6 +50,7 @@ from gatechart.values import (
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
+    HostRecord,
     Invocation,
     KnownGraph,
     Mail,
@@ -238,6 +240,18 @@ class SqlStore:
     async def breakers(self) -> Sequence[BreakerRecord]:
         """See Store."""
         return await self._read(stored_breakers)
+
+    async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
+        """See SignsOfLife."""
+        await self._write(beat(host, forget_before))
+
+    async def leave(self, host_id: str) -> None:
+        """See SignsOfLife."""
+        await self._write(leave(host_id))
+
+    async def hosts(self) -> Sequence[HostRecord]:
+        """See SignsOfLife."""
+        return await self._read(stored_hosts)
 
     async def forget_handoff(self, handoff: str) -> bool:
         """See Store."""

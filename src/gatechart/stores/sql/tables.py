@@ -267,6 +267,18 @@ requests = Table(
     sqlite_autoincrement=True,  # so that the number of a withdrawn request is not reused
 )
 
+hosts = Table(
+    "hosts",  # with their newest sign of life; each writes its own, whether or not it owns the database
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("machine", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started_us", BigInteger, nullable=False),
+    Column("seen_us", BigInteger, nullable=False),
+    Column("facts", Text, nullable=False),  # JSON, what it uses
+)
+
 owner = Table(
     "owner",
     metadata,
