@@ -30,8 +30,8 @@ from gatechart.cli.signal_views import fired_lines
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
-from gatechart.hosting.rollback import FORKED
 from gatechart.kernel import awaited_events, candidates, sendable
+from gatechart.turn import FORKED
 from gatechart.values import (
     TRANSFER,
     AcceptedEvent,

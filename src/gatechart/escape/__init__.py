@@ -1,5 +1,45 @@
 """How an agent gets out of what its signals noticed. Pure."""
 
+from gatechart.escape.attempts import (
+    Tactic,
+    after_try,
+    found_first,
+    judged,
+    next_tries,
+    tactic_for,
+    with_asked,
+    without_way,
+)
 from gatechart.escape.routes import leads_away, routes
+from gatechart.escape.scene import Scene, ToolFacts, failed_tools
+from gatechart.escape.strategies import Alert, CutOut, Nudge, Repair, Reroute, Restart, Rollback, SwitchTool
+from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
-__all__ = ["leads_away", "routes"]
+__all__ = [
+    "Alert",
+    "CutOut",
+    "EscapePlan",
+    "GiveUp",
+    "HandOn",
+    "Nudge",
+    "Repair",
+    "Reroute",
+    "Restart",
+    "Rollback",
+    "Scene",
+    "Strategy",
+    "SwitchTool",
+    "Tactic",
+    "ToHuman",
+    "ToolFacts",
+    "after_try",
+    "failed_tools",
+    "found_first",
+    "judged",
+    "leads_away",
+    "next_tries",
+    "routes",
+    "tactic_for",
+    "with_asked",
+    "without_way",
+]

@@ -17,6 +17,7 @@ from gatechart.graph.definition import (
     Then,
     Transition,
 )
+from gatechart.graph.escape import EVERY_SIGNAL, GAVE_UP, Adds, EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
@@ -29,11 +30,14 @@ from gatechart.graph.transfers import To, Transfers
 
 __all__ = [
     "ANY",
+    "EVERY_SIGNAL",
+    "GAVE_UP",
     "ROOT",
     "SIGNAL",
     "WEIGHTS",
     "Accepts",
     "Action",
+    "Adds",
     "Allow",
     "AnyGraph",
     "Ask",
@@ -43,10 +47,13 @@ __all__ = [
     "Default",
     "Edge",
     "EntryPoint",
+    "EscapePlan",
     "EventType",
     "Fallbacks",
     "Filter",
+    "GiveUp",
     "Guard",
+    "HandOn",
     "Handoff",
     "Human",
     "Initial",
@@ -67,8 +74,10 @@ __all__ = [
     "State",
     "StateTransitionGraph",
     "Step",
+    "Strategy",
     "Then",
     "To",
+    "ToHuman",
     "TransferRole",
     "Transfers",
     "Transition",

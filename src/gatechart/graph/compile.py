@@ -24,6 +24,7 @@ from gatechart.graph.definition import (
     after_event,
     recurring_event,
 )
+from gatechart.graph.escape import EscapePlan
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import texts
 from gatechart.graph.selection import Best, Filter, Scorer
@@ -99,6 +100,8 @@ class Node:
     recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
     transfers: Transfers | None = None  # None, too, if they are switched off
     progress: bool = False  # whether an agent that enters it gets on with its work
+    checkpoint: bool = False  # whether an agent may be taken back to it
+    escape: EscapePlan | None = None  # what is tried to get out while it is active
 
     @property
     def is_attended(self) -> bool:
@@ -158,6 +161,8 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
             transfers=state.transfers if state.transfers is not None and state.transfers.is_on else None,
             progress=state.progress,
+            checkpoint=state.checkpoint,
+            escape=state.escape,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
+from gatechart.graph.escape import EscapePlan
 from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.names import is_called, names_of, one_or_more
 from gatechart.graph.selection import Best
@@ -160,7 +161,8 @@ class State(Generic[ContextT_contra]):
     The policies in `tools` (by the tool's name, "*" for every tool) hold for the tool calls of its invokes and of those
     of the states inside it, whose own are stronger.
     With `progress=True`, to enter the state is progress for the signals of the graph, and the first entry to any other
-    state is none.
+    state is none. A state with `checkpoint=True` is one to which a `Rollback` can go back. The plan in `escape`
+    goes before that of the graph.
     """
 
     name: StateName
@@ -180,6 +182,8 @@ class State(Generic[ContextT_contra]):
     tools: tuple[tuple[str, ToolPolicies], ...] = ()  # policies by tool, for the calls of its invokes
     transfers: Transfers | None = None  # targets among which its invoke chooses
     progress: bool = False  # whether an agent that enters it gets on with its work, see `Signals`
+    checkpoint: bool = False  # whether `Rollback` may go back to it
+    escape: EscapePlan | None = None  # what is tried to get out while it is active
     description: str = ""
 
     @overload
@@ -202,6 +206,8 @@ class State(Generic[ContextT_contra]):
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         progress: bool = False,
+        checkpoint: bool = False,
+        escape: EscapePlan | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -226,6 +232,8 @@ class State(Generic[ContextT_contra]):
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         progress: bool = False,
+        checkpoint: bool = False,
+        escape: EscapePlan | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -249,6 +257,8 @@ class State(Generic[ContextT_contra]):
         tools: PoliciesByTool | None = None,
         transfers: Transfers | None = None,
         progress: bool = False,
+        checkpoint: bool = False,
+        escape: EscapePlan | None = None,
         description: str = "",
     ) -> None:
         children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
@@ -271,6 +281,8 @@ class State(Generic[ContextT_contra]):
             tools=tuple((tools or {}).items()),
             transfers=transfers,
             progress=progress,
+            checkpoint=checkpoint,
+            escape=escape,
             description=description,
         )
 

@@ -26,6 +26,8 @@ from gatechart.graph.compile import (
     walk,
 )
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
+from gatechart.graph.escape import EscapePlan
+from gatechart.graph.escape_edges import adding, escaping, plans_in, state_names, states_added
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
@@ -58,6 +60,7 @@ class StateTransitionGraph(Generic[ContextT]):
     tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than those of a
     state, and not part of the fingerprint.
     signals: what its agents notice about themselves, see `Signals`; only answers to them are part of the fingerprint.
+    escape: what its agents try to get out of what their signals notice; what it adds is part of the fingerprint.
     profile: what its entry points can do where their own profiles say nothing; not part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
@@ -85,6 +88,7 @@ class StateTransitionGraph(Generic[ContextT]):
     searchable: tuple[str, ...]
     tools: PoliciesByTool
     signals: Signals | None
+    escape: EscapePlan | None
     profile: Profile | None
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
@@ -94,6 +98,7 @@ class StateTransitionGraph(Generic[ContextT]):
     has_deferring: bool  # some state defers events
     choosing: tuple[StateName, ...]  # states with transfers, in document order
     has_signals: bool  # its agents notice something about themselves, at least those of one entry point
+    has_escapes: bool  # its agents try to get out of what their signals notice
     selectors: Mapping[str, Filter | Scorer]  # filters and scorers of its own with which targets are chosen, by name
     progress_states: frozenset[StateName]  # states whose entry is progress
     named_events: frozenset[EventName]  # events that transitions name, and declared ones
@@ -121,6 +126,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        escape: EscapePlan | None = None,
         profile: Profile | None = None,
     ) -> None: ...
 
@@ -146,6 +152,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        escape: EscapePlan | None = None,
         profile: Profile | None = None,
     ) -> None: ...
 
@@ -170,6 +177,7 @@ class StateTransitionGraph(Generic[ContextT]):
         searchable: Iterable[str] | str = (),
         tools: PoliciesByTool | None = None,
         signals: Given | None = None,
+        escape: EscapePlan | None = None,
         profile: Profile | None = None,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
@@ -178,6 +186,8 @@ class StateTransitionGraph(Generic[ContextT]):
         noticed = signals_in(signals)
         tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
         tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
+        known = state_names(walk(tree))
+        tree = (*tree, *states_added(adding(plans_in(escape, walk(tree))), known))
         draft = Draft(
             name=name,
             version=version,
@@ -196,6 +206,8 @@ class StateTransitionGraph(Generic[ContextT]):
             searchable=one_or_more(searchable),
             tools=dict(tools or {}),
             signals=noticed,
+            escape=escape,
+            known=known,
             profile=profile,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
@@ -279,7 +291,8 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
     answers = answering(declared_signals(draft.signals, draft.entry_points))
-    nodes = build_nodes(draft.root, (*draft.transitions, *answers))
+    escapes = escaping(adding(plans_in(draft.escape, walk(draft.root.states))), draft.known)
+    nodes = build_nodes(draft.root, (*draft.transitions, *answers, *escapes))
     selections = selections_in(nodes)
     if clashes := tuple(selector_faults(selections)):
         raise InvalidGraphError(draft.name, clashes)
@@ -300,6 +313,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "searchable": tuple(draft.searchable),
         "tools": MappingProxyType(draft.tools),
         "signals": draft.signals,
+        "escape": draft.escape,
         "profile": draft.profile,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
@@ -310,6 +324,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "has_deferring": any(node.defers for node in nodes.values()),
         "choosing": tuple(name for name, node in nodes.items() if node.transfers is not None),
         "has_signals": any((draft.signals, *(door.signals for door in draft.entry_points))),
+        "has_escapes": any(node.escape is not None for node in nodes.values()) or draft.escape is not None,
         "selectors": MappingProxyType(selectors(selections)),
         "progress_states": frozenset(name for name, node in nodes.items() if node.progress),
         "named_events": _named_events(draft, nodes),

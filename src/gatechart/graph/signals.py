@@ -64,8 +64,8 @@ class Signal:
         return "" if self.answer is None else self.waits or f"ASKING_{self.answer.target}"
 
 
-def usual_name(kind: type[Detector]) -> str:
-    """Return the name of a class of detectors, as charts write it: `tool_failures` for ToolFailures."""
+def usual_name(kind: type) -> str:
+    """Return the name of a class, as charts write it: `tool_failures` for the detector ToolFailures."""
     return sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 

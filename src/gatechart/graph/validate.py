@@ -16,6 +16,8 @@ from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition
+from gatechart.graph.escape_edges import adding, escaping, plans_in
+from gatechart.graph.escape_faults import escape_faults
 from gatechart.graph.events import EventType, event_faults
 from gatechart.graph.function_faults import (
     acceptance_faults,
@@ -69,6 +71,8 @@ class Draft:
     searchable: Sequence[Any] = ()
     tools: Mapping[Any, Any] = field(default_factory=dict)
     signals: Signals | None = None
+    escape: Any = None
+    known: Sequence[str] = ()  # names of the states that no escape plan adds
     profile: Profile | None = None
 
 
@@ -104,6 +108,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
             for fault in signal_faults(f"entry point {entry.name!r}, signals", entry.signals, states, draft.context)
         ),
         *answer_faults(draft.signals, draft.entry_points),
+        *escape_faults(draft.escape, states, draft.known, declared_signals(draft.signals, draft.entry_points)),
         *profile_faults("graph, profile", draft.profile),
         *(
             fault
@@ -348,7 +353,8 @@ def _places(draft: Draft) -> Iterator[str]:
     added = [each.transition for state in states for each in (*choices_first(state), *choices_last(state, ()))]
     labels: Counter[str] = Counter()
     answering_signals = answering(declared_signals(draft.signals, draft.entry_points))
-    for each in (*written, *delayed, *answers(draft.root), *answering_signals, *added):
+    escapes = escaping(adding(plans_in(draft.escape, states)), draft.known)
+    for each in (*written, *delayed, *answers(draft.root), *answering_signals, *escapes, *added):
         label = each.label
         labels[label] += 1
         yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"

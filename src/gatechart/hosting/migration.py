@@ -14,11 +14,11 @@ from gatechart.context import problems_of, read_context, rewritten
 from gatechart.errors import ContextInvalidError, IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import AnyGraph, Migration, callable_name
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
 from gatechart.ports import Store
 from gatechart.turn import (
     Standing,
+    attended,
     beginnings,
     checked_due,
     delegated,

@@ -21,9 +21,8 @@ from gatechart.hosting.replayed_turn import (
     expected,
     played,
 )
-from gatechart.hosting.rollback import FORKED, ROLLED_BACK, STOPPED
 from gatechart.ports import Store
-from gatechart.turn import REQUESTED
+from gatechart.turn import FORKED, REQUESTED, ROLLED_BACK, STOPPED
 from gatechart.values import (
     NO_TRAIL,
     TRAIL,

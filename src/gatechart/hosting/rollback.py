@@ -1,102 +1,14 @@
-"""Turns without an event of the chart: stopping an agent, rolling it back, and beginning another from its past."""
+"""Whether an agent may go back: not over work that somebody else holds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import Any, Final
 
-from gatechart.errors import OpenHandoffError, RollbackError
-from gatechart.graph import AnyGraph
+from gatechart.errors import OpenHandoffError
 from gatechart.handoff import is_open
 from gatechart.ports import Store
-from gatechart.turn import ACCEPTED, beginnings, delegated, failures, reentered, with_trail_of
-from gatechart.values import (
-    HIGHEST_NUMBER,
-    AgentId,
-    CancelAll,
-    Effect,
-    Event,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mode,
-    OpenHandoff,
-    Side,
-    Snapshot,
-    StateName,
-    Status,
-    TurnRecord,
-)
-
-STOPPED: Final = "agent.stopped"
-ROLLED_BACK: Final = "agent.rolled_back"
-FORKED: Final = "agent.forked"
-
-
-def stopped(before: Snapshot, now: datetime) -> TurnRecord:
-    """Return the turn that ends the agent in its current state."""
-    after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=(), changed=now)
-    told = failures(before.handoffs, "the agent was stopped")
-    return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
-
-
-def rollback_event(version: int, reason: str, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Return the event that records a rollback to this version in the history."""
-    return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, idempotency_key)
-
-
-def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None) -> TurnRecord:
-    """Return the turn that restores the agent as it was at an earlier version. No action runs.
-
-    Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
-    transfers stay as they are, and an agent is invoked again only if it is not at work. The trail begins anew: `target`
-    has none. Raises RollbackError if another version of the graph drove the agent then, and OpenHandoffError if an open
-    handoff began after the target version, or was withdrawn and has not been answered.
-    """
-    if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
-        raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
-    passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
-    if passed:
-        raise OpenHandoffError(before.agent_id, target.version, passed)
-    counts = reentered(before.transfers)
-    restored = replace(
-        target, version=before.version + 1, handoffs=before.handoffs, changed=event.time, transfers=counts
-    )
-    after, begun = _attended(graph, restored, event, services)
-    return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
-
-
-def fork_event(source: AgentId, version: int, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Return the event that records in the history of a new agent where it comes from."""
-    return Event(FORKED, {"agent": source, "version": version}, now, idempotency_key)
-
-
-def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, services: Any = None) -> TurnRecord:
-    """Return the first turn of another agent, which begins as the target was. No action runs.
-
-    target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
-    Mail, keyed timers, handoffs and the counts of transfers stay with the agent that has them.
-    """
-    own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
-    own = replace(own, started=event.time, changed=event.time)
-    after, begun = _attended(graph, own, event, services)
-    return TurnRecord(None, after, event, (), 0, effects=begun)
-
-
-def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) -> tuple[Snapshot, tuple[Effect, ...]]:
-    """Return the snapshot with the timers, invokes and delegations of its states, and the effects that start them."""
-    states = attended(graph, restored.configuration) if restored.status is Status.ACTIVE else ()
-    after = replace(restored, entered=tuple((state, restored.version) for state in states))
-    standing = delegated(graph, after, states, event, services)
-    begun = [effect for state in states for effect in beginnings(graph, state, event.time)]
-    noticing, timer = with_trail_of(graph, replace(after, handoffs=standing.handoffs), event.time)
-    return noticing, (*begun, *timer, *standing.effects)
-
-
-def _is_withdrawn(each: OpenHandoff) -> bool:
-    return each.side is Side.ASKED and not each.states
+from gatechart.turn import ACCEPTED
+from gatechart.values import HIGHEST_NUMBER, AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Snapshot
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:
@@ -128,9 +40,3 @@ async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
     if row.status is not HandoffStatus.COMPLETED:
         return is_open(row.status)
     return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
-
-
-def attended(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:
-    """Return the active states with timers or invokes, outer ones first."""
-    active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)}
-    return tuple(name for name, node in graph.nodes.items() if name in active and node.is_attended)

@@ -7,13 +7,15 @@ event descriptors, section 3.12.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gatechart.graph import SIGNAL, AnyGraph, Edge
-from gatechart.values import EventName, StateName, is_reserved
+from gatechart.values import ESCAPE, EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
+
+_NOT_ANY: Final = (SIGNAL, ESCAPE)  # prefixes of events that `*` does not take
 
 
 def candidates(
@@ -78,7 +80,7 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
     """Whether a transition for these events takes this one. None stands for no event.
 
     descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
-    `*` takes every event but signals: whoever handles everything has not thought of those.
+    `*` takes every event but signals and escapes: whoever handles everything has not thought of those.
 
     >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")
     (True, False, True, True)
@@ -88,7 +90,7 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
     if descriptor is None or event is None or descriptor == event:
         return descriptor == event
     return any(
-        prefix == event or event.startswith(f"{prefix}.") or (prefix == "*" and not event.startswith(SIGNAL))
+        prefix == event or event.startswith(f"{prefix}.") or (prefix == "*" and not event.startswith(_NOT_ANY))
         for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
     )
 

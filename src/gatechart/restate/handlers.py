@@ -29,7 +29,6 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.migration import as_of_today
-from gatechart.hosting.rollback import fork_event, forked, rollback_event, rolled_back, stopped
 from gatechart.restate.choices import disown
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
@@ -43,10 +42,15 @@ from gatechart.turn import (
     check_declared,
     checked_name,
     fit_payload,
+    fork_event,
+    forked,
     log_refusal,
     no_later,
     plain_payload,
     requested,
+    rollback_event,
+    rolled_back,
+    stopped,
 )
 from gatechart.values import (
     DIRECTORY_GRAPH,

@@ -15,12 +15,12 @@ from restate import ObjectContext, RunOptions, VirtualObject
 
 from gatechart.errors import UnknownAgentError
 from gatechart.hosting.group_commit import Committer
-from gatechart.hosting.rollback import stopped
 from gatechart.ports import Store
 from gatechart.restate.auxiliary_objects import patience
 from gatechart.restate.migration.departure import past_of
 from gatechart.restate.state import TURNS, Turn
 from gatechart.restate.terms import ServiceConfig
+from gatechart.turn import stopped
 from gatechart.values import (
     OFFERED,
     AgentId,

@@ -23,11 +23,10 @@ from gatechart.hosting.idempotency import AppliedIds, turn_of, with_id
 from gatechart.hosting.limits import WhenFull
 from gatechart.hosting.migration import as_of_today, migrated, read_pending
 from gatechart.hosting.registry import Registry, in_full
-from gatechart.hosting.rollback import forked
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.turn import begin
+from gatechart.turn import begin, forked
 from gatechart.values import AgentId, Event, Mail, Snapshot, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)

@@ -17,16 +17,18 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import AnyGraph, OnRefusal
+from gatechart.hosting.escaping import way_out
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
-from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
+from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.choices import chosen
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
+from gatechart.runtime.escapes import StoredPast
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
@@ -37,6 +39,7 @@ from gatechart.turn import (
     Void,
     accepted,
     asks_for_choice,
+    asks_for_way_out,
     check_declared,
     check_part,
     check_version,
@@ -50,6 +53,9 @@ from gatechart.turn import (
     plain_payload,
     possible,
     requested,
+    rollback_event,
+    rolled_back,
+    stopped,
     take_mail,
     take_turn,
     too_many_deferred,
@@ -390,6 +396,8 @@ class LiveAgent:
         decided: TurnRecord | Outcome | Rejection | Void | None = None
         if asks_for_choice(event, before.agent_id):
             decided = await chosen(core, before, event, self._jobs().mail.values())
+        elif asks_for_way_out(event, before.agent_id):
+            decided = await way_out(StoredPast(core), graph, before, event, core.limits.turn_s)
         elif event.name.startswith(OFFERED):
             decided = await no_place(core, graph, event)
         if decided is None:

@@ -29,12 +29,11 @@ from gatechart.hosting.idempotency import is_withdrawn, turn_of
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Retention
-from gatechart.hosting.rollback import stopped
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.offers import erase
-from gatechart.turn import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id
+from gatechart.turn import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id, stopped
 from gatechart.values import (
     HIGHEST_NUMBER,
     WITHDRAWN,

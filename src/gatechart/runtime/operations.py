@@ -31,14 +31,13 @@ from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
-from gatechart.hosting.rollback import fork_event
 from gatechart.hosting.search import agent_query, counted_graph
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
-from gatechart.turn import check_version, checked_id, checked_operator_reason, known_id
+from gatechart.turn import check_version, checked_id, checked_operator_reason, fork_event, known_id
 from gatechart.values import (
     AgentId,
     BreakerRecord,

@@ -25,6 +25,7 @@ from gatechart.turn.arguments import (
     sought_id,
 )
 from gatechart.turn.choices import asks_for_choice, take_choice, unchosen, undecided
+from gatechart.turn.escapes import asks_for_way_out, tactic_of, take_way_out
 from gatechart.turn.handoff_acceptance import (
     Rejection,
     Void,
@@ -58,6 +59,17 @@ from gatechart.turn.noticing import foreseen, with_trail_of
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.replaying import replay_turn
+from gatechart.turn.rollback import (
+    FORKED,
+    ROLLED_BACK,
+    STOPPED,
+    attended,
+    fork_event,
+    forked,
+    rollback_event,
+    rolled_back,
+    stopped,
+)
 from gatechart.turn.trail_mail import DUE, payload_of
 from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
@@ -75,8 +87,11 @@ __all__ = [
     "ACCEPTED",
     "DUE",
     "ERROR_EXECUTION",
+    "FORKED",
     "MOST_DEFERRED",
     "REQUESTED",
+    "ROLLED_BACK",
+    "STOPPED",
     "Macrostep",
     "Rejection",
     "Standing",
@@ -86,6 +101,8 @@ __all__ = [
     "after_failure",
     "after_refusal",
     "asks_for_choice",
+    "asks_for_way_out",
+    "attended",
     "begin",
     "begin_with_offer",
     "beginnings",
@@ -113,6 +130,8 @@ __all__ = [
     "fatal_mail",
     "fit_payload",
     "foreseen",
+    "fork_event",
+    "forked",
     "graph_offered",
     "in_order",
     "is_about_handoff",
@@ -139,12 +158,17 @@ __all__ = [
     "rejection",
     "replay_turn",
     "requested",
+    "rollback_event",
+    "rolled_back",
     "shown",
     "sought_id",
     "still_awaited",
+    "stopped",
+    "tactic_of",
     "take_choice",
     "take_mail",
     "take_turn",
+    "take_way_out",
     "told",
     "told_by",
     "too_many_deferred",

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from gatechart.escape import judged
 from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import Move, move_of
@@ -18,9 +19,12 @@ from gatechart.turn.watch import Watch, watch_of
 from gatechart.values import (
     LONGEST_TOLD,
     MOVED,
+    NO_ESCAPES,
     NO_TRAIL,
     TRAIL,
     AgentId,
+    CameTo,
+    Escapes,
     Event,
     FiredSignal,
     Look,
@@ -48,6 +52,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
     trail, event = macrostep.trail, macrostep.turn.event
     watch = watch_of(macrostep.graph, trail.entry_point)
     if watch is None or macrostep.is_final:
+        _judge_end(macrostep)
         return None
     before = () if previous is None else previous.configuration
     shown = with_marks(macrostep.graph, event) if macrostep.graph.event_types else event
@@ -90,8 +95,17 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         is_timed,
         appended,
         trail.entry_point,
+        judged(trail.escapes, bool(move), progress.is_made) if trail.escapes is not NO_ESCAPES else NO_ESCAPES,
     )
     return fired
+
+
+def _judge_end(macrostep: Macrostep) -> None:
+    """Judge the way out that led to the end of the agent."""
+    escapes = macrostep.trail.escapes
+    if macrostep.is_final and escapes is not NO_ESCAPES:
+        came_to = CameTo.NOTHING if macrostep.failed_in else CameTo.PROGRESS
+        macrostep.trail = replaced(macrostep.trail, escapes=replaced(escapes.judged(came_to), open=()))
 
 
 def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...]) -> None:
@@ -105,6 +119,29 @@ def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...
     macrostep.trail = replaced(
         macrostep.trail, text=text, appended=appended, working=_working(macrostep, macrostep.trail)
     )
+
+
+def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Escapes, entry_point: str = "") -> None:
+    """Begin the trail anew with a way out that the turn took, and set the timer that it then needs.
+
+    before: leaves in which the turn began. entry_point: at which the agent has begun anew; by default as before.
+    """
+    working = _working(macrostep, macrostep.trail)
+    trail = replaced(macrostep.trail, working=working, entry_point=entry_point or macrostep.trail.entry_point)
+    macrostep.trail = begun_anew(macrostep.graph, trail, escapes)
+    _judge_end(macrostep)
+    note_answer(macrostep, macrostep.turn.event, before)
+    set_timer(macrostep)
+
+
+def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes) -> Trail:
+    """Return a trail whose detectors have forgotten what they saw.
+
+    Which states the agent knows stays: to come to one of these is no progress.
+    """
+    watch = watch_of(graph, trail.entry_point)
+    slots, marks = ((), "") if watch is None else (("",) * len(watch.detectors), watch.marks)
+    return replaced(trail, text="", appended=0, slots=slots, marks=marks, escapes=escapes)
 
 
 def set_timer(macrostep: Macrostep) -> None:

@@ -14,7 +14,7 @@ from gatechart.turn.handoff_offers import ACCEPTED, ANSWERS, CANCELLED
 from gatechart.turn.handoff_turns import reacted, unmoved
 from gatechart.turn.mail import take_mail
 from gatechart.turn.turns import begin
-from gatechart.values import OFFERED, STARTED, AgentId, Event, OpenHandoff, Outcome, Side, Snapshot, TurnRecord
+from gatechart.values import ESCAPE, OFFERED, STARTED, AgentId, Event, OpenHandoff, Outcome, Side, Snapshot, TurnRecord
 
 
 async def replay_turn(
@@ -31,7 +31,7 @@ async def replay_turn(
     """
     if before is None:
         return await _begun(graph, event, agent_id, services, migrations)
-    if asks_for_choice(event, agent_id):  # whom it was offered to is not of the chart
+    if asks_for_choice(event, agent_id) or event.name.startswith(ESCAPE):  # what was chosen is not of the chart alone
         return unmoved(before, event, before.handoffs)
     told = _told_of(before, event)
     if told is None:

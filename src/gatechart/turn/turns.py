@@ -34,6 +34,7 @@ from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
 from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
+from gatechart.turn.ways_out import ask_way_out
 from gatechart.values import (
     RECURRING,
     AgentId,
@@ -212,7 +213,8 @@ async def completed(
     if not graph.has_signals:
         return recorded(macrostep, previous, event, started, before=before, replied=replied)
     if entry_point:
-        macrostep.trail = Trail(entry_point=entry_point, is_timed=macrostep.trail.is_timed)
+        kept = macrostep.trail
+        macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=kept.escapes)
     fired = notice(macrostep, previous)
     if fired is not None:
         savepoint = Savepoint(macrostep)
@@ -233,7 +235,9 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
     """Have the chart answer a signal."""
     signal, leaves = Event(f"{SIGNAL}{fired.signal}", fired.payload, macrostep.turn.now), macrostep.configuration
     is_taken = await macrostep.answer(signal)
-    macrostep.fired = replaced(fired, reaction=Reaction.TAKEN if is_taken else Reaction.UNTAKEN)
+    is_asked = not is_taken and macrostep.graph.has_escapes and ask_way_out(macrostep, fired)
+    reaction = Reaction.TAKEN if is_taken else Reaction.ESCAPING if is_asked else Reaction.UNTAKEN
+    macrostep.fired = replaced(fired, reaction=reaction)
     note_answer(macrostep, signal, leaves)
     set_timer(macrostep)
 

@@ -15,6 +15,7 @@ class Reaction(StrEnum):
     """What became of the event of a signal."""
 
     TAKEN = "taken"  # by a transition
+    ESCAPING = "escaping"  # by none; the plan of the agent finds a way out
     UNTAKEN = "untaken"  # by none; what was found is noted all the same
     UNDONE = "undone"  # by a transition whose actions raised; what they did is undone, the rest of the turn is not
 

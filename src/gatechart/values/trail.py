@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 from zlib import crc32
 
+from gatechart.values.escapes import NO_ESCAPES, Escapes
 from gatechart.values.frozen import value
 from gatechart.values.names import EventName, StateName
 from gatechart.values.secrets import SECRET, hidden
@@ -118,14 +119,15 @@ class Trail:
     is_timed: bool = False  # whether a timer is pending by which the detectors are asked again
     appended: int = 0  # lines since the text was last shortened
     entry_point: str = ""  # at which the agent began, or took over the work that it has
+    escapes: Escapes = NO_ESCAPES  # what it tried to get out
 
 
 NO_TRAIL: Final = Trail()
 
 
-def begun_at(entry_point: str) -> Trail:
+def begun_at(entry_point: str, escapes: Escapes = NO_ESCAPES) -> Trail:
     """Return the trail of an agent that begins at an entry point, or begins its trail anew; none for an empty name."""
-    return Trail(entry_point=entry_point) if entry_point else NO_TRAIL
+    return Trail(entry_point=entry_point, escapes=escapes) if entry_point or escapes is not NO_ESCAPES else NO_TRAIL
 
 
 def kinds_of(entries: Iterable[TrailEntry]) -> int:

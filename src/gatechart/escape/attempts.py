@@ -1,0 +1,140 @@
+"""What is tried next: by the agent's plan, its record of escapes, and what was learned from earlier ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from gatechart.escape.scene import Scene
+from gatechart.graph import AnyGraph, EscapePlan, Strategy
+from gatechart.values import (
+    MOST_TRIED,
+    CameTo,
+    Escapes,
+    Finding,
+    Lessons,
+    Payload,
+    Reason,
+    StateName,
+    Tried,
+)
+from gatechart.values.frozen import replaced, value
+
+
+@value
+class Tactic:
+    """The plan that answers a finding, and what it tries, in this order."""
+
+    plan: EscapePlan
+    strategies: tuple[Strategy, ...]
+
+
+def tactic_for(graph: AnyGraph, leaves: Iterable[StateName], signal: str, tools: Sequence[str] = ()) -> Tactic | None:
+    """Return what is tried for a signal where an agent is: the plans of inner states go first; None for nothing."""
+    states = dict.fromkeys(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
+    plans = (*(graph.nodes[state].escape for state in states), graph.escape)
+    for plan in plans:
+        strategies = () if plan is None else plan.answers(signal, tools)
+        if plan is not None and strategies:
+            return Tactic(plan, strategies)
+    return None
+
+
+def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
+    """Return signals that fired together in the order in which they are to be answered: loops go first."""
+    return sorted(fired, key=lambda each: each["reason"] != Reason.LOOP_DETECTED.value)
+
+
+def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, Finding]:
+    """Return the record after a signal that a plan answers, and what is to be got out of.
+
+    As long as the agent made no progress it is the same finding, and the attempt before has come to nothing.
+    """
+    known = next((each for each in escapes.open if each.signal == signal), None)
+    finding = Finding(escapes.findings + 1, signal) if known is None else known
+    asked = replaced(finding, is_due=True)
+    after = replaced(escapes.judged(CameTo.NOTHING), findings=max(escapes.findings, finding.number))
+    return after.with_finding(asked), asked
+
+
+def judged(escapes: Escapes, is_move: bool, is_progress: bool) -> Escapes:
+    """Return the record after a turn. Progress ends what was found, unless a way out of it is still due.
+
+    is_move: whether the turn moved the agent; is_progress: whether it made progress.
+    """
+    if is_progress:
+        due = tuple(each for each in escapes.open if each.is_due)
+        return replaced(escapes.judged(CameTo.PROGRESS), open=due, nudge="")
+    if not is_move or not escapes.turns_left:
+        return escapes
+    after = replaced(escapes, turns_left=escapes.turns_left - 1)
+    return after if after.turns_left else after.judged(CameTo.NOTHING)
+
+
+@value
+class Passed:
+    """A strategy that is to be tried, or why it is passed over."""
+
+    strategy: Strategy
+    why: str = ""
+
+
+def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passed]:
+    """Yield what may be tried now, in order, and what is passed over with the reason. The last resort comes last."""
+    plan, now = tactic.plan, scene.event.time
+    is_used_up = escapes.tried_on(now) >= plan.most_a_day
+    strategies = _by_success(tactic.strategies, scene) if plan.learns else tactic.strategies
+    for strategy in strategies:
+        if strategy.name in scene.finding.tried:
+            yield Passed(strategy, "it was tried for this finding")
+        elif is_used_up and strategy != plan.last:
+            yield Passed(strategy, f"{plan.most_a_day} attempts were made today")
+        elif _is_cooling(plan, strategy, escapes, now):
+            yield Passed(strategy, f"it was tried less than {plan.cooldown_s:g} s ago")
+        else:
+            yield Passed(strategy)
+    if all(strategy != plan.last or strategy.name in scene.finding.tried for strategy in strategies):
+        yield Passed(plan.last)
+
+
+def _is_cooling(plan: EscapePlan, strategy: Strategy, escapes: Escapes, now: datetime) -> bool:
+    last = escapes.last_tried(strategy.name)
+    return last is not None and strategy != plan.last and now - last < timedelta(seconds=plan.cooldown_s or 0)
+
+
+def _by_success(strategies: Sequence[Strategy], scene: Scene) -> Sequence[Strategy]:
+    """Order strategies by how often they came to progress; those without enough attempts keep their places."""
+    return strategies if not scene.lessons.strategies else ordered(strategies, scene.finding.signal, scene.lessons)
+
+
+def ordered(strategies: Sequence[Strategy], signal: str, lessons: Lessons) -> Sequence[Strategy]:  # noqa: ARG001
+    """Return the strategies in the order in which they are tried."""
+    return strategies
+
+
+def after_try(
+    escapes: Escapes, plan: EscapePlan, finding: Finding, strategies: Sequence[Strategy], way: str, now: datetime
+) -> Escapes:
+    """Return the record after an attempt.
+
+    strategies: those that it tried or passed over, the one that led on last.
+    """
+    done = strategies[-1]
+    day = now.date().isoformat()
+    tried = Tried(escapes.count + 1, finding.number, finding.signal, done.name, now, way)
+    names = dict.fromkeys((*finding.tried, *(each.name for each in strategies)))
+    after = escapes.judged(CameTo.NOTHING).with_finding(replaced(finding, tried=tuple(names), is_due=False))
+    return replaced(
+        after,
+        count=tried.number,
+        tried=(*after.tried, tried)[-MOST_TRIED:],
+        turns_left=plan.turns,
+        day=day,
+        today=escapes.tried_on(now) + 1,
+        nudge="",
+    )
+
+
+def without_way(escapes: Escapes, finding: Finding) -> Escapes:
+    """Return the record once nothing is left to try for a finding, or it needs no way out any more."""
+    return escapes.with_finding(replaced(finding, is_due=False))

@@ -1,0 +1,146 @@
+"""What strategies look at: where the agent is, what was found, what it did before, and how its tools are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gatechart.graph import AnyGraph
+from gatechart.values import (
+    ESCAPE,
+    NO_LESSONS,
+    TRAIL,
+    BreakerState,
+    Event,
+    Finding,
+    Lessons,
+    PastTurn,
+    Payload,
+    Reason,
+    Snapshot,
+    StateName,
+    Undoing,
+)
+from gatechart.values.frozen import value
+
+CALLED: Final = "trail.call"
+_OWN: Final = ("agent.", ESCAPE, TRAIL)  # turns that made no move of the chart
+
+
+@value
+class ToolFacts:
+    """A tool as things stand."""
+
+    repeat: str = "never"
+    undo: str = ""  # name of the tool that takes a call back
+    alternatives: tuple[str, ...] = ()  # tools that may be called in its place, the best first
+    breaker: BreakerState = BreakerState.CLOSED
+
+
+UNKNOWN_TOOL: Final = ToolFacts()
+"""What is assumed of a tool that the services do not have: that no call of it may be repeated."""
+
+
+@value
+class Scene:
+    """An agent in need of a way out."""
+
+    graph: AnyGraph
+    snapshot: Snapshot
+    context: Any  # the agent's; strategies read it and never write
+    event: Event  # of the attempt; its time is now
+    finding: Finding
+    evidence: Payload  # payload of the signal: `signal`, `reason`, `evidence`, `others`
+    tools: Mapping[str, ToolFacts]
+    past: Sequence[PastTurn] = ()  # oldest first; empty unless a strategy looks back
+    lessons: Lessons = NO_LESSONS
+
+    @property
+    def leaves(self) -> tuple[StateName, ...]:
+        """Where the agent is."""
+        return self.snapshot.configuration
+
+    @property
+    def found(self) -> Sequence[Mapping[str, Any]]:
+        """What each detector found."""
+        found: Sequence[Mapping[str, Any]] = self.evidence.get("evidence", ())
+        return found
+
+    @property
+    def block(self) -> Sequence[Mapping[str, Any]]:
+        """The repeated moves and calls; empty if nothing was repeated."""
+        return next((each["block"] for each in self.found if each.get("block")), ())
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the agent goes round in circles."""
+        return self.evidence.get("reason") == Reason.LOOP_DETECTED.value
+
+    @property
+    def failed_tools(self) -> tuple[str, ...]:
+        """Tools that failed or were called again and again."""
+        return failed_tools(self.evidence)
+
+    @property
+    def failed_states(self) -> tuple[StateName, ...]:
+        """States of the repeated block, or where the agent is if it repeats no move."""
+        moves = (state for each in self.block for state in each.get("states", ()))
+        return tuple(dict.fromkeys(moves)) or self.leaves
+
+    def tool(self, name: str) -> ToolFacts:
+        """Return how a tool is."""
+        return self.tools.get(name, UNKNOWN_TOOL)
+
+    @property
+    def before_block(self) -> int | None:
+        """Version of the agent before what was found began; None if its past does not go back so far.
+
+        Before as many moves as were repeated; without a repeated move, before the agent came to where it is.
+        """
+        repeated = next((each for each in self.found if each.get("block") and "period" in each), None)
+        if repeated is not None:
+            moves = [each.version for each in self._moves()]
+            length = repeated["period"] * repeated["times"]
+            return moves[-length] - 1 if len(moves) >= length and moves[-length] > 1 else None
+        return self.last_version(lambda turn: turn.configuration != self.leaves)
+
+    def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
+        """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
+        return next((each.version for each in reversed(self.past) if is_meant(each)), None)
+
+    def calls_after(self, version: int) -> Iterator[PastTurn]:
+        """Yield the turns after a version that tell of a call that went well, oldest first."""
+        return (each for each in self.past if each.version > version and each.event == CALLED and each.payload["ok"])
+
+    def kept_by(self, version: int, allowed: Sequence[str]) -> str:
+        """Return the tool whose call keeps the agent from going back to a version; empty if none does.
+
+        A call that must not be repeated does, unless it can be taken back, or is allowed by name.
+        """
+        calls = (each.payload["tool"] for each in self.calls_after(version) if not each.payload.get("undo"))
+        known = (each for each in calls if each in self.tools and each not in allowed)
+        return next((each for each in known if self.tool(each).repeat == "never"), "")
+
+    def undoing(self, version: int) -> tuple[Undoing, ...]:
+        """Return the calls to be taken back before the agent goes back to a version, the newest first."""
+        calls = [each.payload for each in self.calls_after(version)]
+        undone = {each.get("undoes") for each in calls}
+        made = [each["undo"] for each in reversed(calls) if each.get("undo")]
+        left = (each for each in made if each["call_id"] not in undone)
+        return tuple(Undoing(each["tool"], each["arguments"], each["call_id"]) for each in left)
+
+    def _moves(self) -> Iterator[PastTurn]:
+        """Yield the turns that moved the agent by the chart, oldest first."""
+        names = {each.get("event") for each in self.block}
+        before: tuple[StateName, ...] = ()
+        for turn in self.past:
+            if not turn.event.startswith(_OWN) and (turn.configuration != before or turn.event in names):
+                yield turn
+            before = turn.configuration
+
+
+def failed_tools(evidence: Payload) -> tuple[str, ...]:
+    """Return the tools that failed or were called again and again, by the payload of a signal."""
+    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
+    parts = (part for each in found for part in (each, *each.get("block", ())))
+    return tuple(dict.fromkeys(part["tool"] for part in parts if part.get("tool")))

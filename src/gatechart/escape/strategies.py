@@ -1,0 +1,264 @@
+"""What can be tried to get out, from cheap to drastic. Write one's own as a subclass of `gatechart.graph.Strategy`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from gatechart.escape.routes import leads_away, routes
+from gatechart.escape.scene import Scene
+from gatechart.graph import GAVE_UP, Adds, Invoke, Strategy
+from gatechart.graph.names import names_of
+from gatechart.kernel import candidates
+from gatechart.values import (
+    STARTED,
+    BreakerState,
+    CutBlock,
+    EnterAt,
+    GoBack,
+    Name,
+    NoWay,
+    Payload,
+    SendAlert,
+    StateName,
+    SwitchTo,
+    TakeTransition,
+    TellModel,
+    Way,
+    name_of,
+)
+from gatechart.values.frozen import fill
+
+Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
+"""A function of the context that returns what an entry point takes."""
+
+_LONGEST_SHOWN = 600  # characters of a repeated block in a nudge
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge(Strategy):
+    """Tell the model that it goes round in circles, and how, with its next turn.
+
+    If the chart has a transition for `escape.nudge`, that is taken in its place.
+    """
+
+    text: str = ""  # in place of the usual words
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        yield TakeTransition()
+        yield TellModel(self.text or _usual_words(scene))
+
+
+@dataclass(frozen=True, init=False)
+class SwitchTool(Strategy):
+    """Call another tool in place of the one that fails, until the circuit breaker of that one has closed.
+
+    Only tools whose own breaker is closed count: those named, or the alternatives of the tool's policies and the tools
+    with a capability of its own.
+    """
+
+    to: tuple[str, ...]
+
+    def __init__(self, to: Iterable[Name] | Name = ()) -> None:
+        fill(self, to=names_of(to))
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        if not scene.failed_tools:
+            yield NoWay("no tool failed")
+        switched = dict(scene.snapshot.trail.escapes.switched)
+        for tool in scene.failed_tools:
+            others = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
+            closed = [each for each in others if scene.tool(each).breaker is BreakerState.CLOSED]
+            closed = [each for each in closed if each not in scene.failed_tools and switched.get(tool) != each]
+            yield from (SwitchTo(tool, each) for each in closed)
+            if not others:
+                yield NoWay(f"{tool} has no alternative")
+            elif not closed:
+                yield NoWay(f"no alternative of {tool} works: {', '.join(others)}")
+
+
+@dataclass(frozen=True, init=False)
+class Reroute(Strategy):
+    """Go another way: by a transition for `escape.reroute`, or into an entry point whose guard and payload agree.
+
+    Which entry points lead away from what failed is found by search in the chart, or named with `at`. The context
+    stays, and takes what the payload brings.
+    """
+
+    at: tuple[str, ...]  # entry points; empty for those that a search finds
+    payload: Brought | None  # what they take
+
+    def __init__(self, at: Iterable[Name] | Name = (), *, payload: Brought | None = None) -> None:
+        fill(self, at=names_of(at), payload=payload)
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        if self._leads_away(scene):
+            yield TakeTransition()
+        brought = _brought(self.payload, scene)
+        doors = self.at or (*self._found(scene, scene.failed_states), *self._found(scene, scene.leaves))
+        for door in dict.fromkeys(doors):
+            yield EnterAt(door, brought)
+        if not doors:
+            yield NoWay("no transition and no entry point leads away from what failed")
+
+    def _found(self, scene: Scene, failed: tuple[StateName, ...]) -> tuple[str, ...]:
+        return routes(scene.graph, scene.leaves, failed, scene.failed_tools)
+
+    def _leads_away(self, scene: Scene) -> bool:
+        """Whether a transition for its event leads away from what failed; guards are not asked yet."""
+        edges = (edge for group in candidates(scene.graph, scene.leaves, self.event) for edge in group)
+        return any(leads_away(scene.graph, target, scene.failed_states) for edge in edges for target in edge.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class CutOut(Strategy):
+    """Leave the repeated block out of the conversation and go on before it: the active states are entered again."""
+
+    field: str = "messages"  # of the context, with a list; a model's transcript is cut as well
+    summary: str = ""  # what stands in its place
+
+    looks_back: ClassVar[bool] = True
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        since = scene.before_block
+        if since is None:
+            yield NoWay("its past does not go back to where the block began")
+        else:
+            yield CutBlock(self.field, since, self.summary)
+
+
+@dataclass(frozen=True, init=False)
+class Rollback(Strategy):
+    """Go back to the last version before the block, or to the last one in a state with `checkpoint=True`.
+
+    A way back over a call that went well and must not be repeated is closed, unless `allow` names its tool, or the tool
+    has `undo=`: then the calls are taken back before, the newest first.
+    """
+
+    to: Literal["block", "checkpoint"]
+    keep: tuple[str, ...]  # fields of the context that stay, with what was learned
+    allow: tuple[str, ...]
+
+    looks_back: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        to: Literal["block", "checkpoint"] = "block",
+        *,
+        keep: Iterable[Name] | Name = (),
+        allow: Iterable[Name] | Name = (),
+    ) -> None:
+        if to not in ("block", "checkpoint"):
+            raise ValueError(f"there is no way back to {to!r}; write 'block' or 'checkpoint'")
+        fill(self, to=to, keep=names_of(keep), allow=names_of(allow))
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        version = scene.before_block if self.to == "block" else self._checkpoint(scene)
+        if version is None:
+            yield NoWay(f"its past does not go back to a {self.to}")
+        elif kept_by := scene.kept_by(version, self.allow):
+            yield NoWay(f"{kept_by} was called since version {version}, and must not be called again")
+        else:
+            yield GoBack(version, self.keep)
+
+    def _checkpoint(self, scene: Scene) -> int | None:
+        before = scene.before_block or 0
+        marked = (name for name, node in scene.graph.nodes.items() if node.checkpoint)
+        leaves = {leaf for name in marked for leaf in scene.graph.leaves(name)}
+        return scene.last_version(lambda turn: turn.version <= before and not leaves.isdisjoint(turn.configuration))
+
+
+@dataclass(frozen=True, init=False)
+class Restart(Strategy):
+    """Begin anew at a declared entry point, by default the one at which the agent began, with what it began with.
+
+    Its guard and payload are checked as for a new agent. No exit action runs, and the context begins anew but for the
+    fields in `keep`. For calls that must not be repeated see `Rollback`.
+    """
+
+    at: str
+    payload: Brought | None
+    keep: tuple[str, ...]
+    allow: tuple[str, ...]
+
+    looks_back: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        at: Name = "",
+        *,
+        payload: Brought | None = None,
+        keep: Iterable[Name] | Name = (),
+        allow: Iterable[Name] | Name = (),
+    ) -> None:
+        fill(self, at=name_of(at), payload=payload, keep=names_of(keep), allow=names_of(allow))
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        door = self.at or scene.snapshot.trail.entry_point
+        if kept_by := scene.kept_by(0, self.allow):
+            yield NoWay(f"{kept_by} was called, and must not be called again")
+        elif not door:
+            yield NoWay("it is not known at which entry point the agent began; name one with at=")
+        else:
+            brought = _brought(self.payload, scene) or _begun_with(scene, door)
+            yield EnterAt(door, brought, is_fresh=True, keep=self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Strategy):
+    """Have a flow outside mend what is wrong, and wait for it: a function, or another agent (`Invoke(agent=…)`)."""
+
+    flow: Invoke
+    then: StateName  # state that follows its end
+    otherwise: StateName = GAVE_UP  # state that follows if it fails
+
+    @property
+    def adds(self) -> Adds:
+        """The state that waits for the flow."""
+        return Adds(f"REPAIRING_BY_{self.flow.id}", flow=self.flow, then=name_of(self.then), otherwise=self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert(Strategy):
+    """Tell people through a sink of the home's configuration, and go on with what is tried next."""
+
+    sink: str
+    text: str = ""  # in place of the usual words
+
+    @property
+    def name(self) -> str:
+        """Its name, with that of the sink."""
+        return f"alert_{self.sink}"
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        yield SendAlert(self.sink, self.text or _usual_words(scene))
+
+
+def _brought(payload: Brought | None, scene: Scene) -> Payload | None:
+    given = None if payload is None else payload(scene.context)
+    return given.model_dump(mode="json") if isinstance(given, BaseModel) else given
+
+
+def _begun_with(scene: Scene, door: str) -> Payload | None:
+    """Return the payload with which the agent itself began at the entry point; None if that is not known."""
+    began = next((each.payload for each in scene.past if each.event == f"{STARTED}{door}"), None)
+    return began or None
+
+
+def _usual_words(scene: Scene) -> str:
+    signal = scene.evidence.get("signal", "")
+    shown = json.dumps(scene.block or scene.found, ensure_ascii=False, default=str)
+    short = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
+    what = "You are repeating yourself without progress" if scene.is_loop else "This does not lead on"
+    return f"{what} ({signal}): {short}. Do not do the same again; try another way, or say what is missing."

@@ -1,0 +1,199 @@
+"""Escape plans as a graph declares them: for each signal what is tried to get out, from cheap to drastic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeAlias
+
+from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.names import one_or_more
+from gatechart.graph.selection import Best
+from gatechart.graph.signals import usual_name
+from gatechart.values import (
+    ESCAPE,
+    Delay,
+    EventName,
+    Mode,
+    Name,
+    Reason,
+    StateName,
+    TakeTransition,
+    Way,
+    name_of,
+    seconds_of,
+)
+from gatechart.values.frozen import fill
+
+GAVE_UP: Final[StateName] = "GAVE_UP"
+"""Failed final state that a plan adds. Its output is the evidence."""
+
+EVERY_SIGNAL: Final = "*"
+"""In place of a signal's name: the strategies are those for every signal that has none of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adds:
+    """What a strategy adds to the chart: a transition from anywhere on its event, and the state to which it leads.
+
+    The work is handed on, or a flow runs while the agent waits, or the agent ends there as failed.
+    """
+
+    state: StateName
+    handoff: Handoff | None = None
+    flow: Any = None  # an Invoke
+    then: StateName = ""  # follows the flow's end
+    otherwise: StateName = GAVE_UP  # follows if nobody takes the work, or the flow fails
+
+
+class Strategy:
+    """One thing to try. Subclasses are frozen dataclasses; those with the same name do the same.
+
+    By itself a strategy has the chart take the event `escape.<name>`.
+    """
+
+    __slots__ = ()
+
+    looks_back: ClassVar[bool] = False  # whether its ways depend on the agent's past turns
+
+    @property
+    def name(self) -> str:
+        """Its name in events, in the agent's record and in charts: `switch_tool` for SwitchTool."""
+        return usual_name(type(self))
+
+    @property
+    def event(self) -> EventName:
+        """Event that the chart may take in its place."""
+        return f"{ESCAPE}{self.name}"
+
+    @property
+    def adds(self) -> Adds | None:
+        """What it adds to the chart; None for nothing."""
+        return None
+
+    def ways(self, scene: Any) -> Iterator[Way]:  # noqa: ARG002  for subclasses that look at it
+        """Yield the ways that it leads, the best first, from a `gatechart.escape.Scene`. Pure.
+
+        The first that is open is taken: a transition that is enabled, an entry point whose guard and payload agree, a
+        version to which the agent can go back. A `NoWay` says why there is none.
+        """
+        yield TakeTransition()
+
+
+@dataclass(frozen=True, slots=True)
+class HandOn(Strategy):
+    """Hand the work on. In a plan, the handoff itself may be written."""
+
+    handoff: Handoff
+    otherwise: StateName = GAVE_UP  # follows if nobody takes it
+
+    @property
+    def name(self) -> str:
+        """Its name, with that of the target."""
+        return f"hand_on_{self.handoff.target}"
+
+    @property
+    def adds(self) -> Adds:
+        """The state that waits until somebody takes the work."""
+        return Adds(f"HANDING_ON_TO_{self.handoff.target}", self.handoff, otherwise=self.otherwise)
+
+
+@dataclass(frozen=True, init=False)
+class ToHuman(Strategy):
+    """Hand the work to a person, with the evidence in its packet."""
+
+    handoff: Handoff
+    otherwise: StateName  # follows if nobody takes it
+
+    def __init__(
+        self,
+        to: Name | Best = "human_desk",
+        *,
+        at: Name = "",
+        reason: Reason | str | None = None,
+        fallbacks: Fallbacks | None = None,
+        otherwise: Name = GAVE_UP,
+    ) -> None:
+        made = Handoff(to, at=at, mode=Mode.TRANSFER, reason=reason, fallbacks=fallbacks)
+        fill(self, handoff=made, otherwise=name_of(otherwise))
+
+    @property
+    def adds(self) -> Adds:
+        """The state that waits until somebody takes the work."""
+        return Adds("WAITING_FOR_HUMAN", self.handoff, otherwise=self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp(Strategy):
+    """End the agent as failed, with the evidence as its output."""
+
+    @property
+    def adds(self) -> Adds:
+        """The state in which it ends."""
+        return Adds(GAVE_UP)
+
+
+Tactics: TypeAlias = Mapping[Name, Iterable[Strategy | Handoff] | Strategy | Handoff]
+"""Strategies by the name of their signal, from cheap to drastic; "*" for every other signal."""
+
+
+@dataclass(frozen=True, init=False)
+class EscapePlan:
+    """What agents try to get out of what their signals notice, where no transition of the chart takes the signal.
+
+    Each strategy is tried once for each finding; a finding ends when the agent makes progress. If a strategy was tried
+    less than `cooldown` ago, be it for another finding, the next one is taken. Once none is left, or the agent has
+    tried `most_a_day` times on one day, `last` is taken. The plan of an inner state goes before those of the states
+    around it and of the graph; what a plan does not answer is left to them.
+    """
+
+    strategies: tuple[tuple[str, tuple[Strategy, ...]], ...]  # by signal
+    tools: tuple[tuple[str, tuple[tuple[str, tuple[Strategy, ...]], ...]], ...]  # those for one tool, by its name
+    cooldown_s: float | None  # None if the text is not a duration, which validation reports
+    most_a_day: int  # attempts of one agent, by UTC
+    turns: int  # moves within which an attempt must have come to progress
+    last: Strategy
+    learns: bool  # whether strategies that came to progress before are tried earlier; False keeps the order given
+
+    def __init__(
+        self,
+        strategies: Tactics,
+        *,
+        tools: Mapping[str, Tactics] | None = None,
+        cooldown: Delay = "120s",
+        most_a_day: int = 20,
+        turns: int = 5,
+        last: Strategy | Handoff = GiveUp(),
+        learns: bool = True,
+    ) -> None:
+        fields: dict[str, Any] = {
+            "strategies": _by_signal(strategies),
+            "tools": tuple((name, _by_signal(each)) for name, each in (tools or {}).items()),
+            "cooldown_s": seconds_of(cooldown),
+            "most_a_day": most_a_day,
+            "turns": turns,
+            "last": _strategy(last),
+            "learns": learns,
+        }
+        fill(self, **fields)
+
+    @property
+    def every(self) -> tuple[Strategy, ...]:
+        """All its strategies, each once, in the order given; the last resort is the last."""
+        groups = (self.strategies, *(each for _, each in self.tools))
+        return tuple(dict.fromkeys((*(each for group in groups for _, some in group for each in some), self.last)))
+
+    def answers(self, signal: str, tools: Iterable[str] = ()) -> tuple[Strategy, ...]:
+        """Return what is tried for a signal; empty for nothing. tools: those that failed or were called again."""
+        own = dict(self.tools)
+        groups = (*(own[name] for name in tools if name in own), self.strategies)
+        found = (dict(group).get(name) for group in groups for name in (signal, EVERY_SIGNAL))
+        return next((each for each in found if each), ())
+
+
+def _by_signal(tactics: Tactics) -> tuple[tuple[str, tuple[Strategy, ...]], ...]:
+    return tuple((name_of(name), tuple(map(_strategy, one_or_more(some)))) for name, some in tactics.items())
+
+
+def _strategy(given: Strategy | Handoff) -> Strategy:
+    return HandOn(given) if isinstance(given, Handoff) else given

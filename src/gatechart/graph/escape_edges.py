@@ -1,0 +1,68 @@
+"""What escape plans mean as ordinary states and transitions, which a graph adds when it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.escape import Adds, EscapePlan, Strategy
+from gatechart.graph.handoff import unanswered
+from gatechart.graph.names import texts
+from gatechart.values import Event, Payload, StateName
+
+
+def plans_in(plan: EscapePlan | None, states: Iterable[State[Any]]) -> tuple[EscapePlan, ...]:
+    """Return the plans of a graph and its states. states: all of them, inner ones too."""
+    return tuple(each for each in (plan, *(state.escape for state in states)) if isinstance(each, EscapePlan))
+
+
+def adding(plans: Iterable[EscapePlan]) -> tuple[tuple[Strategy, Adds], ...]:
+    """Return the strategies that add something to the chart, one of each name, and what they add."""
+    named = {each.name: each for plan in plans for each in plan.every if isinstance(each, Strategy)}
+    return tuple((each, adds) for each in named.values() if (adds := each.adds) is not None)
+
+
+def escaping(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
+    """Yield the transitions that the strategies add. known: states of the graph, to whose transitions none is added."""
+    given = set(known)
+    for strategy, adds in added:
+        yield Transition(ANY, strategy.event, adds.state, actions=() if adds.handoff is None else [adds.handoff])
+    for adds in {adds.state: adds for _, adds in added if adds.state not in given}.values():
+        yield from _leaving(adds)
+
+
+def states_added(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[State[Any]]:
+    """Yield the states that the strategies add. known: states that the graph has."""
+    given = set(known)
+    found = {adds.state: _state(adds) for _, adds in added if adds.state not in given}
+    ends = {adds.otherwise for _, adds in added if adds.handoff is not None or adds.flow is not None}
+    found |= {end: _state(Adds(end)) for end in ends if end not in given and end not in found}
+    yield from found.values()
+
+
+def _leaving(adds: Adds) -> Iterator[Transition[Any]]:
+    if adds.handoff is not None:
+        for event in unanswered(adds.handoff):
+            yield Transition(adds.state, event, adds.otherwise)
+    if adds.flow is not None:
+        yield Transition(adds.state, f"done.invoke.{adds.flow.id}", adds.then)
+        yield Transition(adds.state, f"error.invoke.{adds.flow.id}", adds.otherwise)
+
+
+def _state(adds: Adds) -> State[Any]:
+    if adds.handoff is not None:
+        return State(adds.state, description=f"waits until {adds.handoff.target} takes the work over")
+    if adds.flow is not None:
+        return State(adds.state, invoke=replace(adds.flow), description="waits for a repair")
+    return State(adds.state, final=True, failed=True, data=_evidence, description="found no way out")
+
+
+def _evidence(_context: Any, event: Event) -> Payload:
+    return dict(event.payload)
+
+
+def state_names(states: Iterable[State[Any]]) -> tuple[StateName, ...]:
+    """Return the names of states that are texts."""
+    return texts(state.name for state in states)

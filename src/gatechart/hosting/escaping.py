@@ -1,0 +1,73 @@
+"""Ways out of what agents notice: what is looked at before one is taken, outside the turn that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from gatechart.escape import Scene, Tactic, ToolFacts
+from gatechart.graph import AnyGraph
+from gatechart.hosting.turn_guard import in_turn
+from gatechart.turn import Void, committed_context, tactic_of, take_way_out
+from gatechart.values import Event, HistoryEntry, Lessons, PastTurn, Snapshot, TurnRecord
+from gatechart.values.frozen import replaced
+
+MOST_PAST: Final = 2_000
+"""How many of an agent's newest turns strategies look back at."""
+
+
+class EscapeHost(Protocol):
+    """What a home knows about an agent in need of a way out."""
+
+    @property
+    def services(self) -> Any:
+        """The services of the home."""
+        ...
+
+    async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
+        """Return the tools of the services as things stand, by name."""
+        ...
+
+    async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
+        """Return the agent's newest turns, oldest first, at most so many."""
+        ...
+
+    async def back_to(self, snapshot: Snapshot, version: int) -> Snapshot:
+        """Return the agent as it was at a version. Raises as `rollback` if it may not go back there."""
+        ...
+
+    async def lessons(self, graph: AnyGraph) -> Lessons:
+        """Return what agents of the graph have learned from their escapes."""
+        ...
+
+
+async def way_out(
+    host: EscapeHost, graph: AnyGraph, before: Snapshot, event: Event, limit_s: float
+) -> TurnRecord | Void:
+    """Find a way out for an agent that asks for one by its own mail, and return the turn that takes it.
+
+    limit_s: of the turn.
+
+    Void if it needs none any more: it has made progress, or has ended.
+    """
+    finding = before.trail.escapes.finding(event.payload["finding"])
+    if finding is None:
+        return Void()
+    scene = Scene(graph, before, committed_context(graph, before), event, finding, event.payload, {})
+    tactic = tactic_of(scene)
+    if tactic is None:
+        return Void()
+    seen = replaced(scene, tools=await host.tools(graph, before), lessons=await host.lessons(graph))
+    if _looks_back(tactic):
+        seen = replaced(seen, past=await host.past(before, MOST_PAST))
+    turn = take_way_out(seen, tactic, lambda version: host.back_to(before, version), host.services)
+    return await in_turn(graph, before.agent_id, event.name, turn, limit_s)
+
+
+def _looks_back(tactic: Tactic) -> bool:
+    return any(strategy.looks_back for strategy in (*tactic.strategies, tactic.plan.last))
+
+
+def past_turns(entries: Sequence[HistoryEntry]) -> Sequence[PastTurn]:
+    """Return entries of a history as strategies look at them."""
+    return [PastTurn(each.version, each.event.name, each.event.payload, each.target) for each in entries]

@@ -1,0 +1,48 @@
+"""Ways out for the agents of an embedded runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatechart.escape import ToolFacts
+from gatechart.graph import AnyGraph
+from gatechart.hosting.escaping import past_turns
+from gatechart.hosting.rollback import check_given_away
+from gatechart.hosting.tool_facts import tool_facts
+from gatechart.runtime.core import Core
+from gatechart.values import NO_LESSONS, Lessons, PastTurn, Snapshot
+
+
+class StoredPast:
+    """What the store and the services of a runtime tell about an agent. Fulfils EscapeHost."""
+
+    def __init__(self, core: Core) -> None:
+        """Bind to a runtime."""
+        self._core = core
+
+    @property
+    def services(self) -> Any:
+        """See EscapeHost."""
+        return self._core.services
+
+    async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
+        """See EscapeHost."""
+        return tool_facts(
+            graph, snapshot.configuration, self._core.services, self._core.gates.policies, self._core.breakers.state
+        )
+
+    async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
+        """See EscapeHost."""
+        after = max(snapshot.version - most, 0)
+        return past_turns(await self._core.store.history(snapshot.agent_id, after=after))
+
+    async def back_to(self, snapshot: Snapshot, version: int) -> Snapshot:
+        """See EscapeHost."""
+        target = await self._core.store.snapshot_at(snapshot.agent_id, version)
+        await check_given_away(self._core.store, snapshot, target)
+        return target
+
+    async def lessons(self, graph: AnyGraph) -> Lessons:  # noqa: ARG002
+        """See EscapeHost."""
+        return NO_LESSONS

@@ -1,0 +1,292 @@
+"""The turn in which an agent takes a way out of what its signals noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from time import perf_counter_ns
+from typing import Any
+
+from gatechart.context import AgentContext, new_context, values_of
+from gatechart.errors import is_failure
+from gatechart.escape import Scene, Tactic, after_try, next_tries, tactic_for, without_way
+from gatechart.graph import ROOT, AnyGraph, Edge, EntryPoint, Strategy
+from gatechart.kernel import plan_entry, plan_microstep
+from gatechart.turn.arguments import fit_payload
+from gatechart.turn.handoff_turns import unmoved
+from gatechart.turn.macrostep import Macrostep, macrostep_of
+from gatechart.turn.noticing import begin_anew, begun_anew
+from gatechart.turn.rollback import rolled_back
+from gatechart.turn.turn_context import told
+from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
+from gatechart.values import (
+    ESCAPE_DUE,
+    CancelAll,
+    CutBlock,
+    Effect,
+    EnterAt,
+    Escapes,
+    Event,
+    GoBack,
+    Mail,
+    NoWay,
+    Payload,
+    SendAlert,
+    Snapshot,
+    Status,
+    SwitchTo,
+    TakeTransition,
+    TellModel,
+    TurnRecord,
+    Way,
+)
+from gatechart.values.frozen import replaced
+
+GoingBack = Callable[[int], Awaitable[Snapshot]]
+"""Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
+
+
+def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
+    """Tell whether it is an agent's own mail that asks its home for a way out."""
+    name = mail.event if isinstance(mail, Mail) else mail.name
+    return name == ESCAPE_DUE and mail.sender == agent_id
+
+
+def tactic_of(scene: Scene) -> Tactic | None:
+    """Return what is tried in a scene; None if nothing is due."""
+    if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
+        return None
+    return tactic_for(scene.graph, scene.leaves, scene.finding.signal, scene.failed_tools)
+
+
+async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
+    """Try what is next, and return the turn of the first way that is open, with what was passed over.
+
+    If no way is open, the turn only says why.
+    """
+    attempt = _Attempt(scene, tactic, go_back, services)
+    for each in next_tries(tactic, scene, scene.snapshot.trail.escapes):
+        attempt.strategies.append(each.strategy)
+        if each.why:
+            attempt.pass_over(each.strategy, each.why)
+            continue
+        turn = await attempt.taken(each.strategy)
+        if turn is not None:
+            return turn
+    return attempt.in_vain()
+
+
+class _Attempt:
+    """One attempt to get out."""
+
+    def __init__(self, scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any) -> None:
+        self.scene = scene
+        self.plan = tactic.plan
+        self.strategies: list[Strategy] = []  # tried or passed over
+        self._go_back = go_back
+        self._services = services
+        self._passed: list[Payload] = []  # what was passed over, and why
+        self._alerts: list[SendAlert] = []
+
+    def pass_over(self, strategy: Strategy, why: str) -> None:
+        """Note why a strategy, or one of its ways, is not taken."""
+        self._passed.append({"strategy": strategy.name, "why": why})
+
+    async def taken(self, strategy: Strategy) -> TurnRecord | None:
+        """Return the turn of the first way of a strategy that is open; None if none is."""
+        try:
+            for way in strategy.ways(self.scene):
+                turn = await self._followed(strategy, way)
+                if isinstance(turn, TurnRecord):
+                    return turn
+                if turn:
+                    self.pass_over(strategy, turn)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self.pass_over(strategy, told(error))
+        return None
+
+    def in_vain(self) -> TurnRecord:
+        """Return the turn that says why no way is open."""
+        before, event = self.scene.snapshot, self._event("escape.none", "no way is open")
+        turn = unmoved(before, event, before.handoffs)
+        return _with_escapes(turn, without_way(before.trail.escapes, self.scene.finding))
+
+    async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
+        """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""
+        match way:
+            case NoWay(why):
+                return why
+            case SendAlert():
+                self._alerts.append(way)
+                return ""
+            case SwitchTo(tool, alternative):
+                return self._stay(strategy, f"{alternative} in place of {tool}", switched=(tool, alternative))
+            case TellModel(text):
+                return self._stay(strategy, "the model is told", nudge=text)
+            case _:
+                return await self._moving(strategy, way)
+
+    async def _moving(self, strategy: Strategy, way: TakeTransition | EnterAt | GoBack | CutBlock) -> TurnRecord | str:
+        match way:
+            case TakeTransition(event):
+                return await self._by_transition(strategy, event or strategy.event)
+            case EnterAt():
+                return await self._by_entry(strategy, way)
+            case GoBack(version, keep):
+                return await self._back(strategy, version, keep)
+            case CutBlock():
+                return await self._cut(strategy, way)
+
+    async def _by_transition(self, strategy: Strategy, name: str) -> TurnRecord | str:
+        macrostep = self._macrostep(strategy, f"by a transition for {name}", name)
+        await macrostep.react()
+        if not macrostep.taken:
+            return f"no transition for {name} is enabled"
+        return self._moved(macrostep, f"by a transition for {name}")
+
+    async def _by_entry(self, strategy: Strategy, way: EnterAt) -> TurnRecord | str:
+        graph, before = self.scene.graph, self.scene.snapshot
+        entry = graph.entry_point(way.entry_point)
+        if way.is_fresh and before.handoffs:
+            return f"handoff {before.handoffs[-1].id} is open, and a new beginning would forget it"
+        how = f"{'begins anew' if way.is_fresh else 'enters'} at {entry.name}"
+        fields = entry_fields(graph, entry, fit_payload(graph.name, entry, way.payload))
+        macrostep = self._macrostep(strategy, how)
+        context: AgentContext = macrostep.context
+        kept = values_of(context)
+        if way.is_fresh:
+            context = beginning_context(graph, entry, {**fields, **{name: kept[name] for name in way.keep}})
+        else:
+            context = new_context(graph.context, {**kept, **fields})
+        ask_entry_guard(graph, entry, context, macrostep.turn.event)
+        macrostep.context = macrostep.turn.context = context
+        label = f"{strategy.event} --> {entry.state}"
+        if way.is_fresh:
+            macrostep.left = [state for state, _ in before.entered]
+            macrostep.trail = replaced(macrostep.trail, is_timed=False)
+            plan = plan_entry(graph, (entry.state,))
+        else:
+            plan = plan_microstep(graph, macrostep.configuration, macrostep.memory, (_edge_to(graph, entry),))
+        await macrostep.enter(plan)
+        macrostep.taken.insert(0, label)
+        return self._moved(
+            macrostep,
+            how,
+            before=(CancelAll(),) if way.is_fresh else (),
+            entry_point=entry.name if way.is_fresh else "",
+        )
+
+    async def _back(self, strategy: Strategy, version: int, keep: Sequence[str]) -> TurnRecord | str:
+        scene = self.scene
+        target = await self._go_back(version)
+        if keep:
+            now = json.loads(scene.snapshot.context_text)
+            known = json.loads(target.context_text)
+            target = replace(target, context_text=_text_of(known | {name: now[name] for name in keep if name in now}))
+        return self._as_it_was(strategy, target, f"goes back to version {version}", {"version": version})
+
+    async def _cut(self, strategy: Strategy, way: CutBlock) -> TurnRecord | str:
+        scene = self.scene
+        now = json.loads(scene.snapshot.context_text)
+        entries = now.get(way.field)
+        then = json.loads((await self._go_back(way.since)).context_text).get(way.field)
+        if not isinstance(entries, list) or not isinstance(then, list) or entries[: len(then)] != then:
+            return f"{way.field} is not a list that has only grown since version {way.since}"
+        if len(entries) == len(then):
+            return f"{way.field} has not grown since version {way.since}"
+        now[way.field] = [*then, *([{"role": "summary", "content": way.summary}] if way.summary else [])]
+        target = replace(scene.snapshot, context_text=_text_of(now))
+        left_out = len(entries) - len(then)
+        return self._as_it_was(strategy, target, f"leaves {left_out} entries out of {way.field}", {"cut": left_out})
+
+    def _stay(
+        self, strategy: Strategy, how: str, switched: tuple[str, str] | None = None, nudge: str = ""
+    ) -> TurnRecord:
+        """Return the turn of a way that leads nowhere else. If nothing is at work, the active states begin again."""
+        before = self.scene.snapshot
+        graph = self.scene.graph
+        has_invokes = any(graph.nodes[state].invokes for state, _ in before.entered)
+        if has_invokes and not before.trail.working and not before.handoffs:
+            turn = self._as_it_was(strategy, before, how, {})
+        else:
+            turn = self._unmoved(strategy, how)
+        escapes = turn.snapshot.trail.escapes
+        if switched is not None:
+            others = tuple(each for each in escapes.switched if each[0] != switched[0])
+            escapes = replaced(escapes, switched=(*others, switched))
+        return _with_escapes(turn, replaced(escapes, nudge=nudge))
+
+    def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:
+        before = self.scene.snapshot
+        turn = self._labelled(unmoved(before, self._event(strategy.event, how), before.handoffs), strategy, how)
+        trail = begun_anew(self.scene.graph, before.trail, self._after(how))
+        return replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
+
+    def _as_it_was(self, strategy: Strategy, target: Snapshot, how: str, more: Payload) -> TurnRecord:
+        scene = self.scene
+        _check_context(scene.graph, target)
+        event = self._event(strategy.event, how, more)
+        turn = rolled_back(scene.graph, scene.snapshot, target, event, self._services)
+        return _with_escapes(self._labelled(turn, strategy, how), self._after(how))
+
+    def _moved(
+        self,
+        macrostep: Macrostep,
+        how: str,
+        *,
+        before: tuple[Effect, ...] = (),
+        entry_point: str = "",
+    ) -> TurnRecord:
+        previous = self.scene.snapshot
+        begin_anew(macrostep, previous.configuration, self._after(how), entry_point)
+        return recorded(macrostep, previous, macrostep.turn.event, perf_counter_ns(), before=before)
+
+    def _macrostep(self, strategy: Strategy, how: str, name: str = "") -> Macrostep:
+        scene, before = self.scene, self.scene.snapshot
+        event = self._event(name or strategy.event, how)
+        context = committed_context(scene.graph, before)
+        return macrostep_of(scene.graph, before, before.agent_id, context, event, before.handoffs, self._services)
+
+    def _event(self, name: str, how: str, more: Payload | None = None) -> Event:
+        """Return the event that records the attempt in the history, with its reason and its evidence."""
+        scene, asked = self.scene, self.scene.event
+        told: dict[str, Any] = {"finding": scene.finding.number, "way": how, **(more or {})}
+        told |= {name: scene.evidence[name] for name in ("signal", "reason", "evidence", "others")}
+        return Event(name, told | {"passed": [*self._passed]}, asked.time, asked.id, asked.sender)
+
+    def _labelled(self, turn: TurnRecord, strategy: Strategy, how: str) -> TurnRecord:
+        return replaced(turn, taken=(f"{strategy.event}: {how}",))
+
+    def _after(self, how: str) -> Escapes:
+        """Return the record of escapes after the attempt."""
+        scene = self.scene
+        escapes = scene.snapshot.trail.escapes
+        return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time)
+
+
+def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
+    after = turn.snapshot
+    return replaced(turn, snapshot=replaced(after, trail=replaced(after.trail, escapes=escapes)))
+
+
+def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
+    """Return a transition from anywhere to the state of an entry point. Made once, because plans are kept by it."""
+    key = ("escape", entry.name)
+    edge: Edge | None = graph.memo.get(key)
+    if edge is None:
+        default = graph.nodes[ROOT].default
+        targets = (entry.state,) if entry.state != ROOT or default is None else default.targets
+        edge = graph.memo[key] = Edge(f"escape --> {entry.state}", ROOT, None, targets, False, None, ())
+    return edge
+
+
+def _text_of(context: Payload) -> str:
+    return json.dumps(context, ensure_ascii=False, separators=(",", ":"))
+
+
+def _check_context(graph: AnyGraph, target: Snapshot) -> None:
+    """Raise IncompatibleGraphError if a context put together of two is none of the graph's."""
+    graph.context_of(target)

@@ -1,0 +1,190 @@
+"""Escapes: the ways out of what the signals of an agent noticed, and the agent's record of those that it tried."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from gatechart.values.frozen import replaced, value
+from gatechart.values.names import EventName, Payload, StateName
+
+ESCAPE: Final = "escape."
+"""Prefix of the events of escapes; the name of the strategy follows."""
+
+ESCAPE_DUE: Final[EventName] = "escape.due"
+"""Event by which an agent asks its home for a way out. Its payload has the finding and the evidence."""
+
+MOST_TRIED: Final = 20
+"""How many attempts an agent's record keeps, the newest ones; the history has all of them."""
+
+
+class CameTo(StrEnum):
+    """What an attempt to get out came to."""
+
+    PENDING = "pending"  # not judged yet
+    PROGRESS = "progress"  # the agent made progress within the turns that the plan allows
+    NOTHING = "nothing"
+
+
+@value
+class Tried:
+    """One attempt to get out."""
+
+    number: int  # from 1, of this agent; never given twice, whatever is rolled back
+    finding: int  # number of what it answers
+    signal: str
+    strategy: str  # its name
+    time: datetime
+    way: str = ""  # what was done, in words
+    came_to: CameTo = CameTo.PENDING
+
+
+@value
+class Finding:
+    """Something that a signal noticed and that is still to be got out of. It ends when the agent makes progress."""
+
+    number: int  # from 1, of this agent
+    signal: str
+    tried: tuple[str, ...] = ()  # names of the strategies tried or passed over, in order
+    is_due: bool = False  # whether the agent has asked for a way out that it has not taken yet
+
+
+@value
+class Undoing:
+    """A call that is to be taken back before the agent goes back over it."""
+
+    tool: str  # that takes it back
+    arguments: Payload
+    call_id: str
+
+
+@value
+class Escapes:
+    """An agent's record of its escapes. Nothing takes it back: no rollback, no restart, no escape."""
+
+    count: int = 0  # attempts so far
+    findings: int = 0  # findings so far
+    open: tuple[Finding, ...] = ()
+    tried: tuple[Tried, ...] = ()  # the newest MOST_TRIED, oldest first
+    turns_left: int = 0  # turns until the newest attempt has come to nothing
+    day: str = ""  # date of the newest attempt, in UTC
+    today: int = 0  # attempts on that day
+    switched: tuple[tuple[str, str], ...] = ()  # tools, each with the one that is called in its place
+    nudge: str = ""  # what the model is to be told with its next turn
+    undoing: tuple[Undoing, ...] = ()  # calls that are being taken back
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the agent has asked for a way out that it has not taken yet."""
+        return any(each.is_due for each in self.open)
+
+    @property
+    def newest(self) -> Tried | None:
+        """The newest attempt."""
+        return self.tried[-1] if self.tried else None
+
+    def finding(self, number: int) -> Finding | None:
+        """Return what is still to be got out of, by its number."""
+        return next((each for each in self.open if each.number == number), None)
+
+    def with_finding(self, changed: Finding) -> Escapes:
+        """Return the record with this in place of the finding of the same number."""
+        others = tuple(each for each in self.open if each.number != changed.number)
+        return replaced(self, open=(*others, changed))
+
+    def judged(self, came_to: CameTo) -> Escapes:
+        """Return the record with the newest attempt judged, if it is not judged yet."""
+        newest = self.newest
+        if newest is None or newest.came_to is not CameTo.PENDING:
+            return self
+        return replaced(self, tried=(*self.tried[:-1], replaced(newest, came_to=came_to)), turns_left=0)
+
+    def tried_on(self, moment: datetime) -> int:
+        """Return how many attempts were made on the day of a moment, in UTC."""
+        return self.today if self.day == moment.date().isoformat() else 0
+
+    def last_tried(self, strategy: str) -> datetime | None:
+        """Return when a strategy was tried last, as far as the record goes back."""
+        return next((each.time for each in reversed(self.tried) if each.strategy == strategy), None)
+
+
+NO_ESCAPES: Final = Escapes()
+
+
+@value
+class TakeTransition:
+    """A way out: the chart takes the event `escape.<strategy>`, or another one."""
+
+    event: EventName = ""  # that of the strategy by default
+
+
+@value
+class EnterAt:
+    """A way out: the agent enters its graph anew at an entry point, whose guard and payload agree."""
+
+    entry_point: str
+    payload: Payload | None = None
+    is_fresh: bool = False  # whether its context begins anew, and no exit action runs
+    keep: tuple[str, ...] = ()  # fields of the context that it keeps although it begins anew
+
+
+@value
+class GoBack:
+    """A way out: the agent goes back to how it was at an earlier version. No action runs."""
+
+    version: int
+    keep: tuple[str, ...] = ()  # fields of the context that stay as they are
+
+
+@value
+class CutBlock:
+    """A way out: the newest entries of a conversation are left out, and the active states are entered again."""
+
+    field: str  # of the context, with a list
+    since: int  # version of the agent before which they were not there
+    summary: str = ""  # what stands in their place
+
+
+@value
+class SwitchTo:
+    """A way out: another tool is called in place of one, until the circuit breaker of that one has closed."""
+
+    tool: str
+    alternative: str
+
+
+@value
+class TellModel:
+    """A way out: the model is told with its next turn."""
+
+    text: str
+
+
+@value
+class SendAlert:
+    """A message to people, sent with whatever is tried next. By itself it leads nowhere."""
+
+    sink: str  # by its name in the configuration of the home
+    text: str
+
+
+@value
+class NoWay:
+    """Why a strategy leads nowhere."""
+
+    why: str
+
+
+Way: TypeAlias = TakeTransition | EnterAt | GoBack | CutBlock | SwitchTo | TellModel | SendAlert | NoWay
+"""What a strategy can have done: a closed set."""
+
+
+@value
+class PastTurn:
+    """A turn of an agent's past, as far as strategies look at it."""
+
+    version: int
+    event: EventName
+    payload: Payload
+    configuration: tuple[StateName, ...]  # in which it ended

@@ -1,0 +1,79 @@
+"""Ways out on every home: from cheap to drastic, each once for a finding, kept in the record and the history."""
+
+import pytest
+
+from gatechart import Runtime, State, Transition
+from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
+from gatechart.graph import Signal, StateTransitionGraph
+from gatechart.signals import Repeats
+from gatechart.values import CameTo, Reaction, Status
+
+pytestmark = pytest.mark.not_on_restate("ways out are not taken there yet")
+
+CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
+WAY_OUT = [Transition("E", "GO", "DONE")]
+
+
+def ring(*strategies, transitions=CIRCLE, doors=("A",), **plan):
+    return StateTransitionGraph(
+        "ring",
+        states=[State("DONE", final=True)],
+        transitions=transitions,
+        entry_points=doors,
+        signals=Signal(Repeats()),
+        escape=EscapePlan({"repeats": strategies}, **plan),
+    )
+
+
+async def go_round(agent, most=60):
+    """Send events until the agent has ended."""
+    for _ in range(most):
+        if agent.snapshot.status is not Status.ACTIVE:
+            return
+        await agent.send("GO")
+
+
+def tried(agent):
+    return [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried]
+
+
+async def attempts(agent):
+    return [turn for turn in await agent.history() if turn.event.name.startswith("escape.")]
+
+
+async def test_a_loop_leads_into_the_entry_point_that_leads_away(place):
+    graph = ring(Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"))
+    async with Runtime.open(place, graphs=[graph]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        assert agent.snapshot.status is Status.DONE
+        history = await agent.history()
+        assert [turn.fired.reaction for turn in history if turn.fired] == [Reaction.ESCAPING]
+        (attempt,) = await attempts(agent)
+        assert (attempt.event.name, attempt.target) == ("escape.reroute", ("E",))
+        assert attempt.event.payload["signal"] == "repeats"
+        assert tried(agent) == [("reroute", CameTo.PROGRESS)]
+
+
+async def test_strategies_are_tried_once_from_cheap_to_drastic_and_the_last_resort_ends_it(place):
+    graph = ring(Nudge(), Reroute(), Rollback(), Restart(), last=GiveUp(), cooldown="1h")
+    async with Runtime.open(place, graphs=[graph]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        assert (agent.snapshot.status, agent.snapshot.configuration) == (Status.FAILED, ("GAVE_UP",))
+        assert [turn.event.name for turn in await attempts(agent)] == [
+            "escape.nudge",
+            "escape.rollback",
+            "escape.restart",
+            "escape.give_up",
+        ]
+        assert tried(agent) == [
+            ("nudge", CameTo.NOTHING),
+            ("rollback", CameTo.NOTHING),
+            ("restart", CameTo.NOTHING),
+            ("give_up", CameTo.NOTHING),
+        ]
+        last = (await attempts(agent))[1]
+        assert {"strategy": "reroute", "why": "no transition and no entry point leads away from what failed"} in (
+            last.event.payload["passed"]
+        )
