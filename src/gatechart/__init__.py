@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from gatechart import sync
     from gatechart.agent import Agent
+    from gatechart.alerts.mailbox import Mailbox
+    from gatechart.alerts.sinks import Alerts
+    from gatechart.alerts.webhook import Webhook
     from gatechart.charts import dump, load
     from gatechart.checks import check
     from gatechart.clients import DatabaseClient, HttpClient
@@ -153,6 +156,9 @@ _NAMES: Final = {
         "PacketMigration",
         "SameTarget",
     ),
+    "alerts.mailbox": ("Mailbox",),
+    "alerts.sinks": ("Alerts",),
+    "alerts.webhook": ("Webhook",),
     "hosting.transfers": ("TransferOutcome",),
     "models": ("ModelLoop",),
     "runtime": (
@@ -223,6 +229,7 @@ __all__ = [
     "Accepts",
     "Agent",
     "AgentContext",
+    "Alerts",
     "AnyOf",
     "Best",
     "BreakerPolicy",
@@ -253,6 +260,7 @@ __all__ = [
     "Look",
     "Mail",
     "MailStatus",
+    "Mailbox",
     "Migration",
     "Mode",
     "ModelLoop",
@@ -302,6 +310,7 @@ __all__ = [
     "Turn",
     "UserAsked",
     "VisitsOver",
+    "Webhook",
     "WhenFull",
     "Work",
     "answered",

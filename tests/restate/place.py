@@ -151,9 +151,9 @@ class RestatePlace:
         if limits is not None:
             terms |= {"turn_s": limits.turn_s, "inbox": limits.inbox}
             terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
-        choosing = {"choosing": terms.pop("choosing")} if "choosing" in terms else {}
+        given = {name: terms.pop(name) for name in ("choosing", "alerts") if name in terms}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
-        service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations, **choosing}
+        service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations, **given}
         made = {"ids": ids} if ids is not None else {}
         made |= {"close_s": limits.close_s} if limits is not None else {}
         try:

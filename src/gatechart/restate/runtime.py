@@ -10,6 +10,8 @@ from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
+from gatechart.alerts.graph import alerts_graph
+from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.api import (
     AcceptsCommand,
     AgentHome,
@@ -86,6 +88,7 @@ from gatechart.turn import (
     possible,
 )
 from gatechart.values import (
+    ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     WITHDRAWN,
@@ -180,6 +183,7 @@ class RestateRuntime(AgentHome):
             runtime = cls(calls, registry, store, ids)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
+            registry.register_own(ALERTS_GRAPH, partial(alerts_graph, NO_ALERTS))
             try:
                 yield runtime
             finally:

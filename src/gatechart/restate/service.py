@@ -17,6 +17,8 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
+from gatechart.alerts.graph import alerts_graph, begin_sinks
+from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
@@ -36,11 +38,12 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import DIRECTORY_GRAPH, SCHEDULE_GRAPH, PoliciesByTool, Role
+from gatechart.values import ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
 
 LEAVES_S: Final = 0.5  # time for a server to exit once nothing is under way
+_LOOKS_AGAIN_S: Final = 0.5  # whether the engine knows the service
 FILLED: Final = 500  # agents whose searchable values are added in one commit
 CANCELS: Final = 3
 
@@ -60,6 +63,7 @@ async def serving(
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
     choosing: Choosing = USUAL,
+    alerts: Alerts = NO_ALERTS,
     tool_policies: PoliciesByTool | None = None,
     grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
@@ -76,14 +80,18 @@ async def serving(
         there are none.
     choosing: how it chooses whom work is handed to, where selections leave it open. Without a projection= here, choices
         do not know how much work is open.
+    alerts: as in `Runtime.open`; they need ingress=.
     tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     if only_projects and projection is None:
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
+    if ingress is None and any(alerts):
+        raise ValueError("serving(alerts=...) needs ingress=, through which it starts the agents that deliver them")
     registry, stop = Registry(graphs), asyncio.Event()
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
+    registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:
@@ -91,6 +99,7 @@ async def serving(
         if ingress is not None:
             home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
+            stack.callback(asyncio.create_task(_begin_sinks(home, alerts)).cancel)
         projects = is_projected_elsewhere or store is not None
         gates = gates_of(services, tool_policies, registry.versions)
         hosting = (registry, services, terms, packet_migrations, projects, Names(namespace), gates, choosing, store)
@@ -105,6 +114,16 @@ async def serving(
             _stop_on_signals(stop)
         async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
+
+
+async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:
+    """Begin the agents of the sinks as soon as the engine knows the service."""
+    while True:
+        try:
+            return await begin_sinks(home, alerts)
+        except OutsideError:
+            logger.debug("the engine does not know the service yet", exc_info=True)
+            await asyncio.sleep(_LOOKS_AGAIN_S)
 
 
 async def _fill(store: Store) -> None:

@@ -13,6 +13,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
+from gatechart.alerts.graph import alerts_graph, begin_sinks
+from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.api import (
     AcceptsCommand,
     AgentHome,
@@ -67,6 +69,7 @@ from gatechart.turn import (
     plain_payload,
 )
 from gatechart.values import (
+    ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     STARTED,
@@ -123,6 +126,7 @@ class Runtime(AgentHome):
         tool_policies: PoliciesByTool | None = None,
         retention: Retention | None = None,
         choosing: Choosing = USUAL,
+        alerts: Alerts = NO_ALERTS,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
@@ -138,6 +142,7 @@ class Runtime(AgentHome):
         tool_policies: policies for tool calls, by the tool's name, "*" for every tool; stronger than those of graphs.
         retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
         choosing: how it chooses whom work is handed to, where selections leave it open.
+        alerts: the sinks to which charts and the watchdog send alerts by name.
 
         Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
         database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
@@ -156,11 +161,13 @@ class Runtime(AgentHome):
             runtime = cls(core, registry, choosing)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
+            registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
             server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:
                 if not read_only:
                     await runtime._effects.recover()
+                    await begin_sinks(runtime, alerts)
                 if server is not None:
                     server.begin()
                 if retention is not None and attend and not read_only:

@@ -1,5 +1,6 @@
 """The processing of one event to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
+from gatechart.turn.alerts import alert_effects, alert_payload, sink_agent
 from gatechart.turn.arguments import (
     check_finite,
     check_limit,
@@ -100,6 +101,8 @@ __all__ = [
     "accepted",
     "after_failure",
     "after_refusal",
+    "alert_effects",
+    "alert_payload",
     "asks_for_choice",
     "asks_for_way_out",
     "attended",
@@ -161,6 +164,7 @@ __all__ = [
     "rollback_event",
     "rolled_back",
     "shown",
+    "sink_agent",
     "sought_id",
     "still_awaited",
     "stopped",

@@ -13,6 +13,7 @@ from gatechart.values.agents import (
     Status,
     without_trail,
 )
+from gatechart.values.alerts import ALERT, ALERTS_GRAPH, SINK_AGENT, AlertMessage, Severity
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
     CONVERSATION,
@@ -234,6 +235,8 @@ from gatechart.values.trail import (
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
 __all__ = [
+    "ALERT",
+    "ALERTS_GRAPH",
     "BEAT_S",
     "BY_CHANGE",
     "BY_START",
@@ -285,6 +288,7 @@ __all__ = [
     "SAID",
     "SCHEDULE_GRAPH",
     "SECRET",
+    "SINK_AGENT",
     "STARTED",
     "TRAIL",
     "TRANSFER",
@@ -295,6 +299,7 @@ __all__ = [
     "Admission",
     "AgentId",
     "Agrees",
+    "AlertMessage",
     "Alternative",
     "Answer",
     "AnyOf",
@@ -413,6 +418,7 @@ __all__ = [
     "Searchable",
     "Send",
     "SendAlert",
+    "Severity",
     "Side",
     "Snapshot",
     "StartInvoke",

@@ -1,0 +1,1 @@
+"""Alerts to people and programs outside: webhooks and mail, durable, tried again, under a stable id."""

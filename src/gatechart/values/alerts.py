@@ -1,0 +1,41 @@
+"""Alerts: messages to people and programs outside, delivered by named sinks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from gatechart.values.frozen import value
+from gatechart.values.names import AgentId, Payload
+
+ALERTS_GRAPH: Final = "gatechart.alerts"
+"""Name of the graph whose agents deliver alerts, one agent for each sink. It is the framework's."""
+
+SINK_AGENT: Final = "alerts:"
+"""Beginning of the ids of those agents; the name of the sink follows."""
+
+ALERT: Final = "ALERT"
+"""The event that tells such an agent of an alert."""
+
+
+class Severity(StrEnum):
+    """How bad it is that an alert tells of."""
+
+    NOTICE = "notice"  # to know
+    WARNING = "warning"  # to look at
+    CRITICAL = "critical"  # to act on
+
+
+@value
+class AlertMessage:
+    """A message to a sink. The same id is delivered again only where an answer was lost."""
+
+    id: str  # the same for each attempt at delivery, so that a receiver recognises a repeat
+    kind: str  # what happened, such as `escape` or `stuck`; for programs
+    title: str  # one line, for people
+    at: datetime  # aware, UTC
+    severity: Severity = Severity.WARNING
+    agent_id: AgentId = ""  # whom it is about; empty if about no agent
+    graph: str = ""
+    details: Payload | None = None  # JSON values: evidence, what was tried, what would help
