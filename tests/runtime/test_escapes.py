@@ -1,14 +1,10 @@
 """Ways out on every home: from cheap to drastic, each once for a finding, kept in the record and the history."""
 
-import pytest
-
 from gatechart import Runtime, State, Transition
 from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
 from gatechart.graph import Signal, StateTransitionGraph
 from gatechart.signals import Repeats
 from gatechart.values import CameTo, Reaction, Status
-
-pytestmark = pytest.mark.not_on_restate("ways out are not taken there yet")
 
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
 WAY_OUT = [Transition("E", "GO", "DONE")]

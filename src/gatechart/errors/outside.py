@@ -30,6 +30,21 @@ class UnusableStoreError(StoreError):
 
 
 @dataclass(eq=False)
+class ProjectionLagError(OutsideError):
+    """The projection does not have the newest turns of an agent, which are needed now. Asking again may help."""
+
+    agent_id: str
+    version: int
+    projected: int
+
+    def __str__(self) -> str:
+        return (
+            f"the projection has agent {self.agent_id!r} up to version {self.projected} of {self.version}; "
+            "try again once the service has projected the others"
+        )
+
+
+@dataclass(eq=False)
 class StoreUrlError(OutsideError):
     """gatechart cannot open a store at this URL."""
 

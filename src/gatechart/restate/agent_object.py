@@ -42,6 +42,7 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import Names, ServiceConfig
+from gatechart.restate.ways_out import engine_answer
 from gatechart.turn import shown
 from gatechart.values import Mail
 
@@ -79,9 +80,11 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
     granted: dict[str, dict[str, Any]] = {}
     choices: dict[str, dict[str, Any]] = {}
     payloads: dict[int, bytes] = {}
+    facts: dict[str, Any] = {}
     lifted = 0
     while True:
-        known = {"granted": dict(granted), "choices": choices, "lifted": lifted, "payloads": dict(payloads)}
+        known: dict[str, Any] = {"granted": dict(granted), "choices": choices, "facts": dict(facts)}
+        known |= {"lifted": lifted, "payloads": dict(payloads)}
         run = partial(_run, config, ctx.key(), state, ids, verb, argument, known)
         entry = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
         if entry.needs:
@@ -95,11 +98,14 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
         if entry.choice is not None:
             choices = {entry.choice["packet"]["handoff_id"]: await _chosen(ctx, config, entry.choice)}
             continue
+        if entry.question is not None:
+            facts[entry.question["what"]] = await engine_answer(ctx, config.names, entry.question)
+            continue
         # Nothing is stored or sent before the run is final: a repeated run starts from the same state.
         state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
         if not entry.following:
             return entry.answer
-        verb, payloads, choices = entry.following, {}, {}
+        verb, payloads, choices, facts = entry.following, {}, {}, {}
         lifted = await _waited(ctx, entry) if entry.wait_s else 0
 
 

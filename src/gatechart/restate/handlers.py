@@ -86,6 +86,7 @@ async def decide(
     *,
     granted: Mapping[str, Mapping[str, Any]] = NOTHING,
     choices: Mapping[str, Mapping[str, Any]] = NOTHING,
+    facts: Mapping[str, Any] = NOTHING,
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
@@ -93,11 +94,13 @@ async def decide(
 
     granted: slots for which earlier runs asked, by handoff: whose it is, of how many, and whether it was granted.
     choices: those that earlier runs asked for, by handoff.
+    facts: what the engine answered to questions of earlier runs, by what was asked.
     lifted: number of the mail whose wait for another attempt was ended.
     payloads: those that earlier runs asked for, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
     unit.granted, unit.choices, unit.lifted, unit.payloads = granted, choices, lifted, payloads
+    unit.facts = facts
     try:
         with contained():
             try:
@@ -112,6 +115,8 @@ async def decide(
         return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
     if unit.entry.choice is not None:
         return JournalEntry(choice=unit.entry.choice)
+    if unit.entry.question is not None:
+        return JournalEntry(question=unit.entry.question)
     _tell_directory(unit)
     return unit.close()
 

@@ -16,6 +16,7 @@ from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.choices import chosen, gate_for
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
+from gatechart.restate.ways_out import way_out_of
 from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
     MOST_DEFERRED,
@@ -24,6 +25,7 @@ from gatechart.turn import (
     after_failure,
     after_refusal,
     asks_for_choice,
+    asks_for_way_out,
     begin_with_offer,
     deferred,
     error_mail,
@@ -249,7 +251,7 @@ async def _take(unit: UnitOfWork, mail: Mail) -> None:
         return
     event = mail.happens(unit.now)
     outcome = await process(unit, event, mail)
-    if unit.entry.place is not None or unit.entry.choice is not None:
+    if unit.is_asking:
         return
     if outcome.deferred and _defers_enough(unit, mail.number):
         outcome = too_many_deferred(unit.graph(), unit.snapshot, event)
@@ -324,6 +326,9 @@ async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail
     if asks_for_choice(event, unit.agent_id):
         made = chosen(unit, event)
         return unchanged(event) if made is None else _committed(unit, event, made)
+    if asks_for_way_out(event, unit.agent_id):
+        found = await way_out_of(unit, graph, event)
+        return unchanged(event) if found is None else _committed(unit, event, found)
     kept_out = await _kept_out(unit, graph, event)
     if kept_out is not None:
         return kept_out

@@ -20,6 +20,7 @@ from gatechart.restate.auxiliary_objects import patience
 from gatechart.restate.migration.departure import past_of
 from gatechart.restate.state import TURNS, Turn
 from gatechart.restate.terms import ServiceConfig
+from gatechart.restate.ways_out import add_readers
 from gatechart.turn import stopped
 from gatechart.values import (
     OFFERED,
@@ -92,6 +93,7 @@ def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
         asked = partial(past_of, store, ctx.key(), int(told["after"]))
         return await ctx.run_typed("brought", asked, RunOptions(type_hint=dict))
 
+    add_readers(projection, store)
     return projection
 
 

@@ -231,6 +231,7 @@ class JournalEntry:
     waits_for: int = 0  # mail whose next attempt is awaited, by number; 0 in journals of older releases
     place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
     choice: dict[str, Any] | None = None  # choice to make before this run is repeated
+    question: dict[str, Any] | None = None  # what to ask the engine before this run is repeated
     needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
     payloads: list[tuple[int, bytes]] = field(
         default_factory=list
@@ -254,6 +255,8 @@ class JournalEntry:
         texts = [text for _, text in (*self.turns, *self.payloads)]
         if self.choice is not None:
             head["choice"] = self.choice
+        if self.question is not None:
+            head["question"] = self.question
         return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
 
 

@@ -116,6 +116,7 @@ class UnitOfWork:
         self.lifted = 0  # number of the mail whose wait for another attempt was ended
         self.granted: Mapping[str, Mapping[str, Any]] = {}  # slots that were requested, by handoff
         self.choices: Mapping[str, Mapping[str, Any]] = {}  # choices that were made, by handoff
+        self.facts: Mapping[str, Any] = {}  # what the engine answered, by what was asked
 
     @property
     def snapshot(self) -> Snapshot:
@@ -133,6 +134,12 @@ class UnitOfWork:
     def has_moved(self) -> bool:
         """Whether the agent is elsewhere than before the run."""
         return self.position != self._was_at
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the run is to be repeated, with the answer to what it asks."""
+        entry = self.entry
+        return any(each is not None for each in (entry.place, entry.choice, entry.question))
 
     def graph(self) -> AnyGraph:
         """Return the graph that drives the agent. Raises what `Registry.graph_for` raises."""

@@ -1,0 +1,151 @@
+"""Ways out of what agents notice, in an agent's object.
+
+What is outside the object is asked of the engine, one thing after another, before the run that takes the way: the
+answers are in the journal, so a repeated run sees the same. They are the run's `facts`, by what was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+from restate import ObjectContext, ObjectSharedContext, VirtualObject
+
+from gatechart.api import ErrorDocument
+from gatechart.errors import ElsewhereError, EventError, ProjectionLagError
+from gatechart.escape import ToolFacts
+from gatechart.graph import AnyGraph
+from gatechart.hosting.escaping import past_turns, way_out
+from gatechart.hosting.rollback import check_given_away
+from gatechart.hosting.tool_facts import tool_facts
+from gatechart.ports import Store
+from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, NOTHING
+from gatechart.restate.process_breakers import ALL
+from gatechart.restate.state import SNAPSHOT, plain
+from gatechart.restate.terms import Names
+from gatechart.restate.unit_of_work import UnitOfWork
+from gatechart.turn import Void
+from gatechart.values import NO_LESSONS, AgentId, BreakerState, Event, Lessons, PastTurn, Snapshot, TurnRecord
+
+MOST_PAST_BYTES: Final = 1_000_000
+"""How much of an agent's past one answer carries: older turns than fit are left out."""
+
+_PAST: Final[TypeAdapter[list[PastTurn]]] = TypeAdapter(list[PastTurn])
+_TURN: Final = TypeAdapter(PastTurn)
+
+Question = dict[str, Any]
+
+
+async def way_out_of(unit: UnitOfWork, graph: AnyGraph, event: Event) -> TurnRecord | Void | None:
+    """Return the turn that takes a way out; None if something is to be asked first, as the unit's entry then says."""
+    limit_s = unit.config.terms.turn_s
+    try:
+        turn = await way_out(_Facts(unit), graph, unit.snapshot, event, limit_s)
+    except _NotAskedError:
+        return None
+    # A way that depends on what was not asked was passed over: all is decided again with the answer.
+    return turn if unit.entry.question is None else None
+
+
+class _NotAskedError(Exception):
+    """The engine has to be asked first."""
+
+
+class _Facts:
+    """What the engine has answered about an agent. Fulfils EscapeHost."""
+
+    def __init__(self, unit: UnitOfWork) -> None:
+        self._unit = unit
+
+    @property
+    def services(self) -> Any:
+        """See EscapeHost."""
+        return self._unit.config.services
+
+    async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
+        """See EscapeHost."""
+        broken = {each["name"]: BreakerState(each["state"]) for each in self._answer("breakers")}
+        policies = self._unit.config.gates.policies
+        closed = BreakerState.CLOSED
+        return tool_facts(graph, snapshot.configuration, self.services, policies, lambda name: broken.get(name, closed))
+
+    async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
+        """See EscapeHost. Nothing is known of it without a projection. Raises ProjectionLagError."""
+        if not self._unit.config.projects:
+            return ()
+        told = _PAST.validate_python(self._answer("past", after=max(snapshot.version - most, 0)))
+        newest = told[-1].version if told else 0
+        if newest < snapshot.version:
+            raise ProjectionLagError(snapshot.agent_id, snapshot.version, newest)
+        return told
+
+    async def back_to(self, snapshot: Snapshot, version: int) -> Snapshot:
+        """See EscapeHost."""
+        if not self._unit.config.projects:
+            raise ElsewhereError("rollback", "serve with a projection=", "a service without a projection")
+        before = plain(SNAPSHOT, snapshot) | {"trail": {}}
+        told = self._answer(f"back_to {version}", version=version, before=before)
+        if "error" in told:
+            raise ErrorDocument.model_validate(told["error"]).value()
+        return SNAPSHOT.validate_python(told["snapshot"])
+
+    async def lessons(self, graph: AnyGraph) -> Lessons:  # noqa: ARG002
+        """See EscapeHost."""
+        return NO_LESSONS
+
+    def _answer(self, what: str, **more: Any) -> Any:
+        if what not in self._unit.facts:
+            self._unit.entry.question = {"what": what, **more}
+            raise _NotAskedError
+        return self._unit.facts[what]
+
+
+async def engine_answer(ctx: ObjectContext, names: Names, asked: Question) -> Any:
+    """Return the engine's answer to the question of an entry."""
+    match asked["what"].partition(" ")[0]:
+        case "breakers":
+            return json.loads(await ctx.generic_call(names.breaker_list, "read", NOTHING, ALL))
+        case "past":
+            await ctx.generic_call(names.projection, "project", NOTHING, ctx.key())
+            return json.loads(await ctx.generic_call(names.projection, "past", to_json(asked), ctx.key()))
+        case _:
+            told = to_json(asked, inf_nan_mode="constants")
+            return json.loads(await ctx.generic_call(names.projection, "back_to", told, ctx.key()))
+
+
+def add_readers(projection: VirtualObject, store: Store) -> None:
+    """Add to the object of a projection what agents in need of a way out ask of it."""
+
+    @projection.handler("past", kind="shared", output_serde=BYTES)
+    async def past(ctx: ObjectSharedContext, asked: Question) -> bytes:
+        return await ctx.run_typed("past", partial(_past, store, ctx.key(), int(asked["after"])), AS_BYTES)
+
+    @projection.handler("back_to", kind="shared", output_serde=BYTES)
+    async def back_to(ctx: ObjectSharedContext, asked: Question) -> bytes:
+        return await ctx.run_typed("back_to", partial(_back_to, store, ctx.key(), asked), AS_BYTES)
+
+
+async def _past(store: Store, agent_id: AgentId, after: int) -> bytes:
+    """Return the newest turns above a version as JSON, oldest first, as many as one answer carries."""
+    texts: list[bytes] = []
+    room = MOST_PAST_BYTES
+    for turn in reversed(past_turns(await store.history(agent_id, after=after))):
+        text = _TURN.dump_json(turn)
+        room -= len(text)
+        if room < 0:
+            break
+        texts.append(text)
+    return b"[" + b",".join(reversed(texts)) + b"]"
+
+
+async def _back_to(store: Store, agent_id: AgentId, asked: Question) -> bytes:
+    try:
+        target = await store.snapshot_at(agent_id, int(asked["version"]))
+        await check_given_away(store, SNAPSHOT.validate_python(asked["before"]), target)
+    except EventError as error:
+        return to_json({"error": ErrorDocument.of(error).model_dump(mode="json")})
+    return b'{"snapshot":' + SNAPSHOT.dump_json(target) + b"}"
