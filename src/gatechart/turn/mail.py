@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final
 
 from gatechart.errors import EventIdReusedError
+from gatechart.escape import without_way
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
@@ -24,6 +25,7 @@ from gatechart.turn.turn_context import told
 from gatechart.turn.turns import take_trail_mail, take_turn
 from gatechart.values import (
     ERROR_MAIL,
+    ESCAPE_DUE,
     OFFERED,
     TRAIL,
     WITHDRAWN,
@@ -173,7 +175,17 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
     """Tell the agent of dead mail in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
-    return await reacted(graph, previous, event, previous.handoffs, (), services)
+    before = without_due(previous) if event.payload.get("event") == ESCAPE_DUE else previous
+    turn = await reacted(graph, before, event, previous.handoffs, (), services)
+    return replaced(turn, previous=previous)
+
+
+def without_due(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot of an agent that asks for no way out any more: its mail is dead."""
+    escapes = snapshot.trail.escapes
+    for finding in escapes.open:
+        escapes = without_way(escapes, finding)
+    return replaced(snapshot, trail=replaced(snapshot.trail, escapes=escapes))
 
 
 def graph_offered(mail: Mail) -> str:
