@@ -16,7 +16,7 @@ from benchmarks.measure import Better, Contestant, Effort, Measure, Role
 from gatechart.graph import AnyGraph, StateTransitionGraph, Transition
 from gatechart.signals import GoesInCircles, handing_on, looping
 from gatechart.turn import begin, take_turn
-from gatechart.values import REASONED, Event, Look, Reasoned, Snapshot, TurnRecord, entries_in, written
+from gatechart.values import REASONED, Event, Look, Reasoned, Snapshot, TurnRecord, written
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 STATES = 30
@@ -85,7 +85,7 @@ async def steps(effort: Effort) -> float:
     made = [Reasoned(text[:LONG], text[7 : 7 + LONG], "browser") for text in texts]
     trail = "".join(f"{written(each)}\n" for each in made)
     event, detector, slot = Event("trail.step", {}, NOW), GoesInCircles(), ""
-    look = Look(event, ("S0",), ("S0",), made[-1:], REASONED, None, partial(entries_in, trail))
+    look = Look(event, ("S0",), ("S0",), made[-1:], REASONED, None, trail)
     figures, began = [], perf_counter()
     while perf_counter() - began < effort.seconds:
         timed = thread_time()

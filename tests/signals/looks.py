@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from gatechart.values import (
     HOLDS,
@@ -19,7 +18,6 @@ from gatechart.values import (
     Said,
     TrailEntry,
     character_of,
-    entries_in,
     kinds_of,
     walk,
 )
@@ -45,18 +43,20 @@ class Player:
         **more: object,
     ) -> Look:
         moves = [each for each in entries if isinstance(each, Moved)]
+        event = moves[-1].event if moves else event
         before, self.states = self.states, moves[-1].states if moves else self.states
         self.trail += entries
         return Look(
             Event(event, payload or {}, START + timedelta(seconds=at_s)),
             before,
             self.states,
-            entries,
+            [each for each in entries if not isinstance(each, Moved)],
             kinds_of(entries),
             self.context,
-            partial(entries_in, text_of(self.trail)),
+            text_of(self.trail),
             **{
                 "move": "".join(map(_character, moves[-1:])),
+                "digest": "".join(each.digest for each in moves[-1:]),
                 "place": "".join(character_of("\n".join(each.states)) for each in moves[-1:]),
                 **more,
             },

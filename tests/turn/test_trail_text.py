@@ -22,7 +22,7 @@ TERMS = Signals((), states=3, calls=2, most_bytes=400)
 def test_the_newest_entries_stay_readable_and_within_the_bounds_whatever_was_said(entries: list[TrailEntry]) -> None:
     trail = Trail()
     for entry in entries:
-        text, appended = grown(trail, [written(entry)], TERMS)
+        text, appended = grown(trail, f"{written(entry)}\n", 1, TERMS)
         trail = Trail(text, appended=appended)
         assert len(text.encode()) <= TERMS.most_bytes
     kept = entries_in(trail.text)

@@ -85,7 +85,7 @@ class GoesInCircles(Detector):
         """Return the slot after a turn: how many steps count, those since the chart told of progress."""
         if look.is_told:
             slot = ""
-        told = sum(isinstance(each, Reasoned) for each in look.entries)
+        told = sum(isinstance(each, Reasoned) for each in look.told)
         if not told:
             return slot
         counted = min(int(slot[1:] or 0) + told, _EARLIER + told)

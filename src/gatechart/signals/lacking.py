@@ -108,7 +108,7 @@ class Lacks(Detector):
 
     def _asked(self, look: Look) -> Iterator[Needs]:
         """Yield the needs of each thing that is asked in a turn, none of them if any agent can do it."""
-        for entry in look.entries:
+        for entry in look.told:
             match entry:
                 case Said(text):
                     yield self._needs_of(text)

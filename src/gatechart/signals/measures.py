@@ -23,9 +23,7 @@ class Confidence(Detector):
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the last number."""
-        for number in (
-            each.number for each in look.entries if isinstance(each, Noted) and each.measure == self.measure
-        ):
+        for number in (each.number for each in look.told if isinstance(each, Noted) and each.measure == self.measure):
             found = number < self.below + (self.margin if slot.startswith(HOLDS) else 0)
             slot = slot_of(found, f"{number:g}")
         return slot
@@ -52,7 +50,7 @@ class Sentiment(Detector):
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the number of the last text."""
-        for text in (each.text for each in look.entries if isinstance(each, Said)):
+        for text in (each.text for each in look.told if isinstance(each, Said)):
             number = self.function(text)
             slot = slot_of(number < self.below + (self.margin if slot.startswith(HOLDS) else 0), f"{number:g}")
         return slot

@@ -40,14 +40,14 @@ class SameQuestion(Detector):
         """Return the slot after a turn: the last texts."""
         if look.is_told:
             slot = ""
-        for said in (each for each in look.entries if isinstance(each, Said)):
+        for said in (each for each in look.told if isinstance(each, Said)):
             slot = self._after_text(slot, _normal(said.text))
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return how often it was said, and the text."""
         texts = slot[1:].split(_BETWEEN)
-        said = next(each.text for each in reversed(look.entries) if isinstance(each, Said))
+        said = next(each.text for each in reversed(look.told) if isinstance(each, Said))
         return {"times": self._count(texts[-1], texts), "threshold": self.times, "text": said}
 
     def _after_text(self, slot: str, text: str) -> str:

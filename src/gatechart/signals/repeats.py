@@ -56,14 +56,20 @@ class Repeats(Detector):
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
         if look.is_told:
             slot = ""
-        slot, last = _from_where_it_was(slot, look)
+        last = look.move
+        if look.place and len(slot) < _ONE_MOVE:
+            last = look.place  # until another leads there: then it counts as one like that
+        elif look.place in slot:
+            slot = slot.replace(look.place, last)
         if look.kinds & CALLED and (last or len(slot) > 1):
             slot, last = (slot, last) if last else (slot[:-1], slot[-1])
             last = character_of(last + "".join(map(_asked, calls_in(look))))
         elif not last:
             return slot
-        if last not in slot and slot[:1] != HOLDS:  # as most are: nothing repeats
-            return f"{CEASED}{slot[max(1, len(slot) - self.window + 1) :]}{last}"
+        if not slot:
+            return CEASED + last
+        if last not in slot and slot[0] != HOLDS:  # as most are: nothing repeats
+            return slot + last if len(slot) <= self.window else f"{CEASED}{slot[1 - self.window :]}{last}"
         moves = (slot[1:] + last)[-self.window :]
         return slot_of(self._found(moves, slot) is not None, moves)
 
@@ -76,16 +82,6 @@ class Repeats(Detector):
         if slot.startswith(HOLDS):
             return recent_period(moves, self.period, self.times, _MARGIN)
         return period_at_end(moves, self.period, self.times)
-
-
-def _from_where_it_was(slot: str, look: Look) -> tuple[str, str]:
-    """Return the slot and the character of the turn's move; empty for none.
-
-    The first move is remembered by where it led alone, until another leads there: then it counts as one like that.
-    """
-    if look.place and len(slot) < _ONE_MOVE:
-        return slot, look.place
-    return slot.replace(look.place, look.move) if look.place else slot, look.move
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class _Phrased(Detector):
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: whether a phrase was said."""
         found = self._found(look)
-        if found is None and not any(isinstance(each, Said) for each in look.entries):
+        if found is None and not any(isinstance(each, Said) for each in look.told):
             return slot
         return slot_of(found is not None, "")
 
@@ -53,7 +53,7 @@ class _Phrased(Detector):
         return {} if found is None else {"phrase": found.phrase, "language": found.language}
 
     def _found(self, look: Look) -> Found | None:
-        said = (each.text for each in look.entries if isinstance(each, Said))
+        said = (each.text for each in look.told if isinstance(each, Said))
         return next((found for text in said if (found := self.search.phrase_in(text))), None)
 
 

@@ -20,7 +20,7 @@ def slot_of(found: bool, memory: str) -> str:
 
 def calls_in(look: Look) -> list[Called]:
     """Return the calls that a turn tells of, oldest first."""
-    return [each for each in look.entries if isinstance(each, Called)]
+    return [each for each in look.told if isinstance(each, Called)]
 
 
 def require(detector: object, **least: tuple[Any, float]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, slot_of
-from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Moved, Noted, Origin, Reason
+from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 
@@ -124,18 +124,17 @@ class VisitsOver(Detector):
         """Return the slot after a turn: how often the state was entered."""
         if look.is_told:
             slot = ""
-        visits = sum(isinstance(each, Moved) and self._is_entered(each, look) for each in look.entries)
-        if not visits:
+        if not (look.kinds & MOVED and self._is_entered(look)):
             return slot
-        visits += int(slot[1:] or 0)
+        visits = int(slot[1:] or 0) + 1
         return slot_of(visits > self.n, str(visits))
 
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return the state, and how often it was entered."""
         return {"state": self.state, "visits": int(slot[1:]), "threshold": self.n}
 
-    def _is_entered(self, move: Moved, look: Look) -> bool:
-        return self.state in move.states and (self.state not in look.before or look.before == move.states)
+    def _is_entered(self, look: Look) -> bool:
+        return self.state in look.after and (self.state not in look.before or look.before == look.after)
 
 
 def _is_progress(look: Look) -> bool:
@@ -145,6 +144,6 @@ def _is_progress(look: Look) -> bool:
 
 
 def _measured(measure: str, look: Look) -> float | None:
-    noted = [each.number for each in look.entries if isinstance(each, Noted) and each.measure == measure]
+    noted = [each.number for each in look.told if isinstance(each, Noted) and each.measure == measure]
     found = noted[-1] if noted else getattr(look.context, measure, None)
     return found if isinstance(found, int | float) else None

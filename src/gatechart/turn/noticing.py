@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 from gatechart.escape import judged
 from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.moves import Move, move_of
+from gatechart.turn.moves import move_of
 from gatechart.turn.payloads import with_marks
-from gatechart.turn.progress import went_on
-from gatechart.turn.trail_mail import DUE, entries_told
+from gatechart.turn.progress import entered, told_progress
+from gatechart.turn.trail_mail import DUE, EVENTS, entries_told
 from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, watch_of
 from gatechart.values import (
@@ -21,7 +20,6 @@ from gatechart.values import (
     MOVED,
     NO_ESCAPES,
     NO_TRAIL,
-    TRAIL,
     AgentId,
     CameTo,
     Escapes,
@@ -37,65 +35,82 @@ from gatechart.values import (
     Timer,
     Trail,
     TrailEntry,
-    entries_in,
+    digest_of,
     kinds_of,
-    written,
 )
 from gatechart.values.frozen import replaced
+from gatechart.values.trail import text_of
 
 _SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
 def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | None:
-    """Write a turn into the trail of its agent. Return what fires by it; None if nothing does."""
-    trail, event = macrostep.trail, macrostep.turn.event
-    watch = watch_of(macrostep.graph, trail.entry_point)
+    """Write a turn into the trail of its agent. Return what fires by it; None if nothing does.
+
+    This is part of each turn of an agent with signals: whatever only some turns need is asked for first.
+    """
+    trail, event, graph = macrostep.trail, macrostep.turn.event, macrostep.graph
+    watch = watch_of(graph, trail.entry_point)
     if watch is None or macrostep.is_final:
         _judge_end(macrostep)
         return None
-    before = () if previous is None else previous.configuration
-    shown = with_marks(macrostep.graph, event) if macrostep.graph.event_types else event
-    move = _move(macrostep, before, shown, watch.terms)
-    progress = went_on(macrostep, watch, "" if move is None else move.entered)
-    entries: list[TrailEntry] = [] if move is None else [move.entry]
-    lines = [] if move is None else [move.line]
-    kinds = 0 if move is None else MOVED
-    if others := (*_told(shown, watch), *progress.entries):
-        entries += others
-        lines += map(written, others)
-        kinds |= kinds_of(others)
-    text, appended = grown(trail, lines, watch.terms)
+    terms = watch.terms
+    before, after = () if previous is None else previous.configuration, macrostep.configuration
+    if graph.event_types:
+        event = with_marks(graph, event)
+    is_mail = event.name in EVENTS
+    added = character = place = digest = ""
+    recent, is_forward, kinds = trail.recent, False, 0
+    if not is_mail and (after != before or _is_led_back(macrostep, event)):
+        move = move_of(before, after, event.name)
+        character, place, kinds = move.character, move.place, MOVED
+        if event.payload and (digest := digest_of(event.payload, terms.ignore)):
+            character = move.character_with(digest)
+        added = f"{move.line}{digest}\n"
+        recent, is_forward = entered(recent, move.entered, terms.window)
+    told = _told(event, watch) if event.payload else ()
+    task, best, is_told = trail.task, trail.best, False
+    if watch.is_told or macrostep.log.progressed:
+        progress = told_progress(macrostep, watch, recent)
+        recent, task, best, is_told = progress.recent, progress.task, progress.best, progress.is_told
+        is_forward = bool(progress.entries) or (is_forward and watch.implies)
+        told += progress.entries
+    if told:
+        added += text_of(told)
+        kinds |= kinds_of(told)
+    text, appended = grown(trail, added, bool(character) + len(told), terms)
     working = _working(macrostep, trail)
     look = Look(
-        event,
+        macrostep.turn.event,
         before,
-        macrostep.configuration,
-        entries,
+        after,
+        told,
         kinds,
         macrostep.context,
-        partial(entries_in, text),
-        "" if move is None else move.character,
-        "" if move is None else move.place,
-        progress.is_made,
-        progress.is_told,
+        text,
+        character,
+        place,
+        digest,
+        is_forward,
+        is_told,
         bool(trail.working),
         bool(working),
     )
-    slots, fired = watch.asked(watch.slots_of(trail), look)
+    slots, fired = watch.asked(trail.slots if trail.marks == watch.marks else watch.slots_of(trail), look)
     is_timed = trail.is_timed and event.name != DUE
     macrostep.trail = Trail(
         text,
         slots,
         watch.marks,
-        progress.recent,
+        recent,
         working,
-        progress.task,
-        progress.best,
+        task,
+        best,
         is_timed,
         appended,
         trail.entry_point,
-        judged(trail.escapes, bool(move), progress.is_made) if trail.escapes is not NO_ESCAPES else NO_ESCAPES,
+        NO_ESCAPES if trail.escapes is NO_ESCAPES else judged(trail.escapes, bool(character), is_forward),
     )
     return fired
 
@@ -114,8 +129,8 @@ def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...
     if watch is None or macrostep.is_final:
         return
     after = macrostep.configuration
-    lines = [written(Moved(after, event.name))] if after != before else []
-    text, appended = grown(macrostep.trail, lines, watch.terms)
+    moved = (Moved(after, event.name),) if after != before else ()
+    text, appended = grown(macrostep.trail, text_of(moved), len(moved), watch.terms)
     macrostep.trail = replaced(
         macrostep.trail, text=text, appended=appended, working=_working(macrostep, macrostep.trail)
     )
@@ -189,30 +204,21 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
     entries = entries_told(event)
     if watch is None or not entries:
         return snapshot, None
-    text, appended = grown(trail, [*map(written, entries)], watch.terms)
-    read = partial(entries_in, text)
+    text, appended = grown(trail, text_of(entries), len(entries), watch.terms)
     is_working = bool(trail.working)
     look = Look(
-        event, leaves, leaves, entries, kinds_of(entries), context, read, was_working=is_working, is_working=is_working
+        event, leaves, leaves, entries, kinds_of(entries), context, text, was_working=is_working, is_working=is_working
     )
     slots, fired = watch.asked(watch.slots_of(trail), look)
     after = replaced(trail, text=text, appended=appended, slots=slots, marks=watch.marks)
     return replaced(snapshot, trail=after), fired
 
 
-def _move(macrostep: Macrostep, before: tuple[StateName, ...], event: Event, terms: Signals) -> Move | None:
-    """Return the move that a turn made; None if it made none."""
-    after = macrostep.configuration
-    if event.name.startswith(TRAIL) or (after == before and not _is_led_back(macrostep, event)):
-        return None
-    return move_of(before, after, event, terms.ignore)
-
-
-def _told(event: Event, watch: Watch) -> Sequence[TrailEntry]:
+def _told(event: Event, watch: Watch) -> tuple[TrailEntry, ...]:
     """Return the entries of which the turn's event itself tells."""
-    if event.name.startswith(TRAIL):
+    if event.name in EVENTS:
         return entries_told(event)
-    return _said(event, watch.terms) if watch.has_said and event.payload else ()
+    return _said(event, watch.terms) if watch.has_said else ()
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
@@ -242,16 +248,16 @@ def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
 
 def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
     """Return the ids of the invokes that are under way after a turn that ends no agent, those of agents apart."""
-    name = macrostep.turn.event.name
-    if trail.marks and not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
-        return trail.working
+    name, working = macrostep.turn.event.name, trail.working
+    if trail.marks and not (macrostep.left or macrostep.attended or (working and name.startswith(_ENDS))):
+        return working
     nodes = macrostep.graph.nodes
     if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
         return _invokes_in(macrostep.graph, macrostep.configuration)
     ended = {each.id for state in macrostep.left for each in nodes[state].invokes}
     ended.add(name.partition(".invoke.")[2])
     begun_ids = (each.id for state in macrostep.attended for each in nodes[state].invokes if not each.agent)
-    return (*(each for each in trail.working if each not in ended), *begun_ids)
+    return (*(each for each in working if each not in ended), *begun_ids)
 
 
 def _invokes_in(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[str, ...]:

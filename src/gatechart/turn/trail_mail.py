@@ -12,6 +12,8 @@ STEP: Final[EventName] = f"{TRAIL}step"
 DUE: Final[EventName] = f"{TRAIL}due"
 """Event of the timer by which detectors are asked again though nothing happened; also its key."""
 
+EVENTS: Final = frozenset((CALL, NOTE, STEP, DUE))
+
 
 def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, Any]]:
     """Return the name and the payload of the event that tells of an entry, as JSON values."""

@@ -95,14 +95,15 @@ class Watch:
             slot = slots[place]
             try:
                 after[place] = new = ask(slot, look)
-                if new[:1] != HOLDS != slot[:1]:  # as nearly always
+                held, holds = slot and slot[0] == HOLDS, new and new[0] == HOLDS
+                if not (held or holds):  # as nearly always
                     continue
-                is_anew = new[:1] == HOLDS == slot[:1] and self.asking[place].finds_anew(look)
+                is_anew = held and holds and self.asking[place].finds_anew(look)
             except BaseException as error:
                 after[place] = slot
                 self._log_raised(place, look, error)
                 continue
-            if new[:1] != slot[:1]:
+            if not (held and holds):
                 is_changed = True
             elif is_anew:
                 before, is_changed = (*before[:place], "", *before[place + 1 :]), True

@@ -10,30 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.values.agents import Event
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import StateName
 from gatechart.values.profiles import Profile
-from gatechart.values.trail import TrailEntry
+from gatechart.values.trail import MOVED, Moved, TrailEntry, entries_in
 
 HOLDS: Final = "+"
 """First character of the slot of a detector that has found what it looks for."""
 
 EVERY_TURN: Final = 0
 """In place of kinds of entries: a detector that is asked at the end of every turn."""
-
-
-class ReadTrail(Protocol):
-    """Reads the trail, with the entries of the turn that is looked at."""
-
-    def __call__(self, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
-        """Return its entries, oldest first.
-
-        kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
-        """
-        ...
 
 
 @dataclass(slots=True)
@@ -43,12 +32,13 @@ class Look:
     event: Event
     before: tuple[StateName, ...]  # active leaves when the turn began; empty for an agent's first turn
     after: tuple[StateName, ...]  # active leaves now
-    entries: Sequence[TrailEntry]  # what the turn adds to the trail
-    kinds: int  # of these entries, as bits
+    told: Sequence[TrailEntry]  # what the turn adds to the trail, its move apart
+    kinds: int  # of the entries that it adds, the move's among them, as bits
     context: Any  # the agent's; detectors read it and never write
-    read_trail: ReadTrail
+    trail: str  # the text of the trail with these entries
     move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
     place: str = ""  # one character for the states to which a move led, however it did; empty for none
+    digest: str = ""  # of the payload by which the agent moved
     progress: bool = False  # whether work went forward, be it that a state was entered for the first time in the window
     is_told: bool = False  # whether the chart itself said so: a state with `progress`, an action, or a measure
     was_working: bool = False  # whether an invoke was under way when the turn began
@@ -58,6 +48,19 @@ class Look:
     def now(self) -> datetime:
         """Time of the turn, aware, in UTC."""
         return self.event.time
+
+    @property
+    def entries(self) -> tuple[TrailEntry, ...]:
+        """What the turn adds to the trail, oldest first. Made when asked for, as few detectors need the move."""
+        moved = (Moved(self.after, self.event.name, self.digest),) if self.kinds & MOVED else ()
+        return (*moved, *self.told)
+
+    def read_trail(self, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
+        """Read the trail, with the entries of the turn, oldest first.
+
+        kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+        """
+        return entries_in(self.trail, kinds, last)
 
 
 Evidence: TypeAlias = Mapping[str, Any]
