@@ -15,8 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gatechart import Runtime
 from gatechart.testing import VirtualClock
+from statecharts.hurry import hurried
 from statecharts.telecom_support.graph import graphs
-from statecharts.telecom_support.play import POLICY_TIME, Chances, Task, hurried, play, sample
+from statecharts.telecom_support.play import POLICY_TIME, Chances, Task, play, sample
 from statecharts.telecom_support.score import Score, Scored, tables
 from statecharts.telecom_support.tau2 import BenchmarkMissingError, tasks_in
 from statecharts.telecom_support.tools import Services

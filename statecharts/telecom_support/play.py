@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from random import Random
 from typing import Final, Protocol, TypeVar
 
 from gatechart import Agent, Runtime
-from gatechart.testing import VirtualClock
 from gatechart.values.frozen import value
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.graph import telecom_support
@@ -131,26 +129,6 @@ def _scored(task: Task, agent: Agent[TelecomContext], failing: Failing, *, holds
         uses=failing.uses,
         failures=failing.failures,
     )
-
-
-@asynccontextmanager
-async def hurried(clock: VirtualClock, runtime: Runtime) -> AsyncIterator[None]:
-    """Move the clock to the next moment at which something is due, whenever all work of the runtime waits for it."""
-
-    async def hurry() -> None:
-        while True:
-            await asyncio.sleep(0)
-            due = clock.next_due
-            if due is not None and runtime.pending_work == clock.sleeping:
-                clock.at = due
-
-    hurrying = asyncio.create_task(hurry())
-    try:
-        yield
-    finally:
-        hurrying.cancel()
-        with suppress(asyncio.CancelledError):
-            await hurrying
 
 
 def sample(tasks: Sequence[TaskT], number: int | None, seed: int) -> tuple[TaskT, ...]:

@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 
 from gatechart import Runtime
 from gatechart.testing import VirtualClock
+from statecharts.hurry import hurried
 from statecharts.telecom_support import __main__ as command
 from statecharts.telecom_support.graph import graphs
-from statecharts.telecom_support.play import POLICY_TIME, Chances, hurried, play, sample
+from statecharts.telecom_support.play import POLICY_TIME, Chances, play, sample
 from statecharts.telecom_support.score import Score, Scored, tables
 from statecharts.telecom_support.tau2 import BenchmarkMissingError, Tau2Task, tasks_in
 from statecharts.telecom_support.tools import Services

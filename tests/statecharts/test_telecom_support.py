@@ -18,10 +18,11 @@ from gatechart.checks import check
 from gatechart.testing import VirtualClock
 from gatechart.tools import Tool
 from gatechart.values import FiredSignal, Reaction, Reason
+from statecharts.hurry import hurried
 from statecharts.telecom_support import telecom_support
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.graph import graphs
-from statecharts.telecom_support.play import ENDS, POLICY_TIME, hurried
+from statecharts.telecom_support.play import ENDS, POLICY_TIME
 from statecharts.telecom_support.ticket import Ticket, Topic, read
 from statecharts.telecom_support.tools import TOOLS, Services
 from statecharts.telecom_support.world import Failing, ToolDownError

@@ -95,14 +95,24 @@ class Scene:
     def before_block(self) -> int | None:
         """Version of the agent before what was found began; None if its past does not go back so far.
 
-        Before as many moves as were repeated; without a repeated move, before the agent came to where it is.
+        Before as many moves as were repeated; where calls failed, before the agent came to where the first of them did;
+        otherwise before it came to where it is.
         """
         repeated = next((each for each in self.found if each.get("block") and "period" in each), None)
         if repeated is not None:
-            moves = [each.version for each in self._moves()]
-            length = repeated["period"] * repeated["times"]
-            return moves[-length] - 1 if len(moves) >= length and moves[-length] > 1 else None
-        return self.last_version(lambda turn: turn.configuration != self.leaves)
+            return self._before_moves(repeated["period"] * repeated["times"])
+        failures = [each for each in self.past if each.event == CALLED and self._is_failure(each)]
+        counted = next((each["failures"] for each in self.found if each.get("tool")), 0)
+        first = failures[-counted] if 0 < counted <= len(failures) else None
+        leaves, at = (self.leaves, self.snapshot.version) if first is None else (first.configuration, first.version)
+        return self.last_version(lambda turn: turn.version < at and turn.configuration != leaves)
+
+    def _is_failure(self, call: PastTurn) -> bool:
+        return not call.payload["ok"] and call.payload["tool"] in self.failed_tools
+
+    def _before_moves(self, number: int) -> int | None:
+        moves = [each.version for each in self._moves()]
+        return moves[-number] - 1 if len(moves) >= number and moves[-number] > 1 else None
 
     def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
         """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
