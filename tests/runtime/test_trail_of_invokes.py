@@ -10,7 +10,7 @@ from gatechart import EntryPoint, Retry, State, StateTransitionGraph, ToolBox, T
 from gatechart.errors import PayloadError
 from gatechart.graph import ANY, Invoke, Signal, Signals
 from gatechart.hosting.limits import Limits
-from gatechart.signals import Confidence, SameCall, ToolFailures, handing_on
+from gatechart.signals import Confidence, RetriesOver, SameCall, ToolFailures, handing_on
 from gatechart.testing import VirtualClock
 from gatechart.values import Called, Noted, Reasoned, digest_of, entries_in
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
@@ -234,6 +234,37 @@ async def test_what_an_agent_is_told_after_the_state_was_left_is_on_its_trail(pl
         assert [each.ok for each in told(agent)] == [True]
 
 
+@pytest.mark.needs("takes_a_clock")
+async def test_what_was_told_while_the_state_was_being_left_fires_nothing(place, clock):
+    async def leave(context, event, turn):
+        shop.call("leaving")
+        await shop.open.wait()
+
+    async def call(context, work):
+        await work.call("lookup", order=2)
+        await work.services.asked.wait()
+        for order in (1, 3, 5, 7):
+            await work.call("lookup", order=order)
+
+    shop, answer = Shop(), Transition(ANY, "signal.failing", "OVER")
+    shop.asked = asyncio.Event()
+    graph = watched(call, Transition("BUSY", "LEFT", "HELPED", actions=leave), answer)
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await eventually(lambda: len(told(agent)) == 1)
+        leaving = asyncio.ensure_future(agent.send("LEFT"))
+        await eventually(lambda: shop.calls["leaving"] == 1)
+        shop.asked.set()
+        await eventually(lambda: len(shop.happened) == 4)
+        await asyncio.sleep(0.05)  # until the third is recorded, by which a signal is foreseen
+        shop.open.set()
+        await leaving
+        await eventually(lambda: len(told(agent)) == 4)
+        assert agent.configuration == ("HELPED",)
+        assert not [each.fired for each in await agent.history() if each.fired]
+        assert shop.happened == [2, 1, 3, 5]
+
+
 async def test_what_is_told_to_an_agent_that_has_ended_is_dropped_quietly(place, clock, caplog):
     async def call(context, work):
         await asyncio.gather(*(work.call("lookup", order=order) for order in range(1, 19, 2)))
@@ -275,6 +306,34 @@ async def test_the_same_call_again_and_again_is_noticed_in_the_midst_of_it(place
     async with opened(place, graph, shop, clock) as runtime:
         await (await runtime.start("busy", at="BUSY")).until("HELPED")
     assert shop.happened == [2, 2, 2]
+
+
+async def test_a_call_that_failed_after_all_its_attempts_is_one_failure(place, clock):
+    async def call(context, work):
+        for order in (1, 3):
+            await work.call("lookup", order=order, call_id=f"c{order}")
+        work.services.call("goes on")
+
+    shop = Shop()
+    tries = ToolPolicies(retry=Retry(attempts=3, first_s=0), breaker="off")
+
+    @tool(policies=tries, repeat="safe")
+    async def lookup(order: int) -> str:
+        shop.happened.append(order)
+        raise ConnectionError
+
+    shop.tools = ToolBox([lookup])
+    signals = [Signal(ToolFailures(2), "failing"), Signal(RetriesOver(3), "retries")]
+    graph = watched(call, Transition(ANY, "signal.failing", "HELPED", actions=note), signals=signals)
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await agent.until("HELPED")
+        [[event, payload]] = await noted(agent, 1)
+        assert (event, payload["evidence"][0]["failures"]) == ("signal.failing", 2)
+        assert [each["signal"] for each in payload["others"]] == ["retries"]
+        assert [(each.ok, each.attempts) for each in told(agent)] == [(False, 3)] * 2
+    assert shop.happened == [1, 1, 1, 3, 3, 3]
+    assert not shop.calls["goes on"]
 
 
 async def test_a_person_who_goes_on_talking_while_an_invoke_is_under_way_is_no_lack_of_progress(place, clock):

@@ -282,6 +282,22 @@ async def test_mail_for_the_trail_of_an_agent_without_signals_or_that_has_ended_
     assert isinstance(await take_mail(graph, ended.snapshot, Event("trail.call", call_payload(), NOW)), Void)
 
 
+async def test_what_is_told_after_the_state_was_left_is_written_into_the_trail_alone() -> None:
+    answer = Transition(ANY, "signal.failures", "REST")
+    graph = go_round(answer, signals=Failures(1), states=["HERE", State("THERE", invoke=work), "REST"])
+    working = (await went(graph, "GO")).snapshot
+    ((state, epoch),) = working.entered
+    payload = {**call_payload(ok=False), "state": state, "epoch": epoch}
+    in_time = await told(graph, working, "trail.call", payload)
+    assert (in_time.snapshot.configuration, in_time.fired is None) == (("REST",), False)
+    left = (await applied(graph, working, "GO")).snapshot
+    for at in (left, (await applied(graph, left, "GO")).snapshot):  # and after it was entered again
+        late = await told(graph, at, "trail.call", payload)
+        assert trail(late)[-1] == Called("search", "", ok=False)
+        assert (late.fired, late.snapshot.configuration) == (None, at.configuration)
+        assert late.snapshot.trail.slots == at.trail.slots
+
+
 # Progress.
 
 
@@ -331,6 +347,18 @@ async def test_a_measure_that_grows_beyond_its_best_is_progress() -> None:
     assert [each for each in entries_in(snapshot.trail.text) if isinstance(each, Progressed)] == [
         Progressed("done")
     ] * 2
+
+
+async def test_what_an_action_says_of_progress_is_kept_within_bounds() -> None:
+    def tell(context: Watched, event: Event, turn: Turn) -> None:
+        context.task = "转" * 100_000
+        turn.progressed("人" * 10_000)
+
+    graph = go_round(Transition("HERE", "TELL", "THERE", actions=tell), signals=Signals(Going(), task="task"))
+    kept = (await went(graph, "TELL")).snapshot.trail
+    assert len(kept.text.encode()) < 2000
+    assert len(kept.task) == 300
+    assert entries_in(kept.text)[-1] == Progressed("人" * 500)
 
 
 async def test_a_task_that_is_done_is_progress_once() -> None:

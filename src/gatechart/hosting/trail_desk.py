@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from gatechart.graph import AnyGraph
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.turn import foreseen, payload_of
+from gatechart.turn import foreseen, payload_during, payload_of
 from gatechart.values import Called, Event, Invocation, Mail, Noted, Payload, Reasoned, Snapshot, digest_of
 
 if TYPE_CHECKING:  # functions that call no tool do without this module
@@ -107,7 +107,7 @@ class TrailDesk:
         If a signal fires by it, the agent has answered when this returns. Raises InvocationOverError if the state has
         been left, by the answer too.
         """
-        event, payload = payload_of(entry)
+        event, payload = payload_during(entry, journal.invocation)
         mail = Mail(0, journal.invocation.agent_id, event, payload, self._host.now())
         kept = await journal.record(name, text, tells=mail)
         self._unseen.append(mail.happens(mail.accepted))

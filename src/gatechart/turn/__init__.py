@@ -71,7 +71,7 @@ from gatechart.turn.rollback import (
     rolled_back,
     stopped,
 )
-from gatechart.turn.trail_mail import DUE, payload_of
+from gatechart.turn.trail_mail import DUE, payload_during, payload_of
 from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
@@ -151,6 +151,7 @@ __all__ = [
     "one_line",
     "own_copy",
     "payload_data",
+    "payload_during",
     "payload_of",
     "plain_payload",
     "possible",

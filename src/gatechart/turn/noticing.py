@@ -123,6 +123,15 @@ def _judge_end(macrostep: Macrostep) -> None:
         macrostep.trail = replaced(macrostep.trail, escapes=replaced(escapes.judged(came_to), open=()))
 
 
+def note_late(macrostep: Macrostep, event: Event) -> None:
+    """Write into the trail what an invoke told in a state that was left since. No detector looks at it."""
+    trail, watch = macrostep.trail, watch_of(macrostep.graph, macrostep.trail.entry_point)
+    if watch is not None:
+        entries = entries_told(event)
+        text, appended = grown(trail, text_of(entries), len(entries), watch.terms)
+        macrostep.trail = replaced(trail, text=text, appended=appended)
+
+
 def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...]) -> None:
     """Write into the trail where the answer to a signal led. Nothing is asked again in that turn."""
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.watch import Watch
-from gatechart.values import Progressed, character_of
+from gatechart.values import LONGEST_NAME, LONGEST_TOLD, Progressed, character_of
 from gatechart.values.frozen import value
 
 
@@ -44,9 +44,9 @@ def told_progress(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
         if isinstance(number, int | float) and (best is None or number > best):
             told += [] if best is None else [terms.measure]
             best = number
-    entries = tuple(Progressed(by) for by in (*told, *([done] if done else [])))
+    entries = tuple(Progressed(by[:LONGEST_TOLD]) for by in (*told, *([done] if done else [])))
     return Progress(entries, bool(told), recent, task, best)
 
 
 def _text(task: object) -> str:
-    return "" if task is None else str(task)
+    return "" if task is None else str(task)[:LONGEST_NAME]

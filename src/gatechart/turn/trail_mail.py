@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.values import LONGEST_TOLD, TRAIL, Called, Event, EventName, Noted, Payload, Reasoned, TrailEntry
+from gatechart.values import (
+    LONGEST_TOLD,
+    TRAIL,
+    Called,
+    Event,
+    EventName,
+    Invocation,
+    Noted,
+    Payload,
+    Reasoned,
+    Snapshot,
+    TrailEntry,
+)
 
 CALL: Final[EventName] = f"{TRAIL}call"
 NOTE: Final[EventName] = f"{TRAIL}note"
@@ -25,6 +37,18 @@ def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, A
             return NOTE, {"measure": measure, "number": number}
         case Reasoned(action, outcome, worker):
             return STEP, {"action": action, "outcome": outcome, "worker": worker}
+
+
+def payload_during(entry: Called | Noted | Reasoned, invocation: Invocation) -> tuple[EventName, dict[str, Any]]:
+    """Return what `payload_of` does, with the entry of the state in which the invoke told it."""
+    event, payload = payload_of(entry)
+    return event, {**payload, "state": invocation.state, "epoch": invocation.epoch}
+
+
+def is_late(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether an invoke told it in a state that the agent has left since."""
+    told = event.payload
+    return "epoch" in told and (told["state"], told["epoch"]) not in snapshot.entered
 
 
 def entries_told(event: Event) -> tuple[TrailEntry, ...]:

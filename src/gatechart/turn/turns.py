@@ -29,10 +29,11 @@ from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
-from gatechart.turn.noticing import note_answer, notice, set_timer
+from gatechart.turn.noticing import note_answer, note_late, notice, set_timer
 from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
 from gatechart.turn.savepoint import Savepoint
+from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.turn.ways_out import ask_way_out
 from gatechart.values import (
@@ -111,12 +112,16 @@ def _is_told(graph: AnyGraph, event: Event) -> bool:
 async def take_trail_mail(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | None:
     """Write into the trail what an event tells it, and let the chart answer a signal that fires by it.
 
-    Return None if the agent has ended or its graph has no signals: then there is nothing to write.
+    What an invoke told in a state that was left since is written, and makes nothing fire: that work is over. Return
+    None if the agent has ended or its graph has no signals: then there is nothing to write.
     """
     if previous.status is not Status.ACTIVE or graph.signals_at(previous.trail.entry_point) is None:
         return None
     started, context = perf_counter_ns(), committed_context(graph, previous)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
+    if is_late(event, previous):
+        note_late(macrostep, event)
+        return recorded(macrostep, previous, event, started)
     return await completed(macrostep, previous, event, started)
 
 
