@@ -40,6 +40,25 @@ def tactic_for(graph: AnyGraph, leaves: Iterable[StateName], signal: str, tools:
     return None
 
 
+def looks_back(graph: AnyGraph) -> bool:
+    """Whether agents of a graph may look back at their calls to get out. Found out once."""
+    key = ("escape", "looks back")
+    found: bool | None = graph.memo.get(key)
+    if found is None:
+        plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
+        found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
+    return found
+
+
+def after_call(escapes: Escapes, told: Payload) -> Escapes:
+    """Return the record after a call. told: by its mail."""
+    if told.get("restored"):
+        escapes = escapes.without_switch(told["tool"])
+    if told["ok"] and "key" in told:
+        escapes = escapes.without_key(told["key"])
+    return escapes
+
+
 def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
     """Return signals that fired together in the order in which they are to be answered: loops go first."""
     return sorted(fired, key=lambda each: each["reason"] != Reason.LOOP_DETECTED.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gatechart.escape.calls import CALLED, CallsMade
 from gatechart.graph import AnyGraph
 from gatechart.values import (
     ESCAPE,
@@ -19,11 +20,9 @@ from gatechart.values import (
     Reason,
     Snapshot,
     StateName,
-    Undoing,
 )
 from gatechart.values.frozen import value
 
-CALLED: Final = "trail.call"
 _OWN: Final = ("agent.", ESCAPE, TRAIL)  # turns that made no move of the chart
 
 
@@ -118,26 +117,21 @@ class Scene:
         """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
         return next((each.version for each in reversed(self.past) if is_meant(each)), None)
 
-    def calls_after(self, version: int) -> Iterator[PastTurn]:
-        """Yield the turns after a version that tell of a call that went well, oldest first."""
-        return (each for each in self.past if each.version > version and each.event == CALLED and each.payload["ok"])
+    def calls_after(self, version: int) -> CallsMade:
+        """Return the calls that the agent made after a version, as far as its past is known."""
+        return CallsMade(each for each in self.past if each.version > version)
 
-    def kept_by(self, version: int, allowed: Sequence[str]) -> str:
-        """Return the tool whose call keeps the agent from going back to a version; empty if none does.
+    def kept_by(self, version: int, allowed: Sequence[str] = ()) -> str:
+        """Return what keeps the agent from going back to a version; empty if nothing does.
 
-        A call that must not be repeated does, unless it can be taken back, or is allowed by name.
+        A call that must not be repeated does, unless it can be taken back, or is allowed by name. So does a past that
+        is not known as far as that version. allowed: names of tools.
         """
-        calls = (each.payload["tool"] for each in self.calls_after(version) if not each.payload.get("undo"))
-        known = (each for each in calls if each in self.tools and each not in allowed)
-        return next((each for each in known if self.tool(each).repeat == "never"), "")
-
-    def undoing(self, version: int) -> tuple[Undoing, ...]:
-        """Return the calls to be taken back before the agent goes back to a version, the newest first."""
-        calls = [each.payload for each in self.calls_after(version)]
-        undone = {each.get("undoes") for each in calls}
-        made = [each["undo"] for each in reversed(calls) if each.get("undo")]
-        left = (each for each in made if each["call_id"] not in undone)
-        return tuple(Undoing(each["tool"], each["arguments"], each["call_id"]) for each in left)
+        if not self.tools:
+            return ""
+        if not self.past or self.past[0].version > version + 1:
+            return f"it is not known what it called since version {version}"
+        return self.calls_after(version).kept_by({name: each.repeat for name, each in self.tools.items()}, allowed)
 
     def _moves(self) -> Iterator[PastTurn]:
         """Yield the turns that moved the agent by the chart, oldest first."""

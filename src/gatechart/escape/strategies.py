@@ -166,7 +166,7 @@ class Rollback(Strategy):
         if version is None:
             yield NoWay(f"its past does not go back to a {self.to}")
         elif kept_by := scene.kept_by(version, self.allow):
-            yield NoWay(f"{kept_by} was called since version {version}, and must not be called again")
+            yield NoWay(kept_by)
         else:
             yield GoBack(version, self.keep)
 
@@ -206,7 +206,7 @@ class Restart(Strategy):
         """See Strategy."""
         door = self.at or scene.snapshot.trail.entry_point
         if kept_by := scene.kept_by(0, self.allow):
-            yield NoWay(f"{kept_by} was called, and must not be called again")
+            yield NoWay(kept_by)
         elif not door:
             yield NoWay("it is not known at which entry point the agent began; name one with at=")
         else:

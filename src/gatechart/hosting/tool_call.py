@@ -34,7 +34,18 @@ from gatechart.tools import (
     is_worth_retrying,
     retry_after_s,
 )
-from gatechart.values import LONGEST_S, AgentId, BreakerPolicy, Permit, Rate, Rejection, Retry, ToolPolicies
+from gatechart.values import (
+    LONGEST_S,
+    AgentId,
+    BreakerPolicy,
+    BreakerState,
+    Payload,
+    Permit,
+    Rate,
+    Rejection,
+    Retry,
+    ToolPolicies,
+)
 from gatechart.values.frozen import replaced, value
 
 logger = logging.getLogger(__name__)
@@ -85,7 +96,9 @@ class Candidate:
     tool: AnyTool
     policies: ToolPolicies
     arguments: Mapping[str, Any]  # as the tool takes them
+    digest: Callable[[], str]  # returns that of these
     key: Callable[[], str]  # returns the idempotency key
+    undo: Callable[[str | None], Payload | None] = lambda _: None  # returns what takes a result back, a JSON text
 
     def said(self, policy: str) -> Any:
         """Return a policy; None where it is not said, or switched off."""
@@ -115,14 +128,24 @@ class ToolCall:
         idleness: Idleness,
         candidates: Sequence[Candidate],
         agent_id: AgentId,
+        *,
+        is_switched: bool = False,
+        undoes: str = "",
     ) -> None:
-        """Bind to a runtime. candidates: the tool that was asked for, then its alternatives."""
+        """Bind to a runtime.
+
+        candidates: the tool that was asked for and its alternatives, in order. is_switched: whether an escape has put
+        one of these in its place. undoes: the call that this one takes back.
+        """
         self._host = host
         self._records = records
         self._waits = waits
         self._idleness = idleness
         self._candidates = candidates
+        self._asked = next((each for each in candidates if each.tool.name == records.identity.tool), candidates[0])
         self._agent_id = agent_id
+        self._is_switched = is_switched
+        self._undoes = undoes
         self._progress = Progress()
 
     async def result(self) -> ToolResult[Any]:
@@ -134,11 +157,12 @@ class ToolCall:
         if self._records.is_unsettled():
             self._progress = self._progress.tried()
             unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN)
-            return await self._end(_Tried(failure=unknown), self._candidates[0])
+            return await self._end(_Tried(failure=unknown), self._asked)
         if self._progress.attempts:
             await self._waits.until_over(self._records.tried_name(self._progress), 0)
         if not self._progress.began:
-            self._progress = replace(self._progress, began=self._host.now().isoformat())
+            tools = tuple(each.tool.name for each in self._candidates) if self._is_switched else ()
+            self._progress = replace(self._progress, began=self._host.now().isoformat(), tools=tools)
         return await self._over_candidates()
 
     async def _over_candidates(self) -> ToolResult[Any]:
@@ -254,8 +278,9 @@ class ToolCall:
 
     async def _attempt(self, candidate: Candidate, place: _Place) -> _Tried:
         self._progress = self._progress.tried()
-        if candidate.tool.repeat == "never":
-            await self._records.begin(self._progress)
+        if candidate.tool.repeat != "safe":
+            told = {"call": self._records.call, "tool": candidate.tool.name, **_key(candidate)}
+            await self._records.begin(self._progress, told, is_repeatable=candidate.tool.repeat == "keyed")
         limit_s = min(candidate.said("timeout_s") or inf, self._left_s())
         run = ToolRun(candidate.tool.function, self._called(candidate), place.left_to_run())
         try:
@@ -311,14 +336,14 @@ class ToolCall:
 
     def _left_s(self) -> float:
         """Return the seconds that are left of the limit of the whole call, which may be less than none."""
-        total_s = self._candidates[0].said("total_s")
+        total_s = self._asked.said("total_s")
         if total_s is None:
             return inf
         ends = datetime.fromisoformat(self._progress.began) + timedelta(seconds=min(total_s, LONGEST_S))
         return (ends - self._host.now()).total_seconds()
 
     def _over(self) -> _Tried:
-        message = _OVER.format(self._candidates[0].said("total_s"))
+        message = _OVER.format(self._asked.said("total_s"))
         return _Tried(failure=ToolFailure(FailureKind.TOTAL_LIMIT, message), is_last=True)
 
     async def _end(self, tried: _Tried, candidate: Candidate) -> ToolResult[Any]:
@@ -335,7 +360,23 @@ class ToolCall:
             undo=candidate.tool.undo if is_answered else "",
         )
         text = self._kept(candidate.tool.returns).written(tried.value) if is_answered else None
-        return self._read(*await self._records.end(result, text))
+        return self._read(*await self._records.end(result, text, self._more(result, candidate, text)))
+
+    def _more(self, result: ToolResult[Any], candidate: Candidate, text: str | None) -> Payload:
+        """Return what the trail is told of the call beside its entry, for an agent that may escape."""
+        told: dict[str, Any] = {}
+        is_own = result.answered_by == result.tool
+        if self._is_switched and is_own and result.breaker == BreakerState.CLOSED.value:
+            told["restored"] = True
+        if not self._records.looks_back:
+            return told
+        told |= {"call": self._records.call, **_key(candidate)}
+        if result.ok and not is_own:
+            told["by"] = result.answered_by
+        if result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN:
+            told["unknown"] = True
+        undo = candidate.undo(text) if result.ok and not self._undoes else None
+        return told | ({"undo": undo} if undo else {}) | ({"undoes": self._undoes} if self._undoes else {})
 
     def _read(self, result: ToolResult[Any], text: str | None) -> ToolResult[Any]:
         if text is None:
@@ -345,6 +386,12 @@ class ToolCall:
 
     def _kept(self, kind: Any) -> KeptResult:
         return KeptResult(self._agent_id, f"call {self._records.identity.tool}", kind)
+
+
+def _key(candidate: Candidate) -> Payload:
+    """Return the key of a call as a trail is told of it, if a repeat of the call must have the same."""
+    is_own = candidate.tool.repeat == "keyed" and not candidate.tool.key  # otherwise that of a business object
+    return {"key": candidate.key(), "keyed": candidate.digest()} if is_own else {}
 
 
 class _RefusedError(Exception):

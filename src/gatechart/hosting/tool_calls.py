@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid5
 
 from gatechart.context import canonical_json
 from gatechart.errors import PayloadError, suggestion
+from gatechart.hosting.call_facts import shown
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import KEYS, InvokeJournal, mark
@@ -18,9 +19,8 @@ from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
 from gatechart.hosting.trail_desk import TrailDesk
-from gatechart.secrets import marked, masked
 from gatechart.tools import RESERVED_ARGUMENT, AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
-from gatechart.values import Payload, PoliciesByTool, ToolPolicies, unkept
+from gatechart.values import NO_ESCAPES, BreakerState, Escapes, Payload, PoliciesByTool, ToolPolicies, unkept
 
 
 class ToolCalls:
@@ -46,13 +46,17 @@ class ToolCalls:
         self._layers = (*layers, host.gates.policies)
         self._box = tool_box(host.services)
         self._policies: dict[str, ToolPolicies] = {}  # effective ones, by tool
+        self._kept_keys: dict[str, str] = {}  # by call: of an earlier one that is made again; empty for none
         self._equal: Counter[str] = Counter()  # calls without an id so far, by tool and digest
         self._alone: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def call(self, name: str, args: Sequence[Any], arguments: MutableMapping[str, Any]) -> ToolResult[Any]:
+    async def call(
+        self, name: str, args: Sequence[Any], arguments: MutableMapping[str, Any], *, undoes: str = ""
+    ) -> ToolResult[Any]:
         """See `Work.call`. name: of a tool, its own or the one that models know it by. args: in the tool's order.
 
-        arguments: by name, with the call's id, whose name no tool can give an argument.
+        arguments: by name, with the call's id, whose name no tool can give an argument. undoes: the call that this one
+        takes back.
         """
         call_id = arguments.pop(RESERVED_ARGUMENT, None)
         tool = self._box.get(name)
@@ -67,11 +71,21 @@ class ToolCalls:
         identity = self._identity(tool, written, call_id)
         # Calls under one id wait for the first, whose record is then theirs.
         async with self._alone[identity.key], self._idleness.busy():
-            candidates = tuple(self._candidates(tool, read, written, identity))
             trail = self._trail if self._trail is not None and await self._trail.open() else None
-            records = CallRecords(self._journal, identity, _masked(tool, read, written), trail)
-            agent_id = self._journal.invocation.agent_id
-            return await ToolCall(self._host, records, self._waits, self._idleness, candidates, agent_id).result()
+            records = CallRecords(self._journal, identity, shown(tool, read, written), trail)
+            escapes = NO_ESCAPES if trail is None or records.is_under_way() else await trail.escapes()
+            order = records.order() or self._order(tool, escapes)
+            candidates = tuple(self._candidates(tool, read, written, records, order, escapes))
+            return await ToolCall(
+                self._host,
+                records,
+                self._waits,
+                self._idleness,
+                candidates,
+                self._journal.invocation.agent_id,
+                is_switched=bool(records.progress().tools) or tool.name in dict(escapes.switched),
+                undoes=undoes,
+            ).result()
 
     def _identity(self, tool: AnyTool, written: Payload, call_id: str | None) -> Identity:
         digest = Identity.digest_of(written)
@@ -81,19 +95,41 @@ class ToolCalls:
         self._equal[call] += 1
         return Identity(f"{call}.{self._equal[call]}", tool.name, digest)
 
+    def _order(self, tool: AnyTool, escapes: Escapes) -> Sequence[str]:
+        """Return the names of the tools that may answer, the first one first.
+
+        An alternative that an escape has put in the place of the tool goes before it. Where a circuit breaker keeps
+        calls from the tool, that lets through only what finds out whether it works again, so the tool stays first.
+        """
+        alternatives = (each.name for each in self._box.alternatives(tool, self._policies_of(tool)))
+        switched = dict(escapes.switched).get(tool.name)
+        if switched is None:
+            return (tool.name, *alternatives)
+        is_open = tool.name in escapes.mending or self._host.breakers.state(tool.name) is not BreakerState.CLOSED
+        first = (tool.name, switched) if is_open else (switched, tool.name)
+        return tuple(dict.fromkeys((*first, *alternatives)))
+
     def _candidates(
-        self, tool: AnyTool, read: Mapping[str, Any], written: Payload, identity: Identity
+        self,
+        asked: AnyTool,
+        read: Mapping[str, Any],
+        written: Payload,
+        records: CallRecords,
+        order: Sequence[str],
+        escapes: Escapes,
     ) -> Iterator[Candidate]:
-        """Yield the tool, then the alternatives that the arguments fit."""
-        policies = self._policies_of(tool)
-        yield Candidate(tool, policies, read, partial(self._key, tool, written, identity))
-        for other in self._box.alternatives(tool, policies):
+        """Yield the tool that is asked for and those that may answer in its place, as far as the arguments fit them."""
+        names = order if asked.name in order else (*order, asked.name)
+        for tool in (each for name in names if (each := self._box.get(name)) is not None):
             try:
-                arguments = other.takes.read(written)
+                arguments = read if tool is asked else tool.takes.read(written)
             except ArgumentsMisfitError:
                 continue
-            key = partial(self._key, other, other.takes.written(arguments), identity)
-            yield Candidate(other, self._policies_of(other), arguments, key)
+            taken = written if tool is asked else tool.takes.written(arguments)
+            digest = partial(_digest, tool, arguments, taken)
+            key = partial(self._key, tool, taken, records.identity, digest, escapes)
+            undo = partial(records.undo_of, self._box, tool, arguments)
+            yield Candidate(tool, self._policies_of(tool), arguments, digest, key, undo)
 
     def _policies_of(self, tool: AnyTool) -> ToolPolicies:
         found = self._policies.get(tool.name)
@@ -101,12 +137,30 @@ class ToolCalls:
             found = self._policies[tool.name] = self._box.policies(tool, self._layers)
         return found
 
-    def _key(self, tool: AnyTool, written: Payload, identity: Identity) -> str:
-        """Return the idempotency key: of the business object if the tool names one, else of the call."""
+    def _key(
+        self, tool: AnyTool, written: Payload, identity: Identity, digest: Callable[[], str], escapes: Escapes
+    ) -> str:
+        """Return the idempotency key: of the business object if the tool names one, else of the call.
+
+        A call that the agent makes again, because it went back over it, has the key that it had. digest: returns that
+        of the arguments.
+        """
         if not tool.key:
-            return self._journal.key(mark("call", identity.key, tool.name))
+            own = mark("call", identity.key, tool.name)
+            if own not in self._kept_keys:
+                self._kept_keys[own] = self._earlier_key(tool, digest(), escapes) if escapes.keys else ""
+            return self._kept_keys[own] or self._journal.key(own)
         object_ = canonical_json({name: written.get(name) for name in tool.key})
         return str(uuid5(KEYS, "\0".join((tool.name, object_))))
+
+    def _earlier_key(self, tool: AnyTool, digest: str, escapes: Escapes) -> str:
+        used = self._kept_keys.values()
+        same = (each.key for each in escapes.keys if (each.tool, each.arguments) == (tool.name, digest))
+        return next((each for each in same if each not in used), "")
+
+
+def _digest(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> str:
+    return Identity.digest_of(shown(tool, read, written))
 
 
 def _named(tool: AnyTool, args: Sequence[Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,12 +172,6 @@ def _named(tool: AnyTool, args: Sequence[Any], arguments: Mapping[str, Any]) -> 
         problem = f"{min(twice)}: it is given twice" if twice else f"there are {len(args)}, {len(names)} at most"
         raise ArgumentsMisfitError(problem)
     return {**by_order, **arguments}
-
-
-def _masked(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
-    """Return arguments as JSON values with a mask in place of each secret: of its type, or of the tool's schema."""
-    shown: Payload = masked(tool.takes.schema, marked(read, written))
-    return shown
 
 
 def _checked(call_id: str) -> str:

@@ -7,7 +7,7 @@ that a retry of the invoke calls the tool again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -16,9 +16,10 @@ from pydantic import TypeAdapter
 
 from gatechart.context import canonical_json
 from gatechart.errors import CallReusedError
+from gatechart.hosting.call_facts import undo_of
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.hosting.trail_desk import TrailDesk
-from gatechart.tools import FailureKind, ToolResult
+from gatechart.hosting.trail_desk import NOTHING_MORE, TrailDesk
+from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolResult
 from gatechart.values import Payload
 
 LONGEST_CALL_ID: Final = 200
@@ -57,6 +58,7 @@ class Progress:
     attempts: int = 0  # of all candidates
     waited_s: float = 0.0
     began: str = ""  # ISO 8601, from which the total limit counts
+    tools: Sequence[str] = ()  # that may answer, in order, where an escape has switched them
 
     def waited(self, wait_s: float) -> Progress:
         """Return the progress after a wait."""
@@ -97,6 +99,15 @@ class CallRecords:
         text = self._read("result") or self._read("failed", self._journal.attempt)
         return None if text is None else _ended(text)
 
+    def is_under_way(self) -> bool:
+        """Whether the call has begun in this attempt of the function, and perhaps ended."""
+        return self.ended() is not None or bool(self.progress().began)
+
+    def order(self) -> Sequence[str]:
+        """Return the tools that may answer, as the call began with them; empty where that is not recorded."""
+        ended = self.ended()
+        return self.progress().tools if ended is None else tuple(filter(None, (ended[0].answered_by,)))
+
     def is_unsettled(self) -> bool:
         """Whether a tool that must not be repeated was called, and nobody noted what came of it."""
         return any(self._is_unsettled(attempt) for attempt in range(self._journal.attempt + 1))
@@ -125,10 +136,34 @@ class CallRecords:
         text = self._journal.recorded(name)
         return None if text is None else Progress(**json.loads(text)["progress"])
 
-    async def begin(self, progress: Progress) -> None:
-        """Record that a tool that must not be repeated is called now. Raises InvocationOverError."""
-        name = self._name("begun", self._journal.attempt, progress.attempts)
-        await self._journal.record(name, json.dumps(self._asked()))
+    async def begin(self, progress: Progress, told: Payload, *, is_repeatable: bool) -> None:
+        """Record that a tool is called now: one that must not be repeated, or if the agent may go back over the call.
+
+        told: to an agent that may. Raises InvocationOverError.
+        """
+        looks_back = self.looks_back and progress.tries == 1
+        if is_repeatable and not looks_back:
+            return
+        kind = "opened" if is_repeatable else "begun"
+        name, text = self._name(kind, self._journal.attempt, progress.attempts), json.dumps(self._asked())
+        if self._trail is not None and looks_back:
+            await self._trail.begun(self._journal, name, text, told)
+        else:
+            await self._journal.record(name, text)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the agent may go back over the call."""
+        return self._trail is not None and self._trail.looks_back
+
+    @property
+    def call(self) -> str:
+        """An id of the call that no other call of the agent has."""
+        return self._journal.key(mark("call", self.identity.key, self.identity.tool))
+
+    def undo_of(self, box: ToolBox, tool: AnyTool, read: Mapping[str, Any], value: str | None) -> Payload | None:
+        """Return the call that takes this one back; None if there is none, or the agent never goes back."""
+        return undo_of(box, tool, read, value, self._trail.digest) if self._trail is not None else None
 
     def tried_name(self, progress: Progress) -> str:
         """Return the name of the record that follows a failed attempt."""
@@ -146,10 +181,13 @@ class CallRecords:
         """Return what such records tell beside their waits."""
         return {"progress": asdict(progress), **self._asked()}
 
-    async def end(self, result: ToolResult[Any], value: str | None) -> tuple[ToolResult[Any], str | None]:
+    async def end(
+        self, result: ToolResult[Any], value: str | None, more: Payload = NOTHING_MORE
+    ) -> tuple[ToolResult[Any], str | None]:
         """Record the result and return what is recorded, as `ended` does. Raises InvocationOverError.
 
-        value: of the result, as JSON text. If a signal fires by the call, the agent has answered when this returns.
+        value: of the result, as JSON text. more: what the trail is told beside it. If a signal fires by the call, the
+        agent has answered when this returns.
         """
         told = {each: getattr(result, each) for each in _KEPT} | {"failure": result.failure and asdict(result.failure)}
         is_final = result.ok or (result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN)
@@ -158,7 +196,7 @@ class CallRecords:
         if self._trail is None:
             return _ended(await self._journal.record(name, text))
         entry = self._trail.called(self.identity.tool, self._arguments, result, value)
-        return _ended(await self._trail.record(self._journal, name, text, entry))
+        return _ended(await self._trail.record(self._journal, name, text, entry, more))
 
     def draw(self, progress: Progress) -> float:
         """Return the random number that belongs to the wait after this attempt."""

@@ -1,7 +1,8 @@
 """What an invoke tells the trail of its agent, and the wait for the agent once a signal fires by that.
 
 An invoke runs outside turns. So what it tells is looked at here as the turn of its mail will look at it. Where a signal
-fires, the function waits for that turn: it calls nothing more before the agent has answered.
+fires, the function waits for that turn, and for the way out if the agent asks for one: it calls nothing more before the
+agent has answered.
 """
 
 from __future__ import annotations
@@ -10,13 +11,27 @@ import asyncio
 import json
 from collections import Counter
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from gatechart.escape import looks_back
 from gatechart.graph import AnyGraph
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.turn import foreseen, payload_during, payload_of
-from gatechart.values import Called, Event, Invocation, Mail, Noted, Payload, Reasoned, Snapshot, digest_of
+from gatechart.turn import BEGAN, foreseen, payload_during, payload_of
+from gatechart.values import (
+    NO_ESCAPES,
+    Called,
+    Escapes,
+    Event,
+    Invocation,
+    Mail,
+    Noted,
+    Payload,
+    Reasoned,
+    Snapshot,
+    digest_of,
+)
 
 if TYPE_CHECKING:  # functions that call no tool do without this module
     from gatechart.tools import ToolFailure, ToolResult
@@ -24,6 +39,7 @@ if TYPE_CHECKING:  # functions that call no tool do without this module
 Entry: TypeAlias = Called | Noted | Reasoned
 
 NOTHING: Final = "null"
+NOTHING_MORE: Final[Payload] = MappingProxyType({})
 
 
 class TrailHost(Protocol):
@@ -31,6 +47,10 @@ class TrailHost(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
+        ...
+
+    async def snapshot(self, invocation: Invocation) -> Snapshot:
+        """Return the agent's newest snapshot. Raises InvocationOverError if the state has been left."""
         ...
 
     async def answered(self, invocation: Invocation) -> Snapshot:
@@ -65,23 +85,55 @@ class TrailDesk:
         """
         if self._seen is None or self._answering.locked():
             async with self._idleness.waiting(), self._answering:
-                self._seen = self._seen or await self._host.answered(self._journal.invocation)
+                self._seen = self._seen or await self._answered()
         return self._graph.signals_at(self._seen.trail.entry_point) is not None
+
+    async def escapes(self) -> Escapes:
+        """Return the agent's record of escapes once no way out is due. To be called while busy.
+
+        Raises InvocationOverError if the state has been left. Agents that try no ways out are not asked.
+        """
+        if not self._graph.has_escapes:
+            return NO_ESCAPES
+        seen = await self._host.snapshot(self._journal.invocation)
+        if seen.trail.escapes.is_due:
+            async with self._idleness.waiting(), self._answering:
+                self._seen = seen = await self._answered()
+        return seen.trail.escapes
+
+    async def _answered(self) -> Snapshot:
+        """Return the agent's snapshot once it has answered, with a way out if it asked for one.
+
+        It asks by mail to itself, which the next question comes behind. If that finds the agent as it was, the mail is
+        lost or waits to be tried again, and nothing more is waited for.
+        """
+        seen, before = await self._host.answered(self._journal.invocation), 0
+        while seen.trail.escapes.is_due and seen.version > before:
+            before = seen.version
+            seen = await self._host.answered(self._journal.invocation)
+        return seen
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the agent may go back over what it did, so that its calls are told in full."""
+        return looks_back(self._graph)
+
+    def digest(self, told: Any) -> str:
+        """Return the digest of JSON values without the fields that make no difference, in a desk that is open."""
+        terms = self._graph.signals_at(self._opened.trail.entry_point)
+        return digest_of(told, () if terms is None else terms.ignore)
 
     def called(self, tool: str, arguments: Payload, result: ToolResult[Any], value: str | None) -> Called:
         """Return the entry of a call that has ended, in a desk that is open. value: of its result, as JSON text."""
-        trail = self._opened.trail
-        terms = self._graph.signals_at(trail.entry_point)
-        ignore = () if terms is None else terms.ignore
         failure = result.failure
         return Called(
             tool,
-            digest_of(arguments, ignore),
+            self.digest(arguments),
             ok=failure is None,
-            outcome=digest_of(json.loads(value or NOTHING) if failure is None else _shown(failure), ignore),
+            outcome=self.digest(json.loads(value or NOTHING) if failure is None else _shown(failure)),
             error="" if failure is None else _kind(failure),
             attempts=result.attempts,
-            task=trail.task,
+            task=self._opened.trail.task,
             time_ms=int(self._host.now().timestamp() * 1000),
         )
 
@@ -101,14 +153,21 @@ class TrailDesk:
         self._equal[told] += 1
         return f"{told}.{self._equal[told]}"
 
-    async def record(self, journal: InvokeJournal, name: str, text: str, entry: Entry) -> str:
+    async def begun(self, journal: InvokeJournal, name: str, text: str, told: Payload) -> None:
+        """Record a text together with the mail that a call has begun. Raises InvocationOverError."""
+        mail = Mail(0, journal.invocation.agent_id, BEGAN, told, self._host.now())
+        await journal.record(name, text, tells=mail)
+
+    async def record(
+        self, journal: InvokeJournal, name: str, text: str, entry: Entry, more: Payload = NOTHING_MORE
+    ) -> str:
         """Record a text together with the mail that tells of an entry, and return what is recorded.
 
-        If a signal fires by it, the agent has answered when this returns. Raises InvocationOverError if the state has
-        been left, by the answer too.
+        more: what the mail tells beside the entry. If a signal fires by it, the agent has answered when this returns.
+        Raises InvocationOverError if the state has been left, by the answer too.
         """
         event, payload = payload_during(entry, journal.invocation)
-        mail = Mail(0, journal.invocation.agent_id, event, payload, self._host.now())
+        mail = Mail(0, journal.invocation.agent_id, event, {**payload, **more}, self._host.now())
         kept = await journal.record(name, text, tells=mail)
         self._unseen.append(mail.happens(mail.accepted))
         if not self._answering.locked():  # otherwise it is looked at after the answer
@@ -125,7 +184,7 @@ class TrailDesk:
             self._seen, fired = foreseen(self._graph, self._opened, self._unseen.pop(0), self._context)
             if fired is not None:
                 async with self._idleness.waiting(), self._answering:
-                    self._seen = await self._host.answered(self._journal.invocation)
+                    self._seen = await self._answered()
 
     @property
     def _opened(self) -> Snapshot:

@@ -71,7 +71,7 @@ from gatechart.turn.rollback import (
     rolled_back,
     stopped,
 )
-from gatechart.turn.trail_mail import DUE, payload_during, payload_of
+from gatechart.turn.trail_mail import BEGAN, DUE, payload_during, payload_of
 from gatechart.turn.transfers import reentered, told_by
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, one_line, own_copy, told
 from gatechart.turn.turns import (
@@ -86,6 +86,7 @@ from gatechart.turn.turns import (
 
 __all__ = [
     "ACCEPTED",
+    "BEGAN",
     "DUE",
     "ERROR_EXECUTION",
     "FORKED",

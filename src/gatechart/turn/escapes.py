@@ -22,6 +22,7 @@ from gatechart.turn.turn_context import told
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
 from gatechart.values import (
     ESCAPE_DUE,
+    BreakerState,
     CancelAll,
     CutBlock,
     Effect,
@@ -215,8 +216,8 @@ class _Attempt:
             turn = self._unmoved(strategy, how)
         escapes = turn.snapshot.trail.escapes
         if switched is not None:
-            others = tuple(each for each in escapes.switched if each[0] != switched[0])
-            escapes = replaced(escapes, switched=(*others, switched))
+            is_open = self.scene.tool(switched[0]).breaker is not BreakerState.CLOSED
+            escapes = escapes.with_switch(*switched, is_open=is_open)
         return _with_escapes(turn, replaced(escapes, nudge=nudge))
 
     def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:

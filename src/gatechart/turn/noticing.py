@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.escape import judged
+from gatechart.escape import after_call, judged
 from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import move_of
 from gatechart.turn.payloads import with_marks
 from gatechart.turn.progress import entered, told_progress
-from gatechart.turn.trail_mail import DUE, EVENTS, entries_told
+from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_told
 from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, watch_of
 from gatechart.values import (
@@ -110,9 +110,14 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         is_timed,
         appended,
         trail.entry_point,
-        NO_ESCAPES if trail.escapes is NO_ESCAPES else judged(trail.escapes, bool(character), is_forward),
+        NO_ESCAPES if trail.escapes is NO_ESCAPES else _escapes_after(trail, event, bool(character), is_forward),
     )
     return fired
+
+
+def _escapes_after(trail: Trail, event: Event, is_move: bool, is_forward: bool) -> Escapes:
+    escapes = after_call(trail.escapes, event.payload) if event.name == CALL else trail.escapes
+    return judged(escapes, is_move, is_forward)
 
 
 def _judge_end(macrostep: Macrostep) -> None:

@@ -19,12 +19,14 @@ from gatechart.values import (
 )
 
 CALL: Final[EventName] = f"{TRAIL}call"
+BEGAN: Final[EventName] = f"{TRAIL}began"
+"""Event of a call that is about to be made, so that the agent does not go back over it without knowing of it."""
 NOTE: Final[EventName] = f"{TRAIL}note"
 STEP: Final[EventName] = f"{TRAIL}step"
 DUE: Final[EventName] = f"{TRAIL}due"
 """Event of the timer by which detectors are asked again though nothing happened; also its key."""
 
-EVENTS: Final = frozenset((CALL, NOTE, STEP, DUE))
+EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, DUE))
 
 
 def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, Any]]:

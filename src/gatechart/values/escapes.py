@@ -15,6 +15,9 @@ ESCAPE: Final = "escape."
 ESCAPE_DUE: Final[EventName] = "escape.due"
 """Event by which an agent asks its home for a way out. Its payload has the finding and the evidence."""
 
+MOST_KEYS: Final = 200
+"""How many keys of calls that it went back over an agent's record keeps; a way back over more is closed."""
+
 MOST_TRIED: Final = 20
 """How many attempts an agent's record keeps, the newest ones; the history has all of them."""
 
@@ -55,8 +58,27 @@ class Undoing:
     """A call that is to be taken back before the agent goes back over it."""
 
     tool: str  # that takes it back
-    arguments: Payload
-    call_id: str
+    arguments: Payload  # secrets are marked
+    call_id: str  # of the call that is taken back, as no other call of the agent has it
+
+
+@value
+class KeptKey:
+    """The idempotency key of a call that the agent went back over, for when it makes the same call again."""
+
+    tool: str
+    arguments: str  # digest
+    key: str
+
+
+@value
+class Cut:
+    """What the agent's model loops are to leave out of their transcripts."""
+
+    number: int  # of the attempt
+    since: int  # version of the agent: what was said in entries of its states after that is left out
+    call_id: str = ""  # of the first call that is left out, with all that follows its turn
+    summary: str = ""  # what stands in its place
 
 
 @value
@@ -71,8 +93,12 @@ class Escapes:
     day: str = ""  # date of the newest attempt, in UTC
     today: int = 0  # attempts on that day
     switched: tuple[tuple[str, str], ...] = ()  # tools, each with the one that is called in its place
+    mending: tuple[str, ...] = ()  # those of them whose circuit breaker was open then, so that it says when they work
     nudge: str = ""  # what the model is to be told with its next turn
-    undoing: tuple[Undoing, ...] = ()  # calls that are being taken back
+    cut: Cut | None = None  # the newest one
+    keys: tuple[KeptKey, ...] = ()  # of calls that the agent went back over and has not made again
+    undoing: tuple[Undoing, ...] = ()  # calls that are being taken back, the newest first
+    then: Payload | None = None  # payload with which it asks to go on once they are taken back
 
     @property
     def is_due(self) -> bool:
@@ -99,6 +125,21 @@ class Escapes:
         if newest is None or newest.came_to is not CameTo.PENDING:
             return self
         return replaced(self, tried=(*self.tried[:-1], replaced(newest, came_to=came_to)), turns_left=0)
+
+    def without_switch(self, tool: str) -> Escapes:
+        """Return the record with a tool called itself again."""
+        left = tuple(each for each in self.switched if each[0] != tool)
+        return replaced(self, switched=left, mending=tuple(each for each in self.mending if each != tool))
+
+    def with_switch(self, tool: str, alternative: str, *, is_open: bool) -> Escapes:
+        """Return the record with another tool called in place of one. is_open: whether its circuit breaker is."""
+        before = self.without_switch(tool)
+        mending = (*before.mending, tool) if is_open else before.mending
+        return replaced(before, switched=(*before.switched, (tool, alternative)), mending=mending)
+
+    def without_key(self, key: str) -> Escapes:
+        """Return the record once the call has been made again to which a key belongs."""
+        return replaced(self, keys=tuple(each for each in self.keys if each.key != key))
 
     def tried_on(self, moment: datetime) -> int:
         """Return how many attempts were made on the day of a moment, in UTC."""

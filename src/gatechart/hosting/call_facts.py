@@ -1,0 +1,53 @@
+"""What the trail of an agent that may go back over its calls is told of them: how they are taken back, their keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gatechart.secrets import hidden, marked, marked_by
+from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox
+from gatechart.values import Payload, revealed
+
+
+def shown(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
+    """Return the arguments of a call as JSON values, with a mask in place of each secret: of its type or the schema."""
+    masked: Payload = hidden(kept(tool, read, written))
+    return masked
+
+
+def kept(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
+    """Return the arguments of a call as JSON values, with each secret marked."""
+    found: Payload = marked_by(tool.takes.schema, marked(read, written))
+    return found
+
+
+def undo_of(
+    box: ToolBox, tool: AnyTool, read: Mapping[str, Any], value: str | None, digest: Callable[[Payload], str]
+) -> Payload | None:
+    """Return the call that takes a call back: its tool, its arguments and their digest; None if there is none.
+
+    Its arguments are found by name: in the result, if that is an object, and then among the arguments of the call. A
+    result of another kind is the argument of a tool that takes only one. read: arguments of the call. value: its
+    result, as JSON text.
+    """
+    other = box.get(tool.undo) if tool.undo else None
+    if other is None:
+        return None
+    result = json.loads(value or "null")
+    arguments = _picked(other, kept(tool, read, tool.takes.written(read)), result)
+    try:
+        taken = other.takes.read(revealed(arguments))
+    except ArgumentsMisfitError:
+        return None
+    stored = marked_by(other.takes.schema, arguments)
+    return {"tool": other.name, "arguments": stored, "digest": digest(shown(other, taken, other.takes.written(taken)))}
+
+
+def _picked(other: AnyTool, arguments: Payload, result: Any) -> Payload:
+    names = tuple(other.takes.schema.get("properties", ()))
+    known = {**arguments, **result} if isinstance(result, Mapping) else arguments
+    if len(names) == 1 and names[0] not in known and not isinstance(result, Mapping):
+        return {names[0]: result}
+    return {name: known[name] for name in names if name in known}
