@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         SameTarget,
     )
     from gatechart.hosting.transfers import TransferOutcome
+    from gatechart.hosting.watching import Watchdog
     from gatechart.models import ModelLoop
     from gatechart.runtime import (
         Choosing,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         Status,
         ToolPolicies,
     )
+    from gatechart.watchdog.terms import Act, WatchdogTerms
 
 _NAMES: Final = {
     "agent": ("Agent",),
@@ -160,6 +162,8 @@ _NAMES: Final = {
     "alerts.sinks": ("Alerts",),
     "alerts.webhook": ("Webhook",),
     "hosting.transfers": ("TransferOutcome",),
+    "hosting.watching": ("Watchdog",),
+    "watchdog.terms": ("Act", "WatchdogTerms"),
     "models": ("ModelLoop",),
     "runtime": (
         "Choosing",
@@ -227,6 +231,7 @@ _HOMES: Final = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = [
     "ANY",
     "Accepts",
+    "Act",
     "Agent",
     "AgentContext",
     "Alerts",
@@ -310,6 +315,8 @@ __all__ = [
     "Turn",
     "UserAsked",
     "VisitsOver",
+    "Watchdog",
+    "WatchdogTerms",
     "Webhook",
     "WhenFull",
     "Work",

@@ -29,7 +29,7 @@ TOP = {
     *("PacketMigration", "Reason", "Recall", "Refused", "Retention", "Retry", "Role", "Runtime", "SameTarget"),
     *("Snapshot", "State", "StateTransitionGraph", "Status"),
     *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
-    *("Alerts", "Mailbox", "Webhook"),
+    *("Act", "Alerts", "Mailbox", "Watchdog", "WatchdogTerms", "Webhook"),
     *("dump", "load", "sync"),
     *("To", "TransferOffer", "TransferOutcome", "Transfers"),
     *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),

@@ -60,6 +60,7 @@ from gatechart.api.making import check_writable, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.requests import UnderRequest, execute_once, is_about
 from gatechart.api.routes import Route
+from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
 
 __all__ = [
     "COMMANDS",
@@ -91,12 +92,14 @@ __all__ = [
     "EraseCommand",
     "ErrorDocument",
     "FindCommand",
+    "FindingsCommand",
     "FireTimerCommand",
     "ForgetUserCommand",
     "ForkCommand",
     "HandoffCommand",
     "HandoffsCommand",
     "HistoryCommand",
+    "HostsCommand",
     "IsolateBreakerCommand",
     "JournalCommand",
     "ListAnswer",

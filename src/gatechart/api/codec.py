@@ -22,7 +22,9 @@ from gatechart.values import (
     DirectoryEntry,
     GraphCount,
     HandoffRecord,
+    HealthFinding,
     HistoryEntry,
+    HostRecord,
     JournalEntry,
     Mail,
     Origin,
@@ -30,6 +32,7 @@ from gatechart.values import (
     Page,
     Receipt,
     Schedule,
+    Severity,
     Snapshot,
     hidden,
     hidden_text,
@@ -277,6 +280,23 @@ class Breakers(TypedDict):
     next: str | None
 
 
+_Finding: TypeAlias = Annotated[HealthFinding, Shape(shows={"key": str, "severity": Severity})]
+
+
+class Findings(TypedDict):
+    """Some findings, the worst first; pass `next` as `after` for more. It is null if there are no more."""
+
+    findings: tuple[_Finding, ...]
+    next: str | None
+
+
+class Hosts(TypedDict):
+    """Some hosts, in the order started; pass `next` as `after` for more. It is null if there are no more."""
+
+    hosts: tuple[HostRecord, ...]
+    next: str | None
+
+
 class Entries(TypedDict):
     """Some entries of the directory, by id; pass `next` as `after` for more. It is null if there are no more."""
 
@@ -314,3 +334,5 @@ BREAKERS: Final = ListAnswer(Breakers, "breakers", BREAKER, "name")
 CHOICE: Final[Answer[Choice]] = Answer(Choice)
 ENTRY: Final[Answer[DirectoryEntry]] = Answer(_Entry)
 ENTRIES: Final = ListAnswer(Entries, "entries", ENTRY, "id")
+FINDINGS: Final = ListAnswer(Findings, "findings", Answer(_Finding), "key")
+HOSTS: Final = ListAnswer(Hosts, "hosts", Answer(HostRecord), "id")

@@ -59,6 +59,7 @@ from gatechart.api.directory_commands import (
     RegisterEntryCommand,
 )
 from gatechart.api.routes import Route
+from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
 from gatechart.values import (
@@ -481,7 +482,9 @@ Command: TypeAlias = Annotated[
     | MarkEntryCommand
     | ChooseCommand
     | ForgetUserCommand
-    | RateHandoffCommand,
+    | RateHandoffCommand
+    | FindingsCommand
+    | HostsCommand,
     Field(discriminator="verb"),
 ]
 

@@ -40,6 +40,7 @@ from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
 from gatechart.api.search import SearchingHome
+from gatechart.api.watchdog import WatchdogHome
 from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
@@ -65,7 +66,7 @@ from gatechart.values import (
 )
 
 
-class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome):
+class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome, WatchdogHome):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
     A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb

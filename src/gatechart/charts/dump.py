@@ -142,6 +142,7 @@ class _Dumping:
             invoke=[self.invoke(each) for each in state.invoke],
             data=self.data(state),
             progress=state.progress,
+            expects=_delay(state.expects),
             transfers=None if state.transfers is None else self.transfers(state.transfers),
             **self.transitions(state.name),
             after=self.after(state),

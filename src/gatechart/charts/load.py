@@ -247,6 +247,7 @@ class _Building(HandingOn):
             transfers=self.transfers(form),
             tools=form.tools,
             progress=form.progress,
+            expects=form.expects,
             description=form.description,
         )
 

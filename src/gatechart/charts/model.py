@@ -244,6 +244,7 @@ class StateForm:
     description: str = ""
     transfers: TransfersForm | None = None
     progress: bool = False
+    expects: Delay | None = None
 
     def walk(self) -> Iterator[StateForm]:
         """Yield all states inside, a parent before its children, without this one."""

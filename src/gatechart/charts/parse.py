@@ -132,6 +132,7 @@ class _Shape(Entries):
             description=fields.text("description"),
             transfers=None if self.is_xstate else transfers_form(self, spot.get("transfers")),
             progress=not self.is_xstate and fields.flag("progress"),
+            expects=None if self.is_xstate else self.delay(spot.get("expects")),
         )
 
     def is_history(self, spot: Spot) -> bool:

@@ -129,7 +129,7 @@ _XSTATE_STATE: Final = {
 KEYS: Final = {
     "scxml": {
         "chart": {**_CHART, "signals": "signals", "profile": "profile"},
-        "state": {**_STATE, "final": "flag", "transfers": "transfers", "progress": "flag"},
+        "state": {**_STATE, "final": "flag", "transfers": "transfers", "progress": "flag", "expects": "delay"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": _THEN,
@@ -217,6 +217,7 @@ MEANINGS: Final = {
     "reenter": "Whether the source is left and entered again.",
     "failed": "Whether an agent that ends in this final state, at the top level, has failed.",
     "defer": "Events that are kept, as mail, for a later state.",
+    "expects": "How long an agent is normally in it without a turn; the watchdog finds those that are longer.",
     "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
     "src": "The name of a bound function of context and work.",
     "timeout_s": "Seconds after which what was invoked, or an attempt of a tool's call, has failed.",

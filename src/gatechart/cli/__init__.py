@@ -10,6 +10,8 @@ Exit codes, for scripts:
 | 3 | wrong definition: a graph, the app, or an error that `check` found |
 | 4 | wrong at this moment: an unknown agent, an invalid payload, an action that raised |
 | 5 | failure outside: the database, a file, Graphviz, a disk that is too full for the output |
+| 6 | `doctor` found something that is worth a look |
+| 7 | `doctor` found something critical |
 | 70 | a bug |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output has gone |

@@ -28,6 +28,7 @@ from gatechart.cli.directory import (
     show_entry,
 )
 from gatechart.cli.directory_evaluation import evaluate_directory
+from gatechart.cli.doctor import examine_home
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
@@ -117,6 +118,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "end-invoke": end_invoke,
     "migrate": migrate_agents,
     "replay": replay_histories,
+    "doctor": examine_home,
     "prune": prune_store,
     "move": move_agents,
     "upgrade": upgrade_database,

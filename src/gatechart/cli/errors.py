@@ -20,6 +20,8 @@ class ExitCode(IntEnum):
     DEFINITION = 3
     EVENT = 4
     OUTSIDE = 5
+    FOUND = 6  # by `doctor`: something is worth a look
+    CRITICAL = 7  # by `doctor`: something is to be acted on
     BUG = 70  # EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # as a shell has it for SIGINT
     BROKEN_PIPE = 141  # as a shell has it for SIGPIPE

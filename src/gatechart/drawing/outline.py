@@ -34,7 +34,7 @@ from gatechart.graph import (
     askings,
     callable_name,
 )
-from gatechart.values import HistoryEntry, Snapshot, StateName, TransferCounts
+from gatechart.values import HistoryEntry, Snapshot, StateName, TransferCounts, delay_text
 
 _INSTEAD: Final = (TransferRole.REPLACED, TransferRole.ENDED)  # roles of transitions in place of a choice
 
@@ -108,6 +108,7 @@ class _Sketch:
             is_visited=node.name in self.taken.visited,
             is_failure=node.failed,
             defers=node.defers,
+            expects="" if node.expects is None else delay_text(node.expects),
             transfers=transfers_text(node, self.counts),
         )
 

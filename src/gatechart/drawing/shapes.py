@@ -51,15 +51,17 @@ class Box:
     is_failure: bool = False  # of a final state: whoever ends there has failed
     defers: tuple[str, ...] = ()  # events that are kept for a later state
     transfers: str = ""  # how many choices a model has here, in words; empty for none
+    expects: str = ""  # how long is normal, in words; empty where that is not said
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether it is a failure; what is done on entry, meanwhile and on exit; what is chosen; what is deferred."""
+        """Whether it is a failure; what is done on entry, meanwhile and on exit; what is chosen, deferred, expected."""
         blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
         done = (f"{when} / {', '.join(names)}" for when, names in blocks if names)
         deferred = (f"{event} / defer" for event in self.defers)
         chosen = [self.transfers] if self.transfers else []
-        return (*(["«failed»"] if self.is_failure else []), *done, *chosen, *deferred)
+        expected = [f"expects {self.expects}"] if self.expects else []
+        return (*(["«failed»"] if self.is_failure else []), *done, *chosen, *deferred, *expected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from gatechart.graph.names import texts
 from gatechart.graph.selection import Best, Filter, Scorer
 from gatechart.graph.transfer_edges import Added, TransferRole, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
-from gatechart.values import EventName, Every, Mode, PoliciesByTool, StateName
+from gatechart.values import Delay, EventName, Every, Mode, PoliciesByTool, StateName
 from gatechart.values.frozen import value
 
 ROOT: Final[StateName] = ANY
@@ -102,6 +102,7 @@ class Node:
     progress: bool = False  # whether an agent that enters it gets on with its work
     checkpoint: bool = False  # whether an agent may be taken back to it
     escape: EscapePlan | None = None  # what is tried to get out while it is active
+    expects: Delay | None = None  # how long an agent is normally in it without a turn
 
     @property
     def is_attended(self) -> bool:
@@ -163,6 +164,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             progress=state.progress,
             checkpoint=state.checkpoint,
             escape=state.escape,
+            expects=state.expects,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))

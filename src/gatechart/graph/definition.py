@@ -162,7 +162,8 @@ class State(Generic[ContextT_contra]):
     of the states inside it, whose own are stronger.
     With `progress=True`, to enter the state is progress for the signals of the graph, and the first entry to any other
     state is none. A state with `checkpoint=True` is one to which a `Rollback` can go back. The plan in `escape`
-    goes before that of the graph.
+    goes before that of the graph. An agent that has had no turn for longer than `expects` is found by the watchdog;
+    states inside have the same, unless they have their own.
     """
 
     name: StateName
@@ -184,6 +185,7 @@ class State(Generic[ContextT_contra]):
     progress: bool = False  # whether an agent that enters it gets on with its work, see `Signals`
     checkpoint: bool = False  # whether `Rollback` may go back to it
     escape: EscapePlan | None = None  # what is tried to get out while it is active
+    expects: Delay | None = None  # how long an agent is normally in it without a turn; None: that is not said
     description: str = ""
 
     @overload
@@ -208,6 +210,7 @@ class State(Generic[ContextT_contra]):
         progress: bool = False,
         checkpoint: bool = False,
         escape: EscapePlan | None = None,
+        expects: Delay | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -234,6 +237,7 @@ class State(Generic[ContextT_contra]):
         progress: bool = False,
         checkpoint: bool = False,
         escape: EscapePlan | None = None,
+        expects: Delay | None = None,
         description: str = "",
     ) -> None: ...
 
@@ -259,6 +263,7 @@ class State(Generic[ContextT_contra]):
         progress: bool = False,
         checkpoint: bool = False,
         escape: EscapePlan | None = None,
+        expects: Delay | None = None,
         description: str = "",
     ) -> None:
         children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
@@ -283,6 +288,7 @@ class State(Generic[ContextT_contra]):
             progress=progress,
             checkpoint=checkpoint,
             escape=escape,
+            expects=expects,
             description=description,
         )
 

@@ -12,7 +12,7 @@ from gatechart.graph.compile import walk
 from gatechart.graph.definition import ANY, State, Transition
 from gatechart.graph.function_faults import action_faults, guard_faults
 from gatechart.graph.names import texts
-from gatechart.values import ToolPolicies, is_reserved
+from gatechart.values import DELAY_REMEDY, ToolPolicies, is_reserved, seconds_of
 
 
 def kind_faults(state: State[Any]) -> Iterator[Fault]:
@@ -42,6 +42,18 @@ def defer_faults(state: State[Any]) -> Iterator[Fault]:
         elif any(map(is_reserved, (event, *event.split()))):
             problem = f"it defers {event!r}, an event of the framework, which counts only while its cause lasts"
             yield Fault(place, problem, "handle it here, or raise an event of your own from it and defer nothing")
+
+
+def expectation_faults(state: State[Any]) -> Iterator[Fault]:
+    """Yield the faults of how long a state is expected to take."""
+    if state.expects is None:
+        return
+    place = f"state {state.name!r}"
+    if not seconds_of(state.expects):
+        yield Fault(place, f"it expects {state.expects!r}, which is not a duration above 0", DELAY_REMEDY)
+    if state.history is not None or state.final:
+        what = "a history state" if state.history is not None else "a final state"
+        yield Fault(place, f"it has expects, but is {what}, in which nobody waits", "say it of the states before")
 
 
 def tool_faults(place: str, policies: Iterable[tuple[Any, Any]]) -> Iterator[Fault]:

@@ -35,6 +35,7 @@ from gatechart.graph.signals import Signals
 from gatechart.graph.structure_faults import (
     defer_faults,
     end_faults,
+    expectation_faults,
     failure_faults,
     history_faults,
     initial_faults,
@@ -100,6 +101,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in (*kind_faults(state), *_waiting_faults(state))),
         *(fault for state in states for fault in end_faults(state, root)),
         *(fault for state in states for fault in defer_faults(state)),
+        *(fault for state in states for fault in expectation_faults(state)),
         *transfer_faults(root),
         *signal_faults("signals", draft.signals, states, draft.context),
         *(

@@ -80,6 +80,7 @@ class Committer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.units = 0  # that were to be committed so far
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
@@ -89,6 +90,7 @@ class Committer:
         then: called as soon as the unit is committed, even if the caller has been cancelled. An exception in it is only
         logged: the unit is committed all the same, and other callers wait for their verdicts.
         """
+        self.units += 1
         if self._store.is_instant:
             return self._commit_now(unit, then)
         waiting = _Waiting(unit, then, asyncio.get_running_loop().create_future())

@@ -27,11 +27,13 @@ from gatechart.api import (
     EndInvokeCommand,
     EraseCommand,
     FindCommand,
+    FindingsCommand,
     FireTimerCommand,
     ForkCommand,
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
+    HostsCommand,
     IsolateBreakerCommand,
     JournalCommand,
     MailCommand,
@@ -59,6 +61,7 @@ from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
+from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
@@ -67,6 +70,8 @@ from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.search import agent_query, counted_graph
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
+from gatechart.hosting.watchdog_graph import watchdog_graph
+from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
@@ -91,6 +96,7 @@ from gatechart.values import (
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
+    WATCHDOG_GRAPH,
     WITHDRAWN,
     AcceptedEvent,
     AgentId,
@@ -100,6 +106,7 @@ from gatechart.values import (
     HandoffQuery,
     HandoffRecord,
     HandoffStatus,
+    HealthFinding,
     HistoryEntry,
     JournalEntry,
     Mail,
@@ -110,6 +117,7 @@ from gatechart.values import (
     Snapshot,
     withdrawal_of,
 )
+from gatechart.watchdog import WatchdogTerms
 
 RESTATE: Final = Capabilities(
     home="Restate",
@@ -148,6 +156,8 @@ class RestateRuntime(AgentHome):
         self._ids = ids
         self._directory = Directory(self, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
         self._chooser = DirectoryChooser(self._directory)
+        now, terms = partial(datetime.now, UTC), WatchdogTerms()
+        self._examiner = Examiner(self, registry, store, now, terms, sees_mail=False)
         self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
 
     @classmethod
@@ -184,6 +194,7 @@ class RestateRuntime(AgentHome):
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, NO_ALERTS))
+            registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, Watchdog()))
             try:
                 yield runtime
             finally:
@@ -416,6 +427,13 @@ class RestateRuntime(AgentHome):
     async def _breakers(self, command: BreakersCommand) -> Sequence[BreakerRecord]:
         return breaker_page(await self._calls.breakers(), command)
 
+    async def _findings(self, command: FindingsCommand) -> Sequence[HealthFinding]:
+        """Look for agents that are stuck, breakers and sinks. Mail is in the agents' objects, hosts the engine's."""
+        return finding_page(await self._examiner.look(), command)
+
+    async def _hosts(self, _command: HostsCommand) -> NoReturn:
+        self._elsewhere("hosts", "ask the engine, which knows its deployments: `restate deployments list`")
+
     async def _isolate_breaker(self, command: IsolateBreakerCommand) -> BreakerRecord:
         told = {"reason": checked_operator_reason(command.reason)}
         return await self._calls.change_breaker("isolate_breaker", "isolate", command.name, told)
@@ -456,6 +474,8 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
     BreakersCommand: RestateRuntime._breakers,
+    FindingsCommand: RestateRuntime._findings,
+    HostsCommand: RestateRuntime._hosts,
     IsolateBreakerCommand: RestateRuntime._isolate_breaker,
     CloseBreakerCommand: RestateRuntime._close_breaker,
     AcceptsCommand: RestateRuntime._accepts,

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -24,10 +25,14 @@ from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.examining import Examiner
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
 from gatechart.hosting.tool_policies import gates_of
+from gatechart.hosting.watch_rounds import WatchRounds
+from gatechart.hosting.watchdog_graph import watchdog_graph
+from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
@@ -38,7 +43,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, PoliciesByTool, Role
+from gatechart.values import ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +69,7 @@ async def serving(
     packet_migrations: Sequence[PacketMigration] = (),
     choosing: Choosing = USUAL,
     alerts: Alerts = NO_ALERTS,
+    watchdog: Watchdog | None = None,
     tool_policies: PoliciesByTool | None = None,
     grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
@@ -81,17 +87,19 @@ async def serving(
     choosing: how it chooses whom work is handed to, where selections leave it open. Without a projection= here, choices
         do not know how much work is open.
     alerts: as in `Runtime.open`; they need ingress=.
+    watchdog: as in `Runtime.open`; it needs ingress=, and a projection= here to see agents. Mail and hosts it does not
+        see: they are the engine's.
     tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     if only_projects and projection is None:
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
-    if ingress is None and any(alerts):
-        raise ValueError("serving(alerts=...) needs ingress=, through which it starts the agents that deliver them")
+    _check_ingress(ingress, alerts, watchdog)
     registry, stop = Registry(graphs), asyncio.Event()
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
     registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
+    registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:
@@ -99,7 +107,7 @@ async def serving(
         if ingress is not None:
             home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
-            stack.callback(asyncio.create_task(_begin_sinks(home, alerts)).cancel)
+            _look_after(stack, home, registry, store, alerts, watchdog)
         projects = is_projected_elsewhere or store is not None
         gates = gates_of(services, tool_policies, registry.versions)
         hosting = (registry, services, terms, packet_migrations, projects, Names(namespace), gates, choosing, store)
@@ -114,6 +122,29 @@ async def serving(
             _stop_on_signals(stop)
         async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
+
+
+def _check_ingress(ingress: str | Sequence[str] | None, alerts: Alerts, watchdog: Watchdog | None) -> None:
+    if ingress is None and (any(alerts) or watchdog is not None):
+        given = "watchdog" if watchdog is not None else "alerts"
+        raise ValueError(f"serving({given}=...) needs ingress=, through which it reaches the agents that keep them")
+
+
+def _look_after(
+    stack: AsyncExitStack,
+    home: RestateRuntime,
+    registry: Registry,
+    store: Store | None,
+    alerts: Alerts,
+    watchdog: Watchdog | None,
+) -> None:
+    """Begin the agents of sinks, and what looks for what is wrong, until the stack is left."""
+    stack.callback(asyncio.create_task(_begin_sinks(home, alerts)).cancel)
+    if watchdog is not None:
+        now = partial(datetime.now, UTC)
+        examiner = Examiner(home, registry, store, now, watchdog.terms, sees_mail=False)
+        rounds = WatchRounds(home, registry, examiner, watchdog, lambda *_: None)
+        stack.callback(asyncio.create_task(rounds.go_on(asyncio.sleep)).cancel)
 
 
 async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:

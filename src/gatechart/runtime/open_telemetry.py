@@ -27,7 +27,7 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gatechart.runtime.handoff_facts import Facts, closes_loop, facts_of_packet, facts_of_record
-from gatechart.values import ChangeHandoff, HandoffStatus, Obstacle, Offer, Payload, TurnRecord
+from gatechart.values import ChangeHandoff, HandoffStatus, HealthFinding, Obstacle, Offer, Payload, TurnRecord
 from gatechart.values.frozen import replaced
 
 T = TypeVar("T")
@@ -79,6 +79,12 @@ class Instruments:
         self.latency = meter.create_histogram(
             f"{PREFIX}latency", "s", "From the offer to its acceptance", explicit_bucket_boundaries_advisory=LATENCIES_S
         )
+        self.findings = meter.create_counter(
+            "gatechart.watchdog.findings", "{finding}", "Findings of the watchdog, by kind"
+        )
+        self.open_findings = meter.create_up_down_counter(
+            "gatechart.watchdog.open", "{finding}", "Findings of the watchdog that last, by kind"
+        )
         self.hops = meter.create_histogram(
             f"{PREFIX}hops",
             "{hop}",
@@ -96,6 +102,16 @@ class OpenTelemetry:
     def __init__(self) -> None:
         self._tracer = trace.get_tracer_provider().get_tracer("gatechart", release())
         self._count = instruments_of(metrics.get_meter_provider())
+
+    def found(self, finding: HealthFinding, by: int) -> None:
+        """Count a finding that is new, by 1, or has ceased, by -1."""
+        attributes = {
+            "gatechart.watchdog.kind": finding.kind.value,
+            "gatechart.watchdog.severity": finding.severity.value,
+        }
+        self._count.open_findings.add(by, attributes)
+        if by > 0:
+            self._count.findings.add(by, attributes)
 
     def begin(self, turn: TurnRecord, consumes: int | None) -> Tracing:
         """Start the spans of a turn about to be committed; its offers carry the trace context of theirs.

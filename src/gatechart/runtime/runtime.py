@@ -22,6 +22,8 @@ from gatechart.api import (
     CanCommand,
     ChooseCommand,
     Command,
+    FindingsCommand,
+    HostsCommand,
     PostCommand,
     ReadCommand,
     RollbackCommand,
@@ -38,6 +40,7 @@ from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
+from gatechart.hosting.examining import Examiner, finding_page, host_page
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
@@ -46,9 +49,13 @@ from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
+from gatechart.hosting.signs_of_life import Heart
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.hosting.tool_policies import gates_of
+from gatechart.hosting.watch_rounds import WatchRounds
+from gatechart.hosting.watchdog_graph import watchdog_graph
+from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.choices import StoredWork
 from gatechart.runtime.core import Core
@@ -57,6 +64,7 @@ from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance
 from gatechart.runtime.operations import Operations
 from gatechart.runtime.requests import RequestServer
+from gatechart.runtime.standing_by import standing_by
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
 from gatechart.turn import (
@@ -73,12 +81,15 @@ from gatechart.values import (
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
     STARTED,
+    WATCHDOG_GRAPH,
     AcceptedEvent,
     AgentId,
     Capabilities,
     Event,
     Forgotten,
+    HealthFinding,
     HistoryEntry,
+    HostRecord,
     Mail,
     Migrated,
     Name,
@@ -89,16 +100,20 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.watchdog import WatchdogTerms
 
 logger = logging.getLogger(__name__)
 
 DEFAULTS: Final = Limits()
+USUAL_TERMS: Final = WatchdogTerms()
 
 
 class Runtime(AgentHome):
     """Hosts the agents of its graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
 
-    def __init__(self, core: Core, registry: Registry, choosing: Choosing = USUAL) -> None:
+    def __init__(
+        self, core: Core, registry: Registry, choosing: Choosing = USUAL, terms: WatchdogTerms = USUAL_TERMS
+    ) -> None:
         fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
         core.entries = self._directory = Directory(
             self, registry, core.clock.now, StoredWork(self, core.store), load=choosing.load, fresh=fresh
@@ -106,6 +121,7 @@ class Runtime(AgentHome):
         core.chooser = DirectoryChooser(self._directory, choosing)
         self._core = core
         self._registry = registry
+        self._examiner = Examiner(self, registry, core.store, core.clock.now, terms)
         self._effects = Effects(core, registry)
         self._maintenance = Maintenance(core, registry, self._effects)
         self._operations = Operations(core, registry, self._effects, self._maintenance)
@@ -127,6 +143,7 @@ class Runtime(AgentHome):
         retention: Retention | None = None,
         choosing: Choosing = USUAL,
         alerts: Alerts = NO_ALERTS,
+        watchdog: Watchdog | None = None,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
@@ -143,6 +160,7 @@ class Runtime(AgentHome):
         retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
         choosing: how it chooses whom work is handed to, where selections leave it open.
         alerts: the sinks to which charts and the watchdog send alerts by name.
+        watchdog: what looks for what is wrong, every so often, while this process owns the database or stands by.
 
         Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
         database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
@@ -151,17 +169,25 @@ class Runtime(AgentHome):
         role = checked_role("Runtime.open", role)
         read_only, attend = role is Role.READER, role is not Role.VISITOR
         registry = Registry(graphs)
-        async with open_store(store, role=role) as opened:
+        time = clock or SystemClock()
+        heart = Heart(time.now, limits.beat_s)
+        async with (
+            standing_by(store, role, heart, watchdog, alerts) as relieved,
+            open_store(store, role=role) as opened,
+            heart.beating(opened, is_host=attend and not read_only),
+        ):
+            await relieved()
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
-            time = clock or SystemClock()
             committer, gates = Committer(opened), gates_of(services, tool_policies, registry.versions)
             core = Core(
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
-            runtime = cls(core, registry, choosing)
+            heart.work = lambda: committer.units
+            runtime = cls(core, registry, choosing, USUAL_TERMS if watchdog is None else watchdog.terms)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
+            registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
             server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:
@@ -170,8 +196,7 @@ class Runtime(AgentHome):
                     await begin_sinks(runtime, alerts)
                 if server is not None:
                     server.begin()
-                if retention is not None and attend and not read_only:
-                    core.attend(runtime._maintenance.retain(retention), "delete old data")
+                runtime._look_after(retention, watchdog)
                 yield runtime
             finally:
                 # Stop taking requests first; those already taken are tasks of the core, which end as it closes.
@@ -181,6 +206,17 @@ class Runtime(AgentHome):
                 await core.close()
                 if server is not None:
                     await server.end()
+
+    def _look_after(self, retention: Retention | None, watchdog: Watchdog | None) -> None:
+        """Begin what the host of the agents does again and again."""
+        core = self._core
+        if core.read_only or not core.attends:
+            return
+        if watchdog is not None:
+            rounds = WatchRounds(self, self._registry, self._examiner, watchdog, core.telemetry.found)
+            core.attend(rounds.go_on(core.sleep), "watch")
+        if retention is not None:
+            core.attend(self._maintenance.retain(retention), "delete old data")
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
@@ -349,6 +385,14 @@ class Runtime(AgentHome):
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         return await (await self.resume(command.agent_id)).snapshot_at(command.version)
 
+    async def _findings(self, command: FindingsCommand) -> Sequence[HealthFinding]:
+        self._core.admit("findings", writes=False)
+        return finding_page(await self._examiner.look(), command)
+
+    async def _hosts(self, command: HostsCommand) -> Sequence[HostRecord]:
+        self._core.admit("hosts", writes=False)
+        return host_page(await self._core.store.hosts(), command)
+
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed from now on, for dashboards and tests.
@@ -442,6 +486,8 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
+    FindingsCommand: Runtime._findings,
+    HostsCommand: Runtime._hosts,
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
     ChooseCommand: lambda runtime, command: runtime._core.chooser.dry_run(command, runtime._core.clock.now()),
 }

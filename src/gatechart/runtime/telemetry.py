@@ -20,6 +20,7 @@ from gatechart.values import (
     ChangeHandoff,
     HandoffRecord,
     HandoffStatus,
+    HealthFinding,
     Obstacle,
     Offer,
     OfferChosen,
@@ -68,6 +69,11 @@ class Telemetry:
     def as_the_caller(self, job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
         """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
         return job if self._open is None else self._open.as_the_caller(job)
+
+    def found(self, finding: HealthFinding, by: int) -> None:
+        """Count a finding of the watchdog that is new, by 1, or has ceased, by -1."""
+        if self._open is not None:
+            self._open.found(finding, by)
 
     def committed(self, turn: TurnRecord, effect: Offer | OfferChosen | ChangeHandoff) -> None:
         """Report a change of a handoff in a committed turn."""

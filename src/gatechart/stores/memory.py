@@ -152,6 +152,8 @@ class MemoryStore:
         """See Store."""
         asked = self._tables.all_mail() if query.recipient is None else self._tables.mail_of(query.recipient)
         found = (mail for mail in asked if mail.number > query.after and query.status in (None, mail.status))
+        if query.since is not None:
+            found = (mail for mail in found if mail.accepted >= query.since)
         return list(islice(found, query.limit))
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:

@@ -83,4 +83,7 @@ def _matches(snapshot: Snapshot, query: Query, searchable: Mapping[str, Sequence
 
 
 def _is_active(snapshot: Snapshot, wanted: ActiveIn) -> bool:
-    return wanted.graph in (None, snapshot.graph) and not set(wanted.leaves).isdisjoint(snapshot.configuration)
+    is_there = wanted.graph in (None, snapshot.graph) and not set(wanted.leaves).isdisjoint(snapshot.configuration)
+    if not is_there or wanted.quiet_since is None:
+        return is_there
+    return snapshot.changed is not None and snapshot.changed <= wanted.quiet_since

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from gatechart.errors import PayloadError, StoreUrlError
-from gatechart.ports import Asking, Store
+from gatechart.ports import Asking, SignsOfLife, Store
 from gatechart.stores.memory import MEMORY_URL, MemoryStore
 from gatechart.values import DEFAULT_URL, Role
 
@@ -61,6 +61,15 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
     from gatechart.stores.sql.opening import open_database_to_ask  # noqa: PLC0415
 
     async with open_database_to_ask(store) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def open_signs_of_life(url: str) -> AsyncIterator[SignsOfLife]:
+    """Open the hosts of a database, for a process that does not own it. Raises as `open_asking` does."""
+    from gatechart.stores.sql.opening import open_database_to_ask  # noqa: PLC0415
+
+    async with open_database_to_ask(url) as opened:
         yield opened
 
 

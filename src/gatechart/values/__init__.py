@@ -108,6 +108,7 @@ from gatechart.values.escapes import (
     Undoing,
     Way,
 )
+from gatechart.values.findings import FOUND, SEVERITIES, WATCHDOG_AGENT, WATCHDOG_GRAPH, FindingKind, HealthFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.handoffs import (
     HandoffChange,
@@ -263,6 +264,7 @@ __all__ = [
     "ESCAPE_DUE",
     "EVERY_TOOL",
     "EVERY_TURN",
+    "FOUND",
     "HIGHEST_NUMBER",
     "HOLDS",
     "LATEST",
@@ -293,10 +295,13 @@ __all__ = [
     "SAID",
     "SCHEDULE_GRAPH",
     "SECRET",
+    "SEVERITIES",
     "SINK_AGENT",
     "STARTED",
     "TRAIL",
     "TRANSFER",
+    "WATCHDOG_AGENT",
+    "WATCHDOG_GRAPH",
     "WITHDRAWN",
     "AcceptedEvent",
     "ActiveIn",
@@ -345,6 +350,7 @@ __all__ = [
     "Fate",
     "Fidelity",
     "Finding",
+    "FindingKind",
     "FiredSignal",
     "Forgotten",
     "GoBack",
@@ -354,6 +360,7 @@ __all__ = [
     "HandoffQuery",
     "HandoffRecord",
     "HandoffStatus",
+    "HealthFinding",
     "HistoryEntry",
     "HostRecord",
     "Hours",

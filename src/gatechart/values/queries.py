@@ -61,6 +61,7 @@ class ActiveIn:
 
     graph: str | None
     leaves: tuple[StateName, ...]
+    quiet_since: datetime | None = None  # only those whose newest turn happened at this moment or before
 
 
 N = TypeVar("N", bound=str)
@@ -160,6 +161,7 @@ class MailQuery:
     status: MailStatus | None = None
     after: int = 0  # the page begins after this number
     limit: int = 100
+    since: datetime | None = None  # accepted at this moment or later
 
 
 @value

@@ -132,6 +132,8 @@ def found_mail(query: MailQuery) -> Select[Any]:
         found = found.where(mail.c.recipient == query.recipient)
     if query.status not in (None, MailStatus.UNREADABLE):
         found = found.where(mail.c.status == str(query.status))
+    if query.since is not None:
+        found = found.where(mail.c.accepted_us >= to_us(query.since))
     return found
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from gatechart.errors import StoreCorruptError, StoreMissingError, StoreUnreadableError, StoreUrlError
-from gatechart.ports import Asking, Store
+from gatechart.ports import Store
 from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.sql.database import Database, Hold, Reader
 from gatechart.stores.sql.ownership import Claim, check_not_moved, claimed, raise_epoch
@@ -74,7 +74,7 @@ async def open_database_to_move(store: str, to: str) -> AsyncIterator[SqlStore]:
 
 
 @asynccontextmanager
-async def open_database_to_ask(store: str) -> AsyncIterator[Asking]:
+async def open_database_to_ask(store: str) -> AsyncIterator[SqlAsking]:
     """Open the requests to the owner of the database at a URL. Raises as `open_asking` does."""
     database = located(store)
     async with database.asking() as (reader, writer):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, null, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, null, or_, select, true
 
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
-from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of
+from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of, to_us
 from gatechart.stores.sql.dialects import items_of
 from gatechart.stores.sql.searchable import declared
 from gatechart.stores.sql.tables import agents, found_values, history
@@ -147,4 +147,6 @@ def _holds(condition: Condition) -> ColumnElement[bool]:
 def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:
     leaves, leaf = items_of(agents.c.configuration)
     is_active = exists(select(leaf).select_from(leaves).where(leaf.in_(wanted.leaves)))
-    return is_active if wanted.graph is None else and_(agents.c.graph == wanted.graph, is_active)
+    of_graph = true() if wanted.graph is None else agents.c.graph == wanted.graph
+    is_quiet = true() if wanted.quiet_since is None else agents.c.changed_us <= to_us(wanted.quiet_since)
+    return and_(of_graph, is_quiet, is_active)

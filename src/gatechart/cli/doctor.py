@@ -1,0 +1,81 @@
+"""The command that looks for what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from gatechart.cli.errors import ExitCode
+from gatechart.cli.late import late
+from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
+from gatechart.cli.output import emit, in_zone, moment_text, print_line, print_table
+from gatechart.values import HealthFinding, Severity
+
+if TYPE_CHECKING:
+    from gatechart.cli import connection, loading
+else:
+    connection, loading = late("gatechart.cli.connection", "gatechart.cli.loading")
+
+_MOST = 1000
+_STYLES = {Severity.NOTICE: "dim", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
+
+UrlArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[URL]", help="The store to look at. Default: that of --store.", show_default=False),
+]
+
+
+async def examine_home(
+    settings: Settings,
+    url: UrlArgument = None,
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
+) -> ExitCode | None:
+    """Look for what is wrong: agents that stand still, mail that waits, fails or is dead, open breakers, silent hosts.
+
+    It only reads, and needs no host. With an app, it knows how long the states of its graphs are expected to take;
+    for the others it learns from their histories what is normal. Each finding says what would help.
+
+    The exit code is 0 if nothing is wrong, 6 if something is worth a look, and 7 if something is critical.
+
+    Examples:
+      gatechart doctor
+      gatechart doctor postgresql+asyncpg://gatechart@db/agents --json
+      gatechart doctor --server http://127.0.0.1:8700
+    """
+    asked = settings if url is None else replace(settings, store=url)
+    if server is not None or engine is not None:
+        async with connection.elsewhere(server, engine, namespace) as home:
+            found = await home.findings(limit=_MOST)
+    else:
+        graphs = loading.load_graphs(asked) if loading.find_app(asked.app) is not None else ()
+        async with connection.inspect(asked, graphs) as runtime:
+            found = await runtime.findings(limit=_MOST)
+    emit(settings, {"findings": [{"key": each.key, **each.document()} for each in found]}, lambda: _print(found))
+    if not found:
+        return None
+    return ExitCode.CRITICAL if any(each.severity is Severity.CRITICAL for each in found) else ExitCode.FOUND
+
+
+def _print(found: Sequence[HealthFinding]) -> None:
+    if not found:
+        print_line("nothing is wrong")
+        return
+    rows = [
+        (
+            Text(each.severity.value, _STYLES[each.severity]),
+            each.kind.value,
+            each.subject,
+            "" if each.since is None else moment_text(each.since),
+            each.text,
+        )
+        for each in found
+    ]
+    print_table(("severity", "kind", "subject", in_zone("since"), "what"), rows, whole=("subject",))
+    for each in found:
+        print_line(f"{each.key}: {each.remedy}")

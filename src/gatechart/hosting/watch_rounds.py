@@ -1,0 +1,133 @@
+"""The rounds of the watchdog: a look, what is new of it told and kept, and what is to be done about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from gatechart.api import AgentHome
+from gatechart.errors import (
+    AgentExistsError,
+    GatechartError,
+    OutsideError,
+    OwnershipLostError,
+    RuntimeClosedError,
+)
+from gatechart.hosting.examining import Examiner
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
+from gatechart.hosting.watching import Watchdog
+from gatechart.kernel import awaited_events, matches
+from gatechart.values import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, AgentId, HealthFinding
+from gatechart.watchdog import Act
+
+logger = logging.getLogger(__name__)
+
+_NEW: Final = "the watchdog found %(kind)s: %(subject)s: %(text)s"
+
+
+class WatchRounds:
+    """Goes its rounds on one home."""
+
+    def __init__(
+        self,
+        home: AgentHome,
+        registry: Registry,
+        examiner: Examiner,
+        watchdog: Watchdog,
+        count: Callable[[HealthFinding, int], None],
+    ) -> None:
+        """Keep where to go. count: counts a finding that is new, by 1, or has ceased, by -1."""
+        self._home = home
+        self._registry = registry
+        self._examiner = examiner
+        self._watchdog = watchdog
+        self._count = count
+        self._known: dict[str, HealthFinding] = {}
+
+    async def go_on(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        """Look again and again, until the home closes. A round that fails is logged, and the next one comes."""
+        with suppress(OwnershipLostError, RuntimeClosedError):
+            while True:
+                try:
+                    await self.go_once()
+                except (OwnershipLostError, RuntimeClosedError):
+                    raise
+                except GatechartError:
+                    logger.warning("the watchdog could not look; it tries again", exc_info=True)
+                await sleep(self._watchdog.every_s)
+
+    async def go_once(self) -> Sequence[HealthFinding]:
+        """Look once, tell of what is new, and act on it. Return what was found."""
+        found = await self._examiner.look()
+        self._report({each.key: each for each in found})
+        with suppress(AgentExistsError):
+            await self._home.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
+        kept = await self._kept()
+        if kept.keys() != {each.key for each in found}:
+            documents = [await self._document(each, is_new=each.key not in kept) for each in found]
+            await self._home.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
+            kept = await self._kept()
+        await self._act(kept)
+        return found
+
+    def _report(self, found: dict[str, HealthFinding]) -> None:
+        """Log and count what is new in this process. What ceased is counted, too."""
+        for key, each in found.items():
+            if key not in self._known:
+                facts = {"kind": each.kind.value, "subject": each.subject, "text": each.text, "remedy": each.remedy}
+                logger.warning(_NEW, facts, extra=facts)
+                self._count(each, 1)
+        for key, each in self._known.items():
+            if key not in found:
+                self._count(each, -1)
+        self._known = found
+
+    async def _kept(self) -> Mapping[str, OpenFinding]:
+        return WatchdogContext.model_validate((await self._home.read(WATCHDOG_AGENT)).context).open
+
+    async def _document(self, found: HealthFinding, *, is_new: bool) -> dict[str, Any]:
+        tells = is_new and bool(found.agent_id) and await self._hears(found.agent_id, f"{FOUND}{found.kind.value}")
+        return {"key": found.key, "agent_id": found.agent_id, "tells": tells, **found.document()}
+
+    async def _hears(self, agent_id: AgentId, event: str) -> bool:
+        """Tell whether the agent takes the event where it is; of one that cannot be read, that is unknown."""
+        try:
+            snapshot = await self._home.read(agent_id)
+            graph = self._registry.graph_for(snapshot)
+        except GatechartError:
+            return False
+        awaited = awaited_events(graph, snapshot.configuration)
+        return any(matches(each, event) for each in awaited if each != "*")
+
+    async def _act(self, kept: Mapping[str, OpenFinding]) -> None:
+        """Do what is to be done about findings that nobody has acted on; what fails is tried in the next round."""
+        done = [key for key, each in kept.items() if not each.is_acted_on and await self._acted(key, each)]
+        if done:
+            await self._home.send(WATCHDOG_AGENT, ACTED, {"keys": done})
+
+    async def _acted(self, key: str, each: OpenFinding) -> bool:
+        """Act on a finding. Return whether something was to be done, and was."""
+        acts = {kind.value: acts for kind, acts in self._watchdog.acts.items()}.get(each.found["kind"], ())
+        agent_id = each.found["agent_id"]
+        if not acts or not agent_id:
+            return False
+        try:
+            for act in acts:
+                await self._do(act, agent_id, f"watchdog:{key}:{each.number}")
+        except OutsideError:
+            raise
+        except GatechartError as error:
+            facts = {"finding": key, "problem": str(error)}
+            logger.warning("the watchdog could not act on %(finding)s: %(problem)s", facts, extra=facts)
+        return True
+
+    async def _do(self, act: Act, agent_id: AgentId, key: str) -> None:
+        match act:
+            case Act.WAKE:
+                await self._home.resume(agent_id)  # which has its waiting mail looked at again
+            case Act.ESCALATE:
+                assert self._watchdog.escalate_to is not None  # or it could not be configured
+                await self._home.handoff(agent_id, self._watchdog.escalate_to, idempotency_key=key)

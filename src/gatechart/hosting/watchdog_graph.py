@@ -1,0 +1,90 @@
+"""The graph of the watchdog: its one agent keeps what is found, so that each finding is acted on once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gatechart.context import AgentContext
+from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, Transition
+from gatechart.hosting.watching import Watchdog
+from gatechart.turn import Turn, alert_effects, log_of
+from gatechart.values import FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Send, Severity
+
+LOOKED, ACTED = "LOOKED", "ACTED"
+MOST_OPEN: Final = 500  # findings that are kept; of more, the worst
+
+
+class OpenFinding(BaseModel):
+    """A finding that lasts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    found: dict[str, Any]  # as `HealthFinding.document` has it, when it was found first
+    number: int  # the version of the agent in which it was
+    is_acted_on: bool = False
+
+
+class WatchdogContext(AgentContext):
+    """What the watchdog keeps."""
+
+    open: dict[str, OpenFinding] = Field(default_factory=dict)  # by key
+    total: int = 0  # findings so far
+    ceased: int = 0
+
+
+def watchdog_graph(watchdog: Watchdog) -> AnyGraph:
+    """Return the graph whose agent keeps findings, and tells agents and sinks of new ones."""
+    return StateTransitionGraph(
+        WATCHDOG_GRAPH,
+        context=WatchdogContext,
+        states=["WATCHING"],
+        transitions=[
+            Transition("WATCHING", LOOKED, actions=_Notes(watchdog).take),
+            Transition("WATCHING", ACTED, actions=_acted),
+        ],
+        entry_points=[EntryPoint("WATCHING")],
+    )
+
+
+class _Notes:
+    def __init__(self, watchdog: Watchdog) -> None:
+        self._watchdog = watchdog
+
+    def take(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
+        """Keep what was found, and tell of what is new."""
+        found = {each["key"]: each for each in event.payload["found"][:MOST_OPEN]}
+        new = {key: each for key, each in found.items() if key not in context.open}
+        context.total += len(new)
+        context.ceased += sum(key not in found for key in context.open)
+        kept = {key: each for key, each in context.open.items() if key in found}
+        context.open = kept | {key: OpenFinding(found=each, number=turn.version) for key, each in new.items()}
+        for key, each in new.items():
+            number = f"{key}:{turn.version}"
+            if each["tells"]:
+                told = {name: each[name] for name in ("text", "since", "evidence", "remedy")}
+                log_of(turn).asked.append(Send(each["subject"], f"{FOUND}{each['kind']}", told, f"watchdog:{number}"))
+            for sink in self._watchdog.sinks:
+                log_of(turn).asked.extend(alert_effects(sink, _alert(number, each, turn)))
+
+
+def _alert(number: str, found: dict[str, Any], turn: Turn) -> AlertMessage:
+    return AlertMessage(
+        id=f"watchdog:{number}",
+        kind=found["kind"],
+        title=f"{found['subject']}: {found['text']}",
+        at=turn.now,
+        severity=Severity(found["severity"]),
+        agent_id=found["agent_id"],
+        graph=found["graph"],
+        details={name: found[name] for name in ("subject", "since", "evidence", "remedy")},
+    )
+
+
+def _acted(context: WatchdogContext, event: Event) -> None:
+    done = set(event.payload["keys"])
+    context.open = {
+        key: each.model_copy(update={"is_acted_on": True}) if key in done else each
+        for key, each in context.open.items()
+    }

@@ -1,0 +1,27 @@
+"""What is wrong, from what is stored, pure: how long is normal, and what is found in agents, mail and hosts."""
+
+from gatechart.watchdog.norms import Norm, declared_norms, learned_norms, silences
+from gatechart.watchdog.rules import (
+    found_breakers,
+    found_hosts,
+    found_mail,
+    found_refused,
+    found_stuck,
+    found_undelivered,
+)
+from gatechart.watchdog.terms import Act, WatchdogTerms
+
+__all__ = [
+    "Act",
+    "Norm",
+    "WatchdogTerms",
+    "declared_norms",
+    "found_breakers",
+    "found_hosts",
+    "found_mail",
+    "found_refused",
+    "found_stuck",
+    "found_undelivered",
+    "learned_norms",
+    "silences",
+]

@@ -1,0 +1,72 @@
+"""How long agents normally have no turn in a state: as the graph declares it, or as they have shown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
+
+from gatechart.graph import AnyGraph
+from gatechart.values import HistoryEntry, StateName, seconds_of
+from gatechart.values.frozen import value
+from gatechart.watchdog.terms import WatchdogTerms
+
+
+@value
+class Norm:
+    """How long is normal in a state."""
+
+    seconds: float
+    known: int = 0  # silences from which it was learned; 0: it is declared
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the graph says so."""
+        return not self.known
+
+
+def declared_norms(graph: AnyGraph) -> Mapping[StateName, Norm]:
+    """Return the norms of the leaves whose state, or a state around it, says how long it expects to take."""
+    found: dict[StateName, Norm] = {}
+    for leaf, node in graph.nodes.items():
+        expected = [graph.nodes[each].expects for each in (leaf, *node.ancestors) if each in graph.nodes]
+        nearest = next((seconds_of(each) for each in expected if each is not None), None)
+        if nearest is not None and not node.children:
+            found[leaf] = Norm(nearest)
+    return found
+
+
+def silences(entries: Sequence[HistoryEntry]) -> Iterator[tuple[StateName, float]]:
+    """Yield the seconds without a turn that an agent spent in its leaves. entries: turns in order, without a gap.
+
+    The last one, which goes on, is not among them: nobody knows yet how long it is.
+    """
+    for before, after in pairwise(entries):
+        if after.version == before.version + 1:
+            seconds = (after.event.time - before.event.time).total_seconds()
+            for leaf in before.target:
+                yield leaf, max(seconds, 0.0)
+
+
+def learned_norms(observed: Iterable[tuple[StateName, float]], terms: WatchdogTerms) -> Mapping[StateName, Norm]:
+    """Return the norms of the leaves of which enough silences are known; the others have none.
+
+    >>> few = [("ASKING", 1.0)] * 99
+    >>> learned_norms(few, WatchdogTerms())
+    {}
+    >>> learned_norms([*few, ("ASKING", 50.0)], WatchdogTerms(quantile=1.0))
+    {'ASKING': Norm(seconds=150.0, known=100)}
+    """
+    by_leaf: defaultdict[StateName, list[float]] = defaultdict(list)
+    for leaf, seconds in observed:
+        by_leaf[leaf].append(seconds)
+    return {
+        leaf: Norm(max(terms.factor * _quantile(known, terms.quantile), terms.least_s), len(known))
+        for leaf, known in by_leaf.items()
+        if len(known) >= terms.least
+    }
+
+
+def _quantile(known: list[float], quantile: float) -> float:
+    return sorted(known)[ceil(quantile * len(known)) - 1]

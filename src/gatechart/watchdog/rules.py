@@ -1,0 +1,225 @@
+"""What is found in agents, mail, circuit breakers, hosts and sinks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from gatechart.values import (
+    AgentId,
+    BreakerRecord,
+    BreakerState,
+    FindingKind,
+    HealthFinding,
+    HostRecord,
+    Mail,
+    Origin,
+    Role,
+    Snapshot,
+    StateName,
+)
+from gatechart.watchdog.norms import Norm
+from gatechart.watchdog.terms import WatchdogTerms
+
+
+def found_stuck(
+    snapshot: Snapshot, norms: Mapping[StateName, Norm], pending: Sequence[str], now: datetime
+) -> Iterator[HealthFinding]:
+    """Find an agent that has had no turn for longer than is normal in one of its states.
+
+    pending: what it waits for, in words. A norm that is declared holds all the same; one that was learned does not,
+    because something that is on its way may take as long as it takes.
+    """
+    known = [(norms[leaf].seconds, leaf) for leaf in snapshot.configuration if leaf in norms]
+    if not known or snapshot.changed is None:
+        return
+    _, leaf = min(known)
+    norm, silent_s = norms[leaf], (now - snapshot.changed).total_seconds()
+    if silent_s <= norm.seconds or (pending and not norm.is_declared):
+        return
+    earlier = "" if norm.is_declared else f", by {norm.known} earlier ones"
+    normal = f"{_lasting(norm.seconds)} is normal there{earlier}"
+    evidence = {
+        "states": list(snapshot.configuration),
+        "silent_s": round(silent_s, 3),
+        "normal_s": round(norm.seconds, 3),
+        "learned_from": norm.known,
+        "pending": list(pending),
+        "version": snapshot.version,
+    }
+    yield HealthFinding(
+        FindingKind.STUCK,
+        snapshot.agent_id,
+        snapshot.changed,
+        f"no turn for {_lasting(silent_s)} in {leaf}; {normal}",
+        f"`gatechart show {snapshot.agent_id}` shows what it waits for, `gatechart accepts {snapshot.agent_id}` what "
+        f"would get it on",
+        snapshot.graph,
+        evidence,
+    )
+
+
+def found_mail(
+    mail: Iterable[Mail], existing: Collection[AgentId], terms: WatchdogTerms, now: datetime
+) -> Iterator[HealthFinding]:
+    """Find mail that waits too long, fails, or is dead: for each agent one finding of a kind.
+
+    existing: the agents among the recipients that exist. Mail that an agent's states defer is not to be among it.
+    """
+    sorted_out: defaultdict[tuple[FindingKind, AgentId], list[Mail]] = defaultdict(list)
+    for each in mail:
+        kind = _kind_of(each, existing, terms, now)
+        if kind is not None:
+            sorted_out[kind, each.recipient].append(each)
+    for (kind, recipient), found in sorted_out.items():
+        yield _mail_finding(kind, recipient, found)
+
+
+def _kind_of(mail: Mail, existing: Collection[AgentId], terms: WatchdogTerms, now: datetime) -> FindingKind | None:
+    if mail.status == "dead":
+        return FindingKind.DEAD
+    if mail.status != "waiting":
+        return None
+    if mail.attempts:
+        return FindingKind.FAILING if mail.attempts >= terms.failures else None
+    waited_s = (now - (mail.due or mail.accepted)).total_seconds()
+    if mail.recipient not in existing:
+        return FindingKind.UNCLAIMED if waited_s > terms.unclaimed_s else None
+    return FindingKind.WAITING if waited_s > terms.mail_s else None
+
+
+_SAYS = {
+    FindingKind.DEAD: "{count} mail failed at every attempt",
+    FindingKind.FAILING: "{count} mail fails and is tried again, so its turns are undone",
+    FindingKind.WAITING: "{count} mail could be applied, and waits",
+    FindingKind.UNCLAIMED: "{count} mail waits for an agent that does not exist",
+}
+_HELPS = {
+    FindingKind.DEAD: "`gatechart mail --to {agent} --status dead` shows it; `gatechart mail retry NUMBER` tries it "
+    "again, `gatechart mail discard NUMBER` gives it up",
+    FindingKind.FAILING: "`gatechart mail --to {agent}` shows why; mend the cause, it is tried again by itself",
+    FindingKind.WAITING: "`gatechart run` hosts agents, if nobody does; `gatechart show {agent}` shows what it does",
+    FindingKind.UNCLAIMED: "start agent {agent}, or give the mail up with `gatechart mail discard NUMBER`",
+}
+
+
+def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) -> HealthFinding:
+    oldest = min(found, key=lambda each: each.due or each.accepted)
+    evidence = {
+        "mail": [each.number for each in found[:20]],
+        "count": len(found),
+        "events": sorted({each.event for each in found})[:20],
+        "reason": oldest.reason[:1000],
+    }
+    because = f": {oldest.reason[:200]}" if oldest.reason else ""
+    return HealthFinding(
+        kind,
+        recipient,
+        oldest.due or oldest.accepted,
+        _SAYS[kind].format(count=len(found)) + because,
+        _HELPS[kind].format(agent=recipient),
+        evidence=evidence,
+    )
+
+
+def found_refused(mail: Iterable[Mail], terms: WatchdogTerms) -> Iterator[HealthFinding]:
+    """Find agents that refused much of what others sent them. mail: refused, of the window.
+
+    What the framework itself says, such as an alarm, may go unheard.
+    """
+    by_agent: defaultdict[AgentId, list[Mail]] = defaultdict(list)
+    for each in mail:
+        if each.origin is not Origin.FRAMEWORK:
+            by_agent[each.recipient].append(each)
+    for recipient, found in by_agent.items():
+        if len(found) >= terms.refusals:
+            evidence = {
+                "count": len(found),
+                "window_s": terms.window_s,
+                "events": sorted({each.event for each in found})[:20],
+                "reason": found[-1].reason[:1000],
+            }
+            yield HealthFinding(
+                FindingKind.REFUSED,
+                recipient,
+                found[0].accepted,
+                f"{len(found)} mail was refused within {_lasting(terms.window_s)}: {found[-1].reason[:200]}",
+                f"`gatechart mail --to {recipient} --status refused` shows it; `gatechart accepts {recipient}` says "
+                "what is accepted",
+                evidence=evidence,
+            )
+
+
+def found_breakers(breakers: Iterable[BreakerRecord], terms: WatchdogTerms, now: datetime) -> Iterator[HealthFinding]:
+    """Find circuit breakers that have been open for a while. One that an operator isolated is as it should be."""
+    for each in breakers:
+        open_s = (now - each.since).total_seconds()
+        if each.state is not BreakerState.ISOLATED and open_s > terms.breaker_s:
+            yield HealthFinding(
+                FindingKind.BREAKER,
+                each.name,
+                each.since,
+                f"open for {_lasting(open_s)}: {each.reason[:200]}",
+                f"mend what it guards; a call after its break tries it, `gatechart breakers close {each.name}` at once",
+                evidence={"state": each.state.value, "breaks": each.breaks, "reason": each.reason[:1000]},
+            )
+
+
+_REPLACED = "nothing else is to be done"
+_ALONE = "`gatechart run` hosts the agents, `gatechart run --take-over` if that process hangs"
+
+
+def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime) -> Iterator[HealthFinding]:
+    """Find hosts that gave no sign of life, and those that are busy without a turn."""
+    alive = [each for each in hosts if now - each.seen <= timedelta(seconds=terms.silent_s)]
+    is_owned = any(each.role is not Role.STANDBY for each in alive)
+    for each in hosts:
+        silent_s = (now - each.seen).total_seconds()
+        busy_s = each.facts.get("busy_s", 0.0)
+        facts = {"machine": each.machine, "pid": each.pid, "role": each.role.value, **each.facts}
+        if silent_s > terms.silent_s:
+            instead = "another host has taken over" if is_owned else "no other host owns the database"
+            yield HealthFinding(
+                FindingKind.SILENT,
+                each.id,
+                each.seen,
+                f"{each.name} gave no sign of life for {_lasting(silent_s)}; {instead}",
+                f"look at process {each.pid} on {each.machine}; {_REPLACED if is_owned else _ALONE}",
+                evidence={**facts, "silent_s": round(silent_s, 3), "is_replaced": is_owned},
+            )
+        elif busy_s > terms.busy_s:
+            yield HealthFinding(
+                FindingKind.BUSY,
+                each.id,
+                each.seen - timedelta(seconds=busy_s),
+                f"{each.name} has used its processors for {_lasting(busy_s)} without a turn",
+                f"look at what process {each.pid} on {each.machine} does, as with `py-spy dump --pid {each.pid}`",
+                evidence=facts,
+            )
+
+
+def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | None]]) -> Iterator[HealthFinding]:
+    """Find sinks that take no alerts. sinks: name, how many are pending after a failure, the problems, since when."""
+    for sink, count, problems, since in sinks:
+        if count:
+            yield HealthFinding(
+                FindingKind.UNDELIVERED,
+                sink,
+                since,
+                f"{count} alerts could not be delivered to sink {sink!r}: {problems[-1][:200]}",
+                f"`gatechart show alerts:{sink}` shows them; mend the sink, they are tried again by themselves",
+                evidence={"count": count, "problems": list(problems)[-5:]},
+            )
+
+
+def _lasting(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    >>> [_lasting(each) for each in (0.5, 90, 7200, 200_000)]
+    ['0.5 s', '1.5 min', '2 h', '2.3 d']
+    """
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.1f}".removesuffix(".0") + " s"

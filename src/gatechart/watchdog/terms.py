@@ -1,0 +1,42 @@
+"""What counts as wrong, and what is done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gatechart.values import BEAT_S
+
+
+class Act(StrEnum):
+    """What the watchdog does about a finding, once, beside reporting it."""
+
+    WAKE = "wake"  # have the agent look at its mail again
+    ESCALATE = "escalate"  # hand the agent's work on, to a person for example
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchdogTerms:
+    """The limits beyond which something is found. Durations are in seconds."""
+
+    mail_s: float = 300.0  # mail that could be applied, and waits for longer, is found
+    unclaimed_s: float = 3600.0  # mail for an agent that does not exist
+    breaker_s: float = 60.0  # an open circuit breaker
+    silent_s: float = 3 * BEAT_S  # a host without a sign of life
+    busy_s: float = 120.0  # a host that uses its processors without a turn
+    window_s: float = 3600.0  # over which refusals are counted
+    refusals: int = 10  # of an agent, within the window, that are found
+    failures: int = 2  # failed attempts at applying a piece of mail
+    learns: bool = True  # whether states without `expects` have what their agents showed to be normal
+    least: int = 100  # silences of a state that must be known for that
+    quantile: float = 0.99  # of them, of which a multiple is normal
+    factor: float = 3.0  # the multiple
+    least_s: float = 60.0  # the shortest norm that is learned
+    most: int = 1000  # of each kind that a look goes through
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile <= 1 or self.factor < 1 or min(self.least, self.most, self.refusals) < 1:
+            raise ValueError(
+                f"{self!r} is not possible: quantile is above 0 and at most 1, factor, least, most and refusals are "
+                "1 or more"
+            )

@@ -1,0 +1,288 @@
+"""What is found to be wrong, on every home, and what is not: agents that merely wait."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import Field
+
+from gatechart import (
+    Act,
+    AgentContext,
+    Alerts,
+    Limits,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Transition,
+    Watchdog,
+    WatchdogTerms,
+)
+from gatechart.errors import UnknownAgentError
+from gatechart.hosting.watchdog_graph import WatchdogContext
+from gatechart.stores import MemoryStore
+from gatechart.testing import VirtualClock
+from gatechart.values import (
+    WATCHDOG_AGENT,
+    BreakerChange,
+    BreakerRecord,
+    BreakerState,
+    FindingKind,
+    HostRecord,
+    Retry,
+    Role,
+)
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+UNLEARNED = WatchdogTerms(learns=False)
+
+
+class Case(AgentContext):
+    heard: list = Field(default_factory=list)
+
+
+def note(context, event):
+    context.heard.append(event.name)
+
+
+def burst(context, event):
+    raise RuntimeError("the press is broken")
+
+
+case = StateTransitionGraph(
+    "case",
+    context=Case,
+    states=[
+        State("WORKING", states=["READING", State("WRITING", expects="1h")], expects="10m"),
+        State("WAITING", defer=["LATER"]),
+        State("BROKEN"),
+        State("DONE", final=True),
+    ],
+    transitions=[
+        Transition("WORKING", "GO", "DONE"),
+        Transition("READING", "WRITE", "WRITING"),
+        Transition("READING", "alarm.watchdog.stuck", actions=note),
+        Transition("BROKEN", "BURST", actions=burst),
+        Transition("WAITING", "GO", "DONE"),
+        Transition("BROKEN", "GO", "WAITING"),
+    ],
+    entry_points=["WORKING", "WRITING", "WAITING", "BROKEN"],
+)
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock(NOON)
+
+
+def keys(found):
+    return [each.key for each in found]
+
+
+async def looked(runtime, holds):
+    """What is found, as soon as this holds of it."""
+    async with asyncio.timeout(30):
+        while True:
+            found = await runtime.findings()
+            if holds(found):
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_an_agent_that_had_no_turn_for_longer_than_its_state_expects_is_stuck(clock):
+    async with Runtime.open(
+        MemoryStore(), graphs=[case], clock=clock, watchdog=Watchdog(terms=UNLEARNED, every="1d")
+    ) as runtime:
+        await runtime.start("case", at="WORKING", agent_id="reads")
+        await runtime.start("case", at="WRITING", agent_id="writes")
+        await runtime.start("case", at="WAITING", agent_id="waits")
+        clock.advance("10m")
+        assert await runtime.findings() == []
+        clock.advance("1s")
+        [found] = await runtime.findings()
+        assert (found.kind, found.subject, found.since, found.graph) == (FindingKind.STUCK, "reads", NOON, "case")
+        assert found.evidence["normal_s"] == 600
+        assert "gatechart show reads" in found.remedy
+        clock.advance("1h")
+        assert keys(await runtime.findings()) == ["stuck:reads", "stuck:writes"]
+        await runtime.send("reads", "GO")
+        assert keys(await runtime.findings()) == ["stuck:writes"]
+
+
+async def test_an_agent_that_waits_for_a_timer_beyond_what_its_state_expects_is_found_with_what_it_waits_for(place):
+    soon = StateTransitionGraph(
+        "soon", states=[State("HERE", expects="20ms", after={"1h": "HERE"})], entry_points=["HERE"]
+    )
+    async with Runtime.open(place, graphs=[soon]) as runtime:
+        await runtime.start("soon", at="HERE", agent_id="s-1")
+        found = await looked(runtime, bool)
+        assert keys(found) == ["stuck:s-1"]
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+async def test_how_long_is_normal_is_learned_from_enough_silences_alone(clock, quiet):
+    """An agent that waits for a timer is not stuck by what was learned."""
+    graph = StateTransitionGraph(
+        "talk",
+        states=[State("ASKING", after={} if quiet else {"10d": "ASKING"}), State("TOLD")],
+        transitions=[Transition("ASKING", "SAID", "TOLD"), Transition("TOLD", "ASKED", "ASKING")],
+        entry_points=["ASKING"],
+    )
+    terms = WatchdogTerms(least=20)
+    watchdog = Watchdog(terms=terms, every="100d")
+    async with Runtime.open(MemoryStore(), graphs=[graph], clock=clock, watchdog=watchdog) as runtime:
+        await runtime.start("talk", at="ASKING", agent_id="t-1")
+        for _ in range(20):
+            assert await runtime.findings() == []
+            clock.advance("30s")
+            await runtime.send("t-1", "SAID")
+            clock.advance("2h")
+            await runtime.send("t-1", "ASKED")
+        clock.advance("1h")
+        found = await runtime.findings()
+        if not quiet:
+            assert found == []
+            return
+        [found] = found
+        assert (found.evidence["normal_s"], found.evidence["learned_from"]) == (90, 20)
+
+
+async def test_mail_that_could_be_applied_and_waits_is_found_but_not_what_is_deferred_or_early(sqlite_url, clock):
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
+        await runtime.start("case", at="WAITING", agent_id="waits")
+        await runtime.post("waits", "LATER")
+        await runtime.post("waits", "GO", due=NOON + timedelta(days=9))
+        await runtime.post("nobody", "GO")
+    other = StateTransitionGraph("other", states=["HERE"], entry_points=["HERE"])
+    async with Runtime.open(sqlite_url, graphs=[case, other], clock=clock, role="visitor") as runtime:
+        await runtime.start("other", at="HERE", agent_id="o-1")
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock, role="visitor") as runtime:
+        await runtime.post("o-1", "GO")
+        clock.advance("4m")
+        assert await runtime.findings() == []
+        clock.advance("2m")
+        assert keys(await runtime.findings()) == ["waiting:o-1"]
+        clock.advance("1h")
+        assert keys(await runtime.findings()) == ["waiting:o-1", "unclaimed:nobody"]
+
+
+async def test_failing_and_dead_and_refused_mail_is_found(sqlite_url):
+    limits = Limits(mail_retry=Retry(attempts=2, first_s=0.01))
+    async with Runtime.open(sqlite_url, graphs=[case], limits=limits) as runtime:
+        await runtime.start("case", at="BROKEN", agent_id="b-1")
+        await runtime.post("b-1", "BURST")
+        for number in range(10):
+            await runtime.post("b-1", f"UNKNOWN_{number}")
+        found = await looked(runtime, lambda found: keys(found) == ["dead:b-1", "refused:b-1"])
+    assert "the press is broken" in found[0].text
+    assert found[1].evidence["count"] == 10
+
+
+def host(**changes):
+    return replace(HostRecord("h-1", Role.OWNER, "one", 4711, NOON, NOON, {}), **changes)
+
+
+async def test_a_host_without_a_sign_of_life_is_found_and_so_is_one_that_is_busy_for_nothing(clock):
+    store = MemoryStore()
+    async with Runtime.open(store, graphs=[case], clock=clock) as runtime:
+        await store.beat(host(), forget_before=NOON)
+        await store.beat(host(id="h-2", seen=NOON + timedelta(seconds=10), facts={"busy_s": 300.0}), forget_before=NOON)
+        clock.advance(15)
+        assert keys(await runtime.findings()) == ["busy:h-2"]
+        clock.advance(1)
+        silent, busy = await runtime.findings()
+        assert (silent.key, silent.since, busy.key) == ("silent:h-1", NOON, "busy:h-2")
+        assert silent.evidence["is_replaced"]
+        clock.advance(60)
+        assert [each.evidence["is_replaced"] for each in await runtime.findings()] == [False, False]
+        assert [each.id for each in await runtime.hosts(limit=1)] == ["h-1"]
+        assert [each.id for each in await runtime.hosts(after="h-1")] == ["h-2"]
+
+
+async def test_a_breaker_that_stays_open_is_found_and_one_that_an_operator_isolated_is_not(sqlite_url, clock):
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
+        opened = BreakerRecord("crm", BreakerState.OPEN, NOON, NOON + timedelta(hours=1), 1, "no answer")
+        await runtime._core.store.commit([BreakerChange(opened)])
+        await runtime.isolate_breaker("erp", reason="it moves")
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock, role="reader") as runtime:
+        assert await runtime.findings() == []
+        clock.advance("61s")
+        assert keys(await runtime.findings()) == ["breaker:crm"]
+        assert await runtime.findings(about="stuck") == []
+
+
+class Sink:
+    def __init__(self):
+        self.got = []
+
+    async def deliver(self, alert):
+        self.got.append(alert)
+
+
+async def until(holds):
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def kept(runtime, holds):
+    """What the watchdog keeps, as soon as this holds of it."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(UnknownAgentError):  # before its first look
+                context = WatchdogContext.model_validate((await runtime.read(WATCHDOG_AGENT)).context)
+                if holds(context):
+                    return context
+            await asyncio.sleep(0.01)
+
+
+async def test_the_watchdog_tells_the_agent_and_the_sink_of_a_finding_once_until_it_ceases(sqlite_url, clock):
+    """A restart does not tell of it again."""
+    sink = Sink()
+    given = {
+        "graphs": [case],
+        "clock": clock,
+        "alerts": Alerts({"ops": sink}),
+        "watchdog": Watchdog("1m", alerts="ops", terms=UNLEARNED),
+    }
+    async with Runtime.open(sqlite_url, **given) as runtime:
+        agent = await runtime.start("case", at="WORKING", agent_id="reads")
+        await kept(runtime, lambda _: True)
+        await asyncio.sleep(0.1)
+        clock.advance("11m")
+        await until(lambda: sink.got and agent.context.heard == ["alarm.watchdog.stuck"])
+        assert (sink.got[0].kind, sink.got[0].agent_id, sink.got[0].graph) == ("stuck", "reads", "case")
+        await asyncio.sleep(0.1)
+        clock.advance("1m")
+        await kept(runtime, lambda context: not context.open)  # the event was a sign of life
+        await asyncio.sleep(0.1)
+        clock.advance("12m")
+        await until(lambda: len(sink.got) == 2)
+        await until(lambda: len(agent.context.heard) == 2)
+    async with Runtime.open(sqlite_url, **given) as runtime:
+        assert (await kept(runtime, lambda context: context.open)).total == 2
+        clock.advance("2m")
+        await asyncio.sleep(0.1)
+        assert (await kept(runtime, lambda _: True)).total == len(sink.got) == 2
+
+
+async def test_an_agent_whose_graph_does_not_handle_a_finding_hears_nothing_of_it(clock):
+    async with Runtime.open(
+        MemoryStore(), graphs=[case], clock=clock, watchdog=Watchdog("1m", terms=UNLEARNED)
+    ) as runtime:
+        await runtime.start("case", at="WRITING", agent_id="writes")
+        clock.advance("2h")
+        await kept(runtime, lambda context: context.open)
+        assert len(await runtime.history("writes")) == 1
+        assert await runtime.mail("writes") == []
+
+
+def test_what_cannot_be_done_is_refused_when_the_watchdog_is_configured():
+    with pytest.raises(ValueError, match="escalate_to"):
+        Watchdog(acts={"stuck": Act.ESCALATE})
+    with pytest.raises(ValueError, match="hungry"):
+        Watchdog(acts={"hungry": Act.WAKE})
+    with pytest.raises(ValueError, match="0 seconds"):
+        Watchdog(every=0)
