@@ -12,6 +12,7 @@ from gatechart.charts import Cel
 from gatechart.charts.contexts import context_of
 from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
+from gatechart.escape import CutOut, EscapePlan, Nudge, Reroute, Rollback, SwitchTool, ToHuman, getting_out
 from gatechart.graph import (
     ANY,
     Accepts,
@@ -125,6 +126,14 @@ AGENTS = st.builds(
     packet=st.none() | st.just(tell),
     fallbacks=FALLBACKS,
 )
+PLANS = st.none() | st.sampled_from(
+    [
+        getting_out(),
+        getting_out(human="null", at="on", cooldown="1h"),
+        EscapePlan({"1": [Nudge("a: b"), CutOut()], "*": Rollback("checkpoint", allow="on")}, shared=True),
+        EscapePlan({}, tools={"~": {"*": [SwitchTool("é\u2028"), Reroute(payload=is_welcome)]}}, last=ToHuman(at="on")),
+    ]
+)
 ACCEPTS = st.builds(Accepts, st.sampled_from([None, 0, 3]), st.sampled_from([None, is_welcome]))
 DELAYS = st.sampled_from(["500ms", "30s", "2m", " 1h", 7, 1.5])
 RECURRENCES = st.sampled_from(["1d", " 90m", 60, 0.5, timedelta(days=2)]).map(Every) | st.sampled_from(
@@ -159,6 +168,7 @@ def graphs(draw: st.DrawFn) -> StateTransitionGraph:
         description=draw(st.just("") | TEXTS),
         max_microsteps=draw(st.sampled_from([1, 100])),
         accepts=draw(ACCEPTS),
+        escape=draw(PLANS),
     )
     return graph(allow=draw(st.lists(_allowances(graph()), max_size=2)))
 
@@ -220,6 +230,8 @@ def _state(draw, name, tree, parents, names):
         failed=kind == "final" and parents[name] is None and draw(st.booleans()),
         data=draw(st.sampled_from([None, result, Fixed({"a": [1, {"b": None}]})])) if kind == "final" else None,
         description=description,
+        checkpoint=kind == "atomic" and draw(st.booleans()),
+        escape=draw(PLANS) if kind == "atomic" else None,
     )
 
 

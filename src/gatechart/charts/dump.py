@@ -13,6 +13,7 @@ from typing import Any, Literal
 from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
+from gatechart.charts.escapes import written_escape
 from gatechart.charts.model import Except, Fixed
 from gatechart.charts.selection import written_best, written_profile
 from gatechart.charts.signals import written_signals
@@ -27,6 +28,7 @@ from gatechart.graph import (
     AnyGraph,
     Best,
     EntryPoint,
+    EscapePlan,
     EventType,
     Fallbacks,
     Handoff,
@@ -98,11 +100,12 @@ class _Dumping:
                 searchable=list(graph.searchable),
                 tools=written_policies(graph.tools),
                 signals=self.signals(graph.signals),
+                escape=self.escape(graph.escape),
                 allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
                 entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
                 initial=self.begins(),
                 **self.transitions(ANY),
-                states={state.name: self.state(state) for state in graph.tree},
+                states={state.name: self.state(state) for state in graph.tree if state.name not in graph.escape_states},
             )
         )
 
@@ -143,6 +146,8 @@ class _Dumping:
             data=self.data(state),
             progress=state.progress,
             expects=_delay(state.expects),
+            checkpoint=state.checkpoint,
+            escape=self.escape(state.escape),
             transfers=None if state.transfers is None else self.transfers(state.transfers),
             **self.transitions(state.name),
             after=self.after(state),
@@ -333,6 +338,16 @@ class _Dumping:
             return written_signals(signals, self.handoff, self.function)
         except ValueError as error:
             self.fault(str(error), "declare it in code")
+            return None
+
+    def escape(self, plan: EscapePlan | None) -> Any:
+        """Return an escape plan, if there is one."""
+        if plan is None:
+            return None
+        try:
+            return written_escape(plan, self)
+        except ValueError as error:
+            self.fault(str(error), "give it a name of its own")
             return None
 
     def event_type(self, declared: EventType) -> dict[str, Any] | None:

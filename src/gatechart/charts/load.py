@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gatechart.charts import xstate
 from gatechart.charts.bindings import Bind, Bindings, Unbound
 from gatechart.charts.contexts import context_type
+from gatechart.charts.escapes import EscapeReader
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.handing_on import HandingOn
 from gatechart.charts.model import (
@@ -43,6 +44,7 @@ from gatechart.graph import (
     Allow,
     AnyGraph,
     EntryPoint,
+    EscapePlan,
     EventType,
     Initial,
     Migration,
@@ -172,6 +174,7 @@ class _Building(HandingOn):
             "searchable": self.chart.searchable,
             "tools": self.chart.tools,
             "signals": self.signals(self.chart.signals, "signals"),
+            "escape": self.escape(root, "escape"),
             "profile": self.chart.profile,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
@@ -248,6 +251,8 @@ class _Building(HandingOn):
             tools=form.tools,
             progress=form.progress,
             expects=form.expects,
+            checkpoint=form.checkpoint,
+            escape=self.escape(form, f"state {name!r}, escape"),
             description=form.description,
         )
 
@@ -333,6 +338,12 @@ class _Building(HandingOn):
         self.places[place] = spot
         names = Named(lambda each: self.names.target(each, self.chart.root), self.told, self.handoff)
         return SignalReader(Handoffs(self.faults, self.chart.dialect), names).signals(spot)
+
+    def escape(self, form: StateForm, place: str) -> EscapePlan | None:
+        """Return the escape plan of the chart or of a state; None where it has none."""
+        if form.escape is None:
+            return None
+        return EscapeReader(Handoffs(self.faults, self.chart.dialect), self).plan(form.escape, place)
 
     def accepts(self) -> Accepts:
         """Return the handoffs that agents of the graph accept."""

@@ -245,6 +245,8 @@ class StateForm:
     transfers: TransfersForm | None = None
     progress: bool = False
     expects: Delay | None = None
+    checkpoint: bool = False
+    escape: Spot | None = None  # read once the names of states are known
 
     def walk(self) -> Iterator[StateForm]:
         """Yield all states inside, a parent before its children, without this one."""

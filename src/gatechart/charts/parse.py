@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, cast, get_args
 
 from gatechart.charts import xstate
-from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, retry_of, text_of
+from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, text_of
 from gatechart.charts.model import (
     AfterForm,
     ChartForm,
@@ -15,25 +15,22 @@ from gatechart.charts.model import (
     EventForm,
     EveryForm,
     InitialForm,
-    InvokeForm,
-    Reference,
     StateForm,
     ThenForm,
     TransitionForm,
 )
-from gatechart.charts.parts import OF_AN_AGENT, Entries, without
+from gatechart.charts.parts import Entries, without
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import read_profile
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.transfers import transfers_form
 from gatechart.graph import OnRefusal
-from gatechart.values import Every, Missed, Retry
+from gatechart.values import Every, Missed
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")
 _OF_RECURRENCE: Final = ("period", "cron")
 _USUAL: Final = Every()
-_SOURCE: Final = "name the function to run, or a graph with `agent:`"
 _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
@@ -133,6 +130,8 @@ class _Shape(Entries):
             transfers=None if self.is_xstate else transfers_form(self, spot.get("transfers")),
             progress=not self.is_xstate and fields.flag("progress"),
             expects=None if self.is_xstate else self.delay(spot.get("expects")),
+            checkpoint=not self.is_xstate and fields.flag("checkpoint"),
+            escape=None if self.is_xstate else spot.get("escape"),
         )
 
     def is_history(self, spot: Spot) -> bool:
@@ -287,29 +286,6 @@ class _Shape(Entries):
         problem, remedy = every.fault
         self.faults.add(next((each for _, each in spot.items() if repr(each.value) in problem), spot), problem, remedy)
         return None
-
-    def invoke(self, spot: Spot) -> InvokeForm:
-        """Return the name of a function, or a mapping with more about it, or about an agent."""
-        if not spot.is_mapping:
-            function = self.reference(spot)
-            return InvokeForm(spot, function, "", None)
-        fields = Fields(spot, self.faults, self.known["invoke"])
-        spot = fields.spot = self.filled(spot)
-        if not self.is_xstate and (spot.get("agent") is not None or spot.get("best") is not None):
-            return self.agent(fields)
-        for key in OF_AN_AGENT:
-            if spot.get(key) is not None and not self.is_xstate:
-                self.faults.add(spot.key(key), f"{key!r} is for agents", "name its graph with `agent:`")
-        source = spot.get("src") if self.is_xstate else fields.needs("src", _SOURCE)
-        if source is None and self.is_xstate:
-            self.faults.add(spot, *xstate.lost("actor", "'src' is missing"))
-        function = Reference(spot, "") if source is None else self.reference(source)
-        given = spot.get("params") or spot.get("input")
-        if given is not None:
-            function = Reference(function.spot, function.name, self.params(given))
-        asked = spot.get("retry")
-        retry = None if asked is None else retry_of(Retry, asked, self.faults, self.known["retry"])
-        return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"), retry)
 
     def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:
         """Yield the transitions taken when an invoke of the state ends."""

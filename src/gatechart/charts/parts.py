@@ -30,7 +30,7 @@ from gatechart.charts.model import (
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import best_form, read_profile
 from gatechart.graph import Human, OtherGraph, SameTarget
-from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, seconds_of
+from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, Retry, seconds_of
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
@@ -135,9 +135,10 @@ def without(spot: Spot, keys: Collection[str]) -> Spot:
     return replace(spot, node=replace(spot.node, value=kept))
 
 
-OF_AN_AGENT: Final = ("at", "packet", "fallbacks")
+_OF_AN_AGENT: Final = ("at", "packet", "fallbacks")
 _MODES: Final = tuple(mode.value for mode in Mode)
 _REASONS: Final = tuple(reason.value for reason in Reason)
+_SOURCE: Final = "name the function to run, or a graph with `agent:`"
 _TO: Final = "name the graph that takes the work"
 _AT: Final = "name the entry point of the graph"
 _KINDS: Final = ("same_target", "other_graph", "human", "best")
@@ -206,6 +207,29 @@ class Handoffs(References):
             agent=self.told(spot, "agent") if best is None else None,
             achieved=self.told(spot, "achieved"),
         )
+
+    def invoke(self, spot: Spot) -> InvokeForm:
+        """Return the name of a function, or a mapping with more about it, or about an agent."""
+        if not spot.is_mapping:
+            function = self.reference(spot)
+            return InvokeForm(spot, function, "", None)
+        fields = Fields(spot, self.faults, self.known["invoke"])
+        spot = fields.spot = self.filled(spot)
+        if not self.is_xstate and (spot.get("agent") is not None or spot.get("best") is not None):
+            return self.agent(fields)
+        for key in _OF_AN_AGENT:
+            if spot.get(key) is not None and not self.is_xstate:
+                self.faults.add(spot.key(key), f"{key!r} is for agents", "name its graph with `agent:`")
+        source = spot.get("src") if self.is_xstate else fields.needs("src", _SOURCE)
+        if source is None and self.is_xstate:
+            self.faults.add(spot, *xstate.lost("actor", "'src' is missing"))
+        function = Reference(spot, "") if source is None else self.reference(source)
+        given = spot.get("params") or spot.get("input")
+        if given is not None:
+            function = Reference(function.spot, function.name, self.params(given))
+        asked = spot.get("retry")
+        retry = None if asked is None else retry_of(Retry, asked, self.faults, self.known["retry"])
+        return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"), retry)
 
     def agent(self, fields: Fields) -> InvokeForm:
         """Return an agent that works while a state is active."""

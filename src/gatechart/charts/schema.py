@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
+from gatechart.charts.escape_keys import ESCAPE_KEYS, ESCAPE_MEANINGS, escape_kinds, require_in_escapes
 from gatechart.charts.handoff_keys import (
     HANDOFF_KEYS,
     HANDOFF_MEANINGS,
@@ -128,8 +129,16 @@ _XSTATE_STATE: Final = {
 
 KEYS: Final = {
     "scxml": {
-        "chart": {**_CHART, "signals": "signals", "profile": "profile"},
-        "state": {**_STATE, "final": "flag", "transfers": "transfers", "progress": "flag", "expects": "delay"},
+        "chart": {**_CHART, "signals": "signals", "escape": "escape", "profile": "profile"},
+        "state": {
+            **_STATE,
+            "final": "flag",
+            "transfers": "transfers",
+            "progress": "flag",
+            "expects": "delay",
+            "checkpoint": "flag",
+            "escape": "escape",
+        },
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": _THEN,
@@ -139,6 +148,7 @@ KEYS: Final = {
         "entry_point": {**_SHARED["entry_point"], "signals": "signals", "profile": "profile"},
         **HANDOFF_KEYS,
         **SIGNAL_KEYS,
+        **ESCAPE_KEYS,
         **SELECTION_KEYS,
     },
     "xstate": {
@@ -230,6 +240,7 @@ MEANINGS: Final = {
     **HANDOFF_MEANINGS,
     **TOOL_MEANINGS,
     **SIGNAL_MEANINGS,
+    **ESCAPE_MEANINGS,
     **SELECTION_MEANINGS,
 }
 
@@ -273,7 +284,7 @@ def schema() -> dict[str, Any]:
 def _definitions(dialect: str) -> dict[str, Any]:
     """Return the parts of a chart in a dialect, each under the dialect's name and its own."""
     nullable = _NULLABLE if dialect == "xstate" else ()
-    parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
+    parts = {part: _object(dialect, part, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = [] if dialect == "xstate" else ["id", "entry_points", "states"]
     for part, needed in _REQUIRED.items():
         parts[part]["required"] = [needed]
@@ -282,6 +293,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
     else:
         require_in_handoffs(parts)
         require_in_selections(parts)
+        require_in_escapes(parts)
         parts["recurring"]["oneOf"] = [{"required": [key]} for key in _RECURS]
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]
@@ -290,17 +302,18 @@ def _definitions(dialect: str) -> dict[str, Any]:
     return {f"{dialect}.{part}": each for part, each in parts.items()}
 
 
-def _object(dialect: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
-    """Return a mapping with these keys and no others. is_nullable: whether null may stand for a missing key."""
+def _object(dialect: str, part: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
+    """Return a part with these keys and no others. is_nullable: whether null may stand for a missing key."""
     kinds: dict[str, dict[str, Any]] = {key: {"$ref": f"#/$defs/{dialect}.kind.{kind}"} for key, kind in keys.items()}
     if is_nullable:
         kinds = {key: {"anyOf": [kind, {"type": "null"}]} for key, kind in kinds.items()}
-    properties = {key: _described(key, kind) for key, kind in kinds.items()}
+    properties = {key: _described(part, key, kind) for key, kind in kinds.items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _described(key: str, kind: dict[str, Any]) -> dict[str, Any]:
-    return {"description": MEANINGS[key], **kind} if key in MEANINGS else kind
+def _described(part: str, key: str, kind: dict[str, Any]) -> dict[str, Any]:
+    meaning = MEANINGS.get(f"{part}.{key}", MEANINGS.get(key))
+    return kind if meaning is None else {"description": meaning, **kind}
 
 
 def _kinds(dialect: str) -> dict[str, Any]:
@@ -373,6 +386,7 @@ def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
         "missed": {"enum": list(get_args(Missed))},
         **handoff_kinds(dialect),
         **signal_kinds(dialect),
+        **escape_kinds(dialect),
         **selection_kinds(dialect),
     }
 

@@ -11,7 +11,7 @@ from typing import Final
 
 _KEYS: Final = (
     "agent|at|data|deadline|events|fallbacks|history|id|initial|invoke|maps|most|otherwise|packet|states|status|takes|"
-    "achieved|waits|answer|signals|window|calls|most_bytes|task|measure"
+    "achieved|waits|answer|signals|window|calls|most_bytes|task|measure|payload"
 )
 WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
     (r"leave it only name, history= and initial=", "leave it only `type`, `history` and `initial`"),
@@ -27,6 +27,8 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"\bor None to switch", "or null to switch"),
     (r"\bor None for none", "or leave it out"),
     (r"^pass a (?=whole number)", "write a "),
+    (r"\b(most_a_day|turns)=", r"`\1` "),
+    (r"^use ToHuman\(.*\), GiveUp\(\) or a Handoff", "write `to_human:`, `give_up` or `handoff:`"),
     (r"^(Retry|SameTarget)\(.*?\) is not possible", "it is not possible"),
 )
 _COMPILED: Final = tuple((re.compile(pattern), instead) for pattern, instead in WORDS)

@@ -12,6 +12,7 @@ from gatechart.escape.attempts import (
     with_asked,
     without_way,
 )
+from gatechart.escape.presets import getting_out
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene, ToolFacts, failed_tools
 from gatechart.escape.strategies import Alert, CutOut, Nudge, Repair, Reroute, Restart, Rollback, SwitchTool
@@ -38,6 +39,7 @@ __all__ = [
     "after_try",
     "failed_tools",
     "found_first",
+    "getting_out",
     "judged",
     "leads_away",
     "looks_back",

@@ -9,9 +9,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel
 
+from gatechart.errors import Fault
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene
-from gatechart.graph import GAVE_UP, Adds, Invoke, Strategy
+from gatechart.graph import GAVE_UP, Adds, Invoke, Nameable, Strategy, callable_name
+from gatechart.graph.callables import fits, is_async
+from gatechart.graph.escape import unknown_names
 from gatechart.graph.names import names_of
 from gatechart.kernel import candidates
 from gatechart.values import (
@@ -36,6 +39,7 @@ from gatechart.values.frozen import fill
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
 """A function of the context that returns what an entry point takes."""
 
+_USUAL_FIELD = "messages"
 _LONGEST_SHOWN = 600  # characters of a repeated block in a nudge
 
 
@@ -108,6 +112,11 @@ class Reroute(Strategy):
         if not doors:
             yield NoWay("no transition and no entry point leads away from what failed")
 
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
+        """See Strategy."""
+        yield from unknown_names(f"{place}, at", "entry point", self.at, known.entry_points)
+        yield from _faults_of(place, self.payload)
+
     def _found(self, scene: Scene, failed: tuple[StateName, ...]) -> tuple[str, ...]:
         return routes(scene.graph, scene.leaves, failed, scene.failed_tools)
 
@@ -121,7 +130,7 @@ class Reroute(Strategy):
 class CutOut(Strategy):
     """Leave the repeated block out of the conversation and go on before it: the active states are entered again."""
 
-    field: str = "messages"  # of the context, with a list; a model's transcript is cut as well
+    field: str = _USUAL_FIELD  # of the context, with a list; a model's transcript is cut as well
     summary: str = ""  # what stands in its place
 
     looks_back: ClassVar[bool] = True
@@ -133,6 +142,11 @@ class CutOut(Strategy):
             yield NoWay("its past does not go back to where the block began")
         else:
             yield CutBlock(self.field, since, self.summary)
+
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
+        """See Strategy. A graph without the usual field may have its conversations in transcripts of models alone."""
+        if self.field != _USUAL_FIELD:
+            yield from unknown_names(f"{place}, field", "field", [self.field], known.fields)
 
 
 @dataclass(frozen=True, init=False)
@@ -169,6 +183,10 @@ class Rollback(Strategy):
             yield NoWay(kept_by)
         else:
             yield GoBack(version, self.keep)
+
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
+        """See Strategy."""
+        yield from unknown_names(f"{place}, keep", "field", self.keep, known.fields)
 
     def _checkpoint(self, scene: Scene) -> int | None:
         before = scene.before_block or 0
@@ -213,6 +231,12 @@ class Restart(Strategy):
             brought = _brought(self.payload, scene) or _begun_with(scene, door)
             yield EnterAt(door, brought, is_fresh=True, keep=self.keep)
 
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
+        """See Strategy."""
+        yield from unknown_names(f"{place}, at", "entry point", [self.at] if self.at else (), known.entry_points)
+        yield from unknown_names(f"{place}, keep", "field", self.keep, known.fields)
+        yield from _faults_of(place, self.payload)
+
 
 @dataclass(frozen=True, slots=True)
 class Repair(Strategy):
@@ -243,6 +267,20 @@ class Alert(Strategy):
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         yield SendAlert(self.sink, self.text or _usual_words(scene))
+
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
+        """See Strategy."""
+        if not self.sink or "@" in self.sink or "/" in self.sink:
+            told = f"{self.sink!r} is not the name of a sink"
+            yield Fault(f"{place}, sink", told, "name one of the home's configuration, which has its address")
+
+
+def _faults_of(place: str, payload: Brought | None) -> Iterator[Fault]:
+    if payload is None:
+        return
+    if not callable(payload) or is_async(payload) or not fits(payload, 1):
+        told = f"payload={callable_name(payload) if callable(payload) else repr(payload)} cannot be asked"
+        yield Fault(place, told, "pass a plain function of (context)")
 
 
 def _brought(payload: Brought | None, scene: Scene) -> Payload | None:

@@ -17,7 +17,17 @@ from gatechart.graph.definition import (
     Then,
     Transition,
 )
-from gatechart.graph.escape import EVERY_SIGNAL, GAVE_UP, Adds, EscapePlan, GiveUp, HandOn, Strategy, ToHuman
+from gatechart.graph.escape import (
+    EVERY_SIGNAL,
+    GAVE_UP,
+    Adds,
+    EscapePlan,
+    GiveUp,
+    HandOn,
+    Nameable,
+    Strategy,
+    ToHuman,
+)
 from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
@@ -61,6 +71,7 @@ __all__ = [
     "JsonSchema",
     "Kind",
     "Migration",
+    "Nameable",
     "NeedRule",
     "Needed",
     "Node",

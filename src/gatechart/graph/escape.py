@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
+from gatechart.errors import Fault, suggestion
 from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.names import one_or_more
 from gatechart.graph.selection import Best
@@ -46,6 +47,15 @@ class Adds:
     otherwise: StateName = GAVE_UP  # follows if nobody takes the work, or the flow fails
 
 
+@dataclass(frozen=True, slots=True)
+class Nameable:
+    """What strategies can refer to by name in their graph."""
+
+    states: tuple[StateName, ...]
+    entry_points: tuple[str, ...]
+    fields: tuple[str, ...] | None  # of the context; None if it can have any
+
+
 class Strategy:
     """One thing to try. Subclasses are frozen dataclasses; those with the same name do the same.
 
@@ -78,6 +88,10 @@ class Strategy:
         version to which the agent can go back. A `NoWay` says why there is none.
         """
         yield TakeTransition()
+
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
+        """Yield what is wrong with it in a graph, for which the graph is refused. place: where it stands."""
+        yield from ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +168,7 @@ class EscapePlan:
     turns: int  # moves within which an attempt must have come to progress
     last: Strategy
     learns: bool  # whether strategies that came to progress before are tried earlier; False keeps the order given
+    shared: bool  # whether it may name signals that the graph does not have, as a plan for several graphs does
 
     def __init__(
         self,
@@ -165,6 +180,7 @@ class EscapePlan:
         turns: int = 5,
         last: Strategy | Handoff = GiveUp(),
         learns: bool = True,
+        shared: bool = False,
     ) -> None:
         fields: dict[str, Any] = {
             "strategies": _by_signal(strategies),
@@ -174,14 +190,24 @@ class EscapePlan:
             "turns": turns,
             "last": _strategy(last),
             "learns": learns,
+            "shared": shared,
         }
         fill(self, **fields)
 
     @property
     def every(self) -> tuple[Strategy, ...]:
         """All its strategies, each once, in the order given; the last resort is the last."""
-        groups = (self.strategies, *(each for _, each in self.tools))
-        return tuple(dict.fromkeys((*(each for group in groups for _, some in group for each in some), self.last)))
+        return tuple(dict.fromkeys((*(each for _, some in self._all for each in some), self.last)))
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Names of the signals that it answers, each once; "*" stands for every other one."""
+        return tuple(dict.fromkeys(name for name, _ in self._all))
+
+    @property
+    def _all(self) -> Iterator[tuple[str, tuple[Strategy, ...]]]:
+        for group in (self.strategies, *(each for _, each in self.tools)):
+            yield from group
 
     def answers(self, signal: str, tools: Iterable[str] = ()) -> tuple[Strategy, ...]:
         """Return what is tried for a signal; empty for nothing. tools: those that failed or were called again."""
@@ -189,6 +215,13 @@ class EscapePlan:
         groups = (*(own[name] for name in tools if name in own), self.strategies)
         found = (dict(group).get(name) for group in groups for name in (signal, EVERY_SIGNAL))
         return next((each for each in found if each), ())
+
+
+def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[str] | None) -> Iterator[Fault]:
+    """Yield a fault for each name that is not known. known: None if any name is."""
+    for name in names:
+        if known is not None and name not in known:
+            yield Fault(place, f"unknown {what} {name!r}", suggestion(name, known))
 
 
 def _by_signal(tactics: Tactics) -> tuple[tuple[str, tuple[Strategy, ...]], ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatechart.graph.definition import ANY, State, Transition
-from gatechart.graph.escape import Adds, EscapePlan, Strategy
+from gatechart.graph.escape import GAVE_UP, Adds, EscapePlan, Strategy
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
 from gatechart.values import Event, Payload, StateName
@@ -38,7 +38,8 @@ def states_added(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateNa
     given = set(known)
     found = {adds.state: _state(adds) for _, adds in added if adds.state not in given}
     ends = {adds.otherwise for _, adds in added if adds.handoff is not None or adds.flow is not None}
-    found |= {end: _state(Adds(end)) for end in ends if end not in given and end not in found}
+    if GAVE_UP in ends - given and GAVE_UP not in found:
+        found[GAVE_UP] = _state(Adds(GAVE_UP))
     yield from found.values()
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
+from gatechart.context import has_any_field
 from gatechart.errors import Fault, suggestion
-from gatechart.graph.definition import State
-from gatechart.graph.escape import EVERY_SIGNAL, EscapePlan, Strategy
-from gatechart.graph.escape_edges import plans_in
+from gatechart.graph.definition import EntryPoint, State
+from gatechart.graph.escape import EVERY_SIGNAL, EscapePlan, Nameable, Strategy, unknown_names
+from gatechart.graph.escape_edges import plans_in, state_names
 from gatechart.graph.function_faults import handoff_faults
+from gatechart.graph.names import texts
 from gatechart.graph.signals import Signal
-from gatechart.values import DELAY_REMEDY, StateName
+from gatechart.values import DELAY_REMEDY
 
 
 def escape_faults(
-    plan: Any, states: Sequence[State[Any]], known: Sequence[StateName], signals: Sequence[Signal]
+    plan: Any,
+    states: Sequence[State[Any]],
+    entry_points: Sequence[EntryPoint],
+    context: Any,
+    signals: Sequence[Signal],
 ) -> Iterator[Fault]:
-    """Yield the faults of all plans. known: states that no plan adds. signals: that the graph and its doors declare."""
+    """Yield the faults of all plans. states: those that plans add as well. signals: that graph and doors declare."""
+    known = Nameable(state_names(states), texts(door.name for door in entry_points), _fields(context))
     declared = (("escape", plan), *((f"state {state.name!r}, escape", state.escape) for state in states))
     names = tuple(dict.fromkeys(signal.name for signal in signals))
     for place, each in declared:
@@ -28,11 +37,16 @@ def escape_faults(
     yield from _clashes(plans_in(plan, states))
 
 
-def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Sequence[StateName]) -> Iterator[Fault]:
+def _fields(context: Any) -> tuple[str, ...] | None:
+    """Return the fields of a context; None if it can have any."""
+    is_known = isinstance(context, type) and issubclass(context, BaseModel) and not has_any_field(context)
+    return tuple(context.model_fields) if is_known else None
+
+
+def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Nameable) -> Iterator[Fault]:
     yield from _bound_faults(place, plan)
-    groups = (plan.strategies, *(each for _, each in plan.tools))
-    for signal in dict.fromkeys(name for group in groups for name, _ in group):
-        if signal not in (*signals, EVERY_SIGNAL):
+    for signal in plan.signals:
+        if signal not in (*signals, EVERY_SIGNAL) and not plan.shared:
             yield Fault(f"{place}, {signal}", f"no signal has the name {signal!r}", suggestion(signal, signals))
     for strategy in plan.every:
         if isinstance(strategy, Strategy):
@@ -53,14 +67,17 @@ def _bound_faults(place: str, plan: EscapePlan) -> Iterator[Fault]:
             yield Fault(place, f"{what}={number!r} is not a bound", "pass a whole number of 1 or more")
 
 
-def _strategy_faults(place: str, strategy: Strategy, known: Sequence[StateName]) -> Iterator[Fault]:
+def _strategy_faults(place: str, strategy: Strategy, known: Nameable) -> Iterator[Fault]:
+    yield from strategy.faults(place, known)
     adds = strategy.adds
     if adds is None:
         return
     if adds.handoff is not None:
         yield from handoff_faults(place, adds.handoff)
-    if adds.flow is not None and adds.then not in known:
-        yield Fault(f"{place}, then", f"unknown state {adds.then!r}", suggestion(adds.then, known))
+    if adds.flow is not None:
+        yield from unknown_names(f"{place}, then", "state", [adds.then], known.states)
+    if adds.handoff is not None or adds.flow is not None:
+        yield from unknown_names(f"{place}, otherwise", "state", [adds.otherwise], known.states)
 
 
 def _clashes(plans: Sequence[EscapePlan]) -> Iterator[Fault]:

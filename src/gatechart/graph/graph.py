@@ -92,6 +92,7 @@ class StateTransitionGraph(Generic[ContextT]):
     profile: Profile | None
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
+    escape_states: frozenset[StateName]  # states that its escape plans add
     nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
@@ -187,7 +188,8 @@ class StateTransitionGraph(Generic[ContextT]):
         tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
         tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
         known = state_names(walk(tree))
-        tree = (*tree, *states_added(adding(plans_in(escape, walk(tree))), known))
+        added = tuple(states_added(adding(plans_in(escape, walk(tree))), known))
+        tree = (*tree, *added)
         draft = Draft(
             name=name,
             version=version,
@@ -211,6 +213,7 @@ class StateTransitionGraph(Generic[ContextT]):
             profile=profile,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
+        compiled["escape_states"] = frozenset(state.name for state in added)
         given = {state.name for state in walk(listed)}
         compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in given)
         for attribute, value in compiled.items():

@@ -110,7 +110,13 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
             for fault in signal_faults(f"entry point {entry.name!r}, signals", entry.signals, states, draft.context)
         ),
         *answer_faults(draft.signals, draft.entry_points),
-        *escape_faults(draft.escape, states, draft.known, declared_signals(draft.signals, draft.entry_points)),
+        *escape_faults(
+            draft.escape,
+            states,
+            draft.entry_points,
+            draft.context,
+            declared_signals(draft.signals, draft.entry_points),
+        ),
         *profile_faults("graph, profile", draft.profile),
         *(
             fault

@@ -1,0 +1,133 @@
+"""The keys of escape plans in charts, and the kinds of their values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gatechart.escape import (
+    Alert,
+    CutOut,
+    GiveUp,
+    Nudge,
+    Repair,
+    Reroute,
+    Restart,
+    Rollback,
+    Strategy,
+    SwitchTool,
+    ToHuman,
+)
+from gatechart.graph.signals import usual_name
+
+STRATEGIES: Final[dict[type[Strategy], dict[str, str]]] = {
+    Nudge: {"text": "text"},
+    SwitchTool: {"to": "texts"},
+    Reroute: {"at": "texts", "payload": "function"},
+    CutOut: {"field": "text", "summary": "text"},
+    Rollback: {"to": "back_to", "keep": "texts", "allow": "texts"},
+    Restart: {"at": "text", "payload": "function", "keep": "texts", "allow": "texts"},
+    Repair: {"flow": "flow", "then": "state", "otherwise": "state"},
+    Alert: {"sink": "text", "text": "text"},
+    ToHuman: {
+        "to": "name",
+        "best": "best",
+        "at": "name",
+        "reason": "handoff_reason",
+        "fallbacks": "fallbacks",
+        "otherwise": "state",
+    },
+    GiveUp: {},
+}
+STRATEGY_NAMES: Final = {usual_name(kind): kind for kind in STRATEGIES}
+BACK_TO: Final = ("block", "checkpoint")
+GETTING_OUT: Final = "getting_out"
+"""Name of the usual plan."""
+
+_BOUNDS: Final = {"cooldown": "delay", "most_a_day": "count", "turns": "count", "learns": "flag"}
+ESCAPE_KEYS: Final[dict[str, dict[str, str]]] = {
+    "escape": {
+        GETTING_OUT: GETTING_OUT,
+        "strategies": "tactics",
+        "tools": "tactics_by_tool",
+        **_BOUNDS,
+        "last": "strategy",
+        "shared": "flag",
+    },
+    "strategy": {
+        **{name: f"strategy.{name}" for name in STRATEGY_NAMES},
+        "handoff": "handoff",
+        "otherwise": "state",
+    },
+    GETTING_OUT: {"human": "name", "at": "name", "restart": "text", **_BOUNDS},
+    **{f"strategy.{name}": STRATEGIES[kind] for name, kind in STRATEGY_NAMES.items()},
+}
+"""The keys of each part, with the kinds of their values."""
+
+ESCAPE_MEANINGS: Final = {
+    "escape": "What agents try to get out of what their signals notice, where no transition takes the signal.",
+    "checkpoint": "Whether agents may be taken back to the state.",
+    "strategies": "What is tried, from cheap to drastic, by the name of the signal; `*` for every other signal.",
+    "escape.tools": "Strategies by signal for the one tool that fails or is called again and again, by its name.",
+    "cooldown": "How long a strategy that was tried is passed over: 120s.",
+    "most_a_day": "How many attempts an agent makes on one day, by UTC, before the last one.",
+    "turns": "Moves within which an attempt must have come to progress.",
+    "last": "What is done when nothing is left to try: `to_human:`, `give_up` or `handoff:`.",
+    "learns": "Whether strategies that came to progress before are tried earlier; true where left out.",
+    "shared": "Whether it may name signals that the chart does not have.",
+    GETTING_OUT: "The usual plan: another tool, another way, a new beginning, then a person.",
+    "nudge": "Tells the model that it goes round in circles.",
+    "switch_tool": "Calls another tool in place of the one that fails.",
+    "reroute": "Goes another way: by a transition for `escape.reroute`, or into an entry point.",
+    "cut_out": "Leaves the repeated block out of the conversation.",
+    "rollback": "Goes back to before the block, or to a checkpoint.",
+    "restart": "Begins anew at an entry point.",
+    "repair": "Has something outside mend what is wrong, and waits.",
+    "alert": "Tells people, by a sink that the home's configuration names.",
+    "to_human": "Hands the work to a person.",
+    "give_up": "Ends the agent as failed, with the evidence.",
+    "strategy.rollback.to": "block, or checkpoint.",
+    "strategy.switch_tool.to": "Tools to call in its place; by default the alternatives that its policies name.",
+    "strategy.reroute.at": "Entry points to enter; by default those that lead away from what failed.",
+    "strategy.restart.at": "The entry point; by default the one at which the agent began.",
+    "strategy.reroute.payload": "The name of a bound function of the context that returns what the entry point takes.",
+    "strategy.restart.payload": "The name of a bound function of the context that returns what the entry point takes.",
+    "keep": "Fields of the context that stay as they are.",
+    "allow_tools": "Tools whose calls may be made again although their policy says never.",
+    "sink": "The name of a sink in the home's configuration.",
+    "flow": "A function or an agent, as `invoke` has it.",
+}
+
+
+def escape_kinds(dialect: str) -> dict[str, Any]:
+    """Return the kinds of values of these keys, for the JSON Schema of charts."""
+
+    def part(name: str) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{dialect}.{name}"}
+
+    text = {"type": ["string", "number"]}
+    one = {"anyOf": [text, part("strategy")]}
+    tactics = {"type": "object", "additionalProperties": {"anyOf": [one, {"type": "array", "items": one}]}}
+    return {
+        "escape": {"anyOf": [{"const": GETTING_OUT}, part("escape")]},
+        GETTING_OUT: {"anyOf": [part(GETTING_OUT), {"type": "null"}]},
+        "tactics": tactics,
+        "tactics_by_tool": {"type": "object", "additionalProperties": tactics},
+        "strategy": one,
+        "back_to": {"enum": list(BACK_TO)},
+        "flow": {"anyOf": [text, part("invoke")]},
+        "state": text,
+        **{f"strategy.{name}": {"anyOf": [part(f"strategy.{name}"), {"type": "null"}]} for name in STRATEGY_NAMES},
+    }
+
+
+def require_in_escapes(parts: dict[str, Any]) -> None:
+    """Require that each thing to try is of one kind, and has what it needs."""
+    kinds = [*STRATEGY_NAMES, "handoff"]
+    parts["strategy"]["oneOf"] = [{"required": [kind]} for kind in kinds]
+    parts["strategy"]["dependentRequired"] = {"otherwise": ["handoff"]}
+    parts["strategy.repair"]["required"] = ["flow", "then"]
+    parts["strategy.alert"]["required"] = ["sink"]
+    parts["escape"]["oneOf"] = [
+        {"required": [GETTING_OUT], "maxProperties": 1},
+        {"not": {"required": [GETTING_OUT]}, "anyOf": [{"required": ["strategies"]}, {"required": ["tools"]}]},
+    ]
