@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from gatechart.clients import DatabaseClient, HttpClient
     from gatechart.context import AgentContext
     from gatechart.drawing import draw, draw_async
+    from gatechart.escape import getting_out
     from gatechart.graph import (
         ANY,
         Accepts,
         Best,
         EntryPoint,
+        EscapePlan,
         EventType,
         Handoff,
         Initial,
@@ -126,11 +128,13 @@ _NAMES: Final = {
     ),
     "context": ("AgentContext",),
     "drawing": ("draw", "draw_async"),
+    "escape": ("getting_out",),
     "graph": (
         "ANY",
         "Accepts",
         "Best",
         "EntryPoint",
+        "EscapePlan",
         "EventType",
         "Handoff",
         "Initial",
@@ -246,6 +250,7 @@ __all__ = [
     "Detector",
     "EntryPoint",
     "ErrorRate",
+    "EscapePlan",
     "Event",
     "EventType",
     "Every",
@@ -325,6 +330,7 @@ __all__ = [
     "draw",
     "draw_async",
     "dump",
+    "getting_out",
     "handing_on",
     "load",
     "looping",

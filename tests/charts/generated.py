@@ -12,7 +12,7 @@ from gatechart.charts import Cel
 from gatechart.charts.contexts import context_of
 from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
-from gatechart.escape import CutOut, EscapePlan, Nudge, Reroute, Rollback, SwitchTool, ToHuman, getting_out
+from gatechart.escape import CutOut, EscapePlan, Nudge, Reroute, Rollback, SwitchTool, ToHuman
 from gatechart.graph import (
     ANY,
     Accepts,
@@ -128,8 +128,6 @@ AGENTS = st.builds(
 )
 PLANS = st.none() | st.sampled_from(
     [
-        getting_out(),
-        getting_out(human="null", at="on", cooldown="1h"),
         EscapePlan({"1": [Nudge("a: b"), CutOut()], "*": Rollback("checkpoint", allow="on")}, shared=True),
         EscapePlan({}, tools={"~": {"*": [SwitchTool("é\u2028"), Reroute(payload=is_welcome)]}}, last=ToHuman(at="on")),
     ]
@@ -231,7 +229,7 @@ def _state(draw, name, tree, parents, names):
         data=draw(st.sampled_from([None, result, Fixed({"a": [1, {"b": None}]})])) if kind == "final" else None,
         description=description,
         checkpoint=kind == "atomic" and draw(st.booleans()),
-        escape=draw(PLANS) if kind == "atomic" else None,
+        escape=draw(PLANS) if kind == "atomic" and name == names[0] else None,
     )
 
 

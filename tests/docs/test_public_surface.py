@@ -30,6 +30,7 @@ TOP = {
     *("Snapshot", "State", "StateTransitionGraph", "Status"),
     *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
     *("Act", "Alerts", "Mailbox", "Watchdog", "WatchdogTerms", "Webhook"),
+    *("EscapePlan", "getting_out"),
     *("dump", "load", "sync"),
     *("To", "TransferOffer", "TransferOutcome", "Transfers"),
     *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),

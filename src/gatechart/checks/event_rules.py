@@ -10,7 +10,9 @@ from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, is_togethe
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
 from gatechart.graph import ROOT, AnyGraph, Kind, Node, OnRefusal, steps_of
-from gatechart.values import ERROR_REFUSED, OFFERED, TRANSFER, EventName, StateName, is_reserved
+from gatechart.graph.compile import walk
+from gatechart.graph.escape_edges import plans_in
+from gatechart.values import ERROR_REFUSED, ESCAPE, OFFERED, TRANSFER, EventName, StateName, is_reserved
 
 
 @rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
@@ -133,7 +135,7 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
     for event, owner in (*own, *_raised_anywhere(graph)):
         for name in dict.fromkeys((event, *prefixes_of(event))):
             raisers.setdefault(name, []).append(owner)
-    known = tuple(dict.fromkeys(event for event, _ in own))
+    known = tuple(dict.fromkeys((*(event for event, _ in own), *_escapes(graph))))
     for node in graph.nodes.values():
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             for name in (event,) if event in raisers else words_of(event):
@@ -148,10 +150,17 @@ def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
     yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
     for signals in (graph.signals, *(door.signals for door in graph.entry_points.values())):
         yield from ((each.event, ROOT) for each in (signals.signals if signals else ()))
+    yield from ((event, ROOT) for event in _escapes(graph))
     if graph.on_refusal is OnRefusal.EVENT:
         yield ERROR_REFUSED, ROOT
     for node in graph.nodes.values():
         yield from ((event, ROOT) for event in _raised(node) if is_reserved(event))
+
+
+def _escapes(graph: AnyGraph) -> Iterator[EventName]:
+    """Yield the events that the chart may take in place of strategies of its escape plans."""
+    for plan in plans_in(graph.escape, walk(graph.tree)):
+        yield from (strategy.event for strategy in plan.every)
 
 
 def _not_raised(name: EventName, owners: list[StateName], known: tuple[str, ...]) -> tuple[str, str]:
@@ -167,6 +176,8 @@ def _remedy(name: EventName) -> str:
         return "declare the graph with on_refusal=OnRefusal.EVENT"
     if name.startswith(("done.", "error.invoke", "progress.", "after.", "every.")):
         return "name an invoke, a delay or a state with a final child as the graph does"
+    if f"{name}.".startswith(ESCAPE):
+        return "name a strategy of an escape plan, such as 'escape.reroute' for Reroute()"
     if name.startswith(TRANSFER):
         return "name a target of the state's transfers as they do"
     return "only the framework sends events with such names, and it sends none called that; choose another name"

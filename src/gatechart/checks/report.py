@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatechart.checks import event_rules, handoff_rules, selection_rules, signal_rules, state_rules, transfer_rules
+from gatechart.checks import (
+    escape_rules,
+    event_rules,
+    handoff_rules,
+    selection_rules,
+    signal_rules,
+    state_rules,
+    transfer_rules,
+)
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
 from gatechart.errors import suggestion
@@ -100,7 +108,15 @@ _AMONG_GRAPHS: Final = {
 
 
 def _rules() -> Iterator[Rule]:
-    for module in (state_rules, event_rules, handoff_rules, transfer_rules, signal_rules, selection_rules):
+    for module in (
+        state_rules,
+        event_rules,
+        handoff_rules,
+        transfer_rules,
+        signal_rules,
+        selection_rules,
+        escape_rules,
+    ):
         yield from (each for each in vars(module).values() if isinstance(each, Rule))
     yield from _ABOUT_ALLOWANCES
 

@@ -7,7 +7,9 @@ from typing import Final
 
 from gatechart.checks.analysis import Analysis, Way
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, Signal, Signals
+from gatechart.graph import EVERY_SIGNAL, SIGNAL, AnyGraph, EntryPoint, Signal, Signals
+from gatechart.graph.compile import walk
+from gatechart.graph.escape_edges import plans_in
 from gatechart.kernel import matches
 from gatechart.signals import (
     Confidence,
@@ -39,16 +41,22 @@ def out_of_reach(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC702", Severity.WARNING, "a signal without an answer that no transition takes")
 def unanswered(analysis: Analysis) -> Iterator[Hit]:
-    """It is noted in the history and changes nothing. A transition for `*` takes no signals; one for `signal` does."""
+    """It is noted in the history and changes nothing, and no escape plan tries anything.
+
+    A transition for `*` takes no signals; one for `signal` does.
+    """
     edges = [edge for node in analysis.graph.nodes.values() for edge in node.edges]
+    plans = plans_in(analysis.graph.escape, walk(analysis.graph.tree))
     for place, signals in declared(analysis.graph):
         for signal in signals.signals:
-            if not any(matches(edge.event, signal.event) for edge in edges):
+            is_tried = any({signal.name, EVERY_SIGNAL} & {*plan.signals} for plan in plans)
+            if not is_tried and not any(matches(edge.event, signal.event) for edge in edges):
                 yield f"{place}, {signal.name}", f"nothing takes {signal.event!r}", _remedy(signal)
 
 
 def _remedy(signal: Signal) -> str:
-    return f"write a transition for {signal.event!r}, give it answer=, or allow it if noting it is enough"
+    ways = f"write a transition for {signal.event!r}, give it answer=, or name it in escape="
+    return f"{ways}; or allow it if noting it is enough"
 
 
 def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:

@@ -16,6 +16,7 @@ from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition
+from gatechart.graph.escape import EscapePlan
 from gatechart.graph.escape_edges import adding, escaping, plans_in
 from gatechart.graph.escape_faults import escape_faults
 from gatechart.graph.events import EventType, event_faults
@@ -356,6 +357,8 @@ def _places(draft: Draft) -> Iterator[str]:
     yield from (f"event {each.name!r}" for each in draft.event_types if isinstance(each, EventType))
     declared = [("signals", draft.signals), *((f"entry point {door.name!r}, signals", door.signals) for door in doors)]
     yield from (f"{place}, {each.name}" for place, some in declared if some for each in some.signals)
+    planned = [("escape", draft.escape), *((f"state {state.name!r}, escape", state.escape) for state in states)]
+    yield from (each for place, plan in planned if isinstance(plan, EscapePlan) for each in _of_plan(place, plan))
     written = (each for each in draft.transitions if isinstance(each, Transition))
     delayed = (each for state in states for each in delayed_transitions(state))
     added = [each.transition for state in states for each in (*choices_first(state), *choices_last(state, ()))]
@@ -368,3 +371,8 @@ def _places(draft: Draft) -> Iterator[str]:
         yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"
         if each.event is not None:
             yield f"state {each.source!r}, event {each.event!r}"
+
+
+def _of_plan(place: str, plan: EscapePlan) -> Iterator[str]:
+    yield place
+    yield from (f"{place}, {name}" for name in (*plan.signals, *(each.name for each in plan.every)))
