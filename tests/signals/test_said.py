@@ -21,6 +21,13 @@ ASKING = (
     "请找真人客服",
     "不行，转人工",
     "能不能转人工",
+    "可不可以换个客服",
+    "有没有人工客服",
+    "没有人工客服吗",
+    "再不给我转人工我就走了",
+    "为什么不给我转人工",
+    "没用，转人工",
+    "请帮我转接人工",
     "You are useless, real person please",
     "you are no help so give me a human",
     "It is not working and I want to talk to a human",
@@ -36,6 +43,11 @@ NOT_ASKING = (
     "不用转人工",
     "不需要人工客服",
     "别转人工",
+    "我没说要转人工",
+    "请不要把我转人工",
+    "没有要求转人工",
+    "不想换个客服",
+    "暂时不需要人工服务",
     "Find me a personal trainer, the agent said it is near",
     "What is a humane way to do it?",
     "Transfer 500 dollars to my mother",
@@ -53,13 +65,30 @@ def test_who_does_not_ask_for_a_person_is_understood_too(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I want to file a complaint", "This is an EMERGENCY", "我要投诉你们", "很紧急", "这个问题无法解决"]
+    "text",
+    [
+        *(
+            "I want to file a complaint",
+            "This is an EMERGENCY",
+            "我要投诉你们",
+            "很紧急",
+            "非常紧急",
+            "这个问题无法解决",
+        ),
+        *("再不处理就投诉", "不能再等了，紧急"),
+    ],
 )
 def test_words_of_trouble_are_found(text: str) -> None:
     assert found(Keywords(), says([text])) == [True]
 
 
-@pytest.mark.parametrize("text", ["It is not an emergency", "I have no complaint", "不紧急", "Book a table for two"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("It is not an emergency", "I have no complaint", "Book a table for two"),
+        *("不紧急", "不是很紧急", "没那么紧急", "没有投诉", "我不想投诉", "没打算投诉", "不打算投诉"),
+    ],
+)
 def test_words_of_trouble_that_are_denied_are_not(text: str) -> None:
     assert found(Keywords(), says([text])) == [False]
 

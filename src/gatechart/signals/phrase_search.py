@@ -18,12 +18,16 @@ _DENIED: Final = re.compile(
     r"(?: +(?!(?:but|and|so|because|can|could|please|let)\b)[\w']+){0,4} *$"
     r"|\b(?:are you|you are|you're|am i|is (?:this|it))"
     r"(?: +(?!(?:i|want|need|get|give|let|so|and|but)\b)[\w']+){0,4} *$"
-    r"|(?<![能要会會可是])[不别別没沒無无勿非][是用要需必想会會能算太帮我給给再]{0,4}$"
+    r"|(?<![能要会會可是有再么麼])[不別别没沒無无勿非][是用要需必想会會能算太帮我给給再说說把请請求很那么麼什打]{0,4}$"
 )
 """What denies a phrase when it stands before it, with a few words between, or asks whether the agent is a person.
 
-能不能 and its like ask and deny nothing.
+能不能 and its like ask and deny nothing, and 再不 and 为什么不 demand.
 """
+
+_NONE_THERE: Final = re.compile(r"(?<!有)[没沒]有[要想说說求需打算过過]{0,4}$")
+_QUESTION: Final = re.compile(r"[^,.!;，。！；]{0,6}[吗嗎?？]")
+"""没有投诉 denies, and 没有人工客服吗 asks."""
 
 _REACH: Final = 60  # characters before a phrase in which it may be denied
 
@@ -72,8 +76,14 @@ class PhraseSearch:
 def _has(text: str, phrase: Phrase) -> bool:
     if not all(each in text for each in phrase.words):
         return False
-    found = (each.start() for each in phrase.pattern.finditer(text))
-    return any(not _DENIED.search(text, max(start - _REACH, 0), start) for start in found)
+    return any(not _is_denied(text, *each.span()) for each in phrase.pattern.finditer(text))
+
+
+def _is_denied(text: str, start: int, end: int) -> bool:
+    first = max(start - _REACH, 0)
+    if _DENIED.search(text, first, start):
+        return True
+    return bool(_NONE_THERE.search(text, first, start)) and not _QUESTION.match(text, end)
 
 
 def _prepared(phrase: str, language: str) -> Phrase:
