@@ -2,7 +2,7 @@
 
 from gatechart import Runtime, ToolPolicies, Transition, tool
 from gatechart.models import ModelLoop
-from gatechart.signals import SameCall
+from gatechart.signals import SameCall, ToolFailures
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
 from gatechart.values import Called, Reasoned, entries_in
 from tests.models.support import Services, chat
@@ -30,6 +30,35 @@ async def test_a_model_that_asks_for_the_same_call_again_and_again_is_asked_no_m
         await agent.until("FAILED")
         assert len(told(agent, Called)) == 3
         assert len(server.requests) == 3
+
+
+@tool(policies=ToolPolicies(retry="off", breaker="off"))
+async def lookup(order: int) -> str:
+    """Look up an order."""
+    raise LookupError(f"no order {order}")
+
+
+async def test_a_model_whose_parallel_calls_fail_is_asked_again_once_the_agent_has_answered(place):
+    def answer(context, event):
+        context.failures.append([event.name, str(len(server.requests))])
+
+    graph = chat(
+        ModelLoop(tools=[lookup]),
+        Transition("THINKING", "signal.tool_failures", actions=answer),
+        signals=ToolFailures(3),
+    )
+    four = Calls(*(("lookup", {"order": number}) for number in range(4)))
+    async with (
+        scripted_model([four, Says("Nothing found.")]) as server,
+        Runtime.open(place, graphs=graph, services=Services(server, lookup)) as runtime,
+    ):
+        agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+        await agent.send("ASKED", {"text": "Where are my orders?"})
+        await agent.until("LISTENING")
+        agent = await runtime.resume("a")
+        assert agent.context.failures == [["signal.tool_failures", "1"]]
+        assert agent.context.answers == ["Nothing found."]
+        assert [each.ok for each in told(agent, Called)] == [False] * 4
 
 
 async def test_each_turn_of_a_model_is_a_step_of_reasoning_once_whatever_is_repeated(place):
