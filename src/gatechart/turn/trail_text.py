@@ -24,14 +24,11 @@ def grown(trail: Trail, added: str, count: int, terms: Signals) -> tuple[str, in
     ('mB\nmC\n', 0)
     """
     text, appended = trail.text + added, trail.appended + count
-    if appended * _PARTS <= terms.states + terms.calls and _is_short(text, terms.most_bytes):
+    # A character takes up to four bytes. The first test alone is enough nearly always.
+    is_short = len(text) * 4 <= terms.most_bytes or len(text.encode()) <= terms.most_bytes
+    if is_short and appended * _PARTS <= terms.states + terms.calls:
         return text, appended
     return _cut(text, terms), 0
-
-
-def _is_short(text: str, most_bytes: int) -> bool:
-    # Text in other scripts takes up to four bytes a character. The first test alone is enough nearly always.
-    return len(text) * (1 if text.isascii() else 4) <= most_bytes or len(text.encode()) <= most_bytes
 
 
 def _cut(text: str, terms: Signals) -> str:
