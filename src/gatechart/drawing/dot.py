@@ -251,8 +251,8 @@ def _roaming(sheet: _Sheet, name: str, words: str, parts: Sequence[Part], tone: 
 def _line(sheet: _Sheet, line: Line) -> Iterator[str]:
     """Both halves of a line, from whichever end lies above, through its label."""
     arrow, label, tone = line.arrow, _label(line.arrow), _tone(sheet, line.arrow.parts)
-    if arrow.is_signal and tone is sheet.theme.plain:
-        tone = sheet.theme.signal
+    if tone is sheet.theme.plain:
+        tone = sheet.theme.kind(arrow) or tone
     near: dict[str, Value] = {"color": tone.line, "penwidth": tone.width, "arrowhead": "none"}
     far: dict[str, Value] = {"color": tone.line, "penwidth": tone.width}
     if arrow.is_transfer:

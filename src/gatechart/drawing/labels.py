@@ -31,6 +31,7 @@ class Labels:
         name = f"<B>{font(drawing.name, LARGE, plain.ink)}</B>"
         lines = [f"{name}  {font(f'version {drawing.version}', SMALL, plain.soft_ink)}"]
         lines += (font(line, MEDIUM, plain.soft_ink) for line in wrap(one_line(drawing.description), _LONGEST_PROSE))
+        lines += (font(f"«escape» {line}", SMALL, self.theme.escape.ink) for line in drawing.plan)
         return table([cell(left_lines(lines)), *(cell(each) for each in legend)], padding=8)
 
     def state(self, box: Box, tone: Tone) -> Markup:
@@ -123,9 +124,9 @@ class Labels:
         return [*actions, *(self._part(part, tone) for part in box.parts)]
 
     def _part(self, part: Part, tone: Tone) -> str:
-        """Return a transition with its places in the trail; an answer to a signal in their tone if none is louder."""
-        if part.is_signal and tone is self.theme.plain:
-            tone = self.theme.signal
+        """Return a transition with its places in the trail; what stands apart in its tone if none is louder."""
+        if tone is self.theme.plain:
+            tone = self.theme.kind(part) or tone
         content = cell(left_lines(_part_lines(part, tone)))
         if not part.places:
             return content

@@ -28,6 +28,7 @@ class Sign(Enum):
     TRANSITION = "transition: event, guard, actions"
     TRANSFER = "transfer: a model chooses it"
     SIGNAL = "answer to a signal: what the agent notices about itself"
+    ESCAPE = "way out of what a signal noticed"
     ACTIVE = "active state"
     TRAIL = "taken by the agent, in this order"
     ELSEWHERE = "entry point of another graph"
@@ -60,6 +61,9 @@ def _of_outline(drawing: Outline) -> Iterator[Sign]:
         Sign.TRANSITION: bool(drawing.arrows),
         Sign.TRANSFER: any(arrow.is_transfer for arrow in drawing.arrows),
         Sign.SIGNAL: any(part.is_signal for part in drawing.every_part()),
+        Sign.ESCAPE: bool(drawing.plan)
+        or any(box.plan for box in boxes)
+        or any(part.is_escape for part in drawing.every_part()),
         Sign.ACTIVE: any(box.is_active for box in boxes),
         Sign.TRAIL: drawing.has_trail,
         Sign.ELSEWHERE: bool(drawing.handings),
@@ -98,7 +102,7 @@ def _sample(sign: Sign, labels: Labels) -> str:
             text = font("E", SMALL, ink)
             return _framed(f'BORDER="1" COLOR="{line}" CELLPADDING="2"', f"{inner}{row(f'<TD>{text}</TD>')}</TABLE>")
         case _:
-            inked = theme.signal.ink if sign is Sign.SIGNAL else ink
+            inked = {Sign.SIGNAL: theme.signal.ink, Sign.ESCAPE: theme.escape.ink}.get(sign, ink)
             return f'<TD ALIGN="CENTER">{font(_WRITTEN[sign], SMALL, inked)}</TD>'
 
 
@@ -116,5 +120,6 @@ _WRITTEN: Final = {
     Sign.TRANSITION: "e [g] / a",
     Sign.TRANSFER: "· · ➤",
     Sign.SIGNAL: "«signal» ➤",
+    Sign.ESCAPE: "«escape» ➤",
     Sign.HANDOFF: "- - ➤",
 }

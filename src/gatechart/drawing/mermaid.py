@@ -51,6 +51,7 @@ def classes(theme: Theme) -> tuple[str, ...]:
         f"classDef anywhere fill:{theme.card},stroke:{plain.line},color:{plain.ink},stroke-dasharray:4",
         f"classDef label fill:{theme.card},stroke:none,color:{plain.ink}",
         f"classDef signal fill:{theme.card},stroke:none,color:{theme.signal.ink}",
+        f"classDef escape fill:{theme.card},stroke:none,color:{theme.escape.ink}",
         f"classDef door fill:{theme.door},stroke:{theme.door},color:{theme.door_ink}",
         f"classDef elsewhere fill:{theme.state},stroke:{theme.door},color:{theme.door},stroke-dasharray:4",
     )
@@ -146,6 +147,7 @@ _SIGNS: Mapping[Sign, tuple[str, str]] = {
     Sign.ACTIVE: ('("{}")', "active"),
     Sign.TRAIL: ('("{}")', "visited"),
     Sign.SIGNAL: ('["{}"]', "signal"),
+    Sign.ESCAPE: ('["{}"]', "escape"),
 }
 
 
@@ -181,16 +183,17 @@ def _outline(drawing: Outline, look: Look) -> str:
     links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes), *_handing_links(drawing))
     halves = [link for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
     loud = ",".join(str(number) for number, link in enumerate(halves) if link.is_loud)
-    signals = ",".join(str(number) for number, link in enumerate(halves) if link.is_signal and not link.is_loud)
+    quiet = [(number, link.kind) for number, link in enumerate(halves) if not link.is_loud]
     body = [
         *classes(look.theme),
         *(text for box in drawing.boxes for text in _box(drawing, box, look.theme, depth=0)),
         *(f'{_door_id(door)}>"{_door_text(door)}"]:::door' for door in drawing.doors),
         *_at_home(drawing, ROOT, drawing.parts),
+        *_plan(drawing),
         *(f'{_target_id(*target)}>"{lines_of(target)}"]:::elsewhere' for target in drawing.targets),
         *(text for each in drawing.handings for text in _handing(each)),
         *(link.text for link in links),
-        *([f"linkStyle {signals} stroke:{look.theme.signal.line}"] if signals else []),
+        *_link_styles(quiet, look.theme),
         *([f"linkStyle {loud} stroke:{look.theme.trail},stroke-width:3px"] if loud else []),
         *_legend(drawing, look),
     ]
@@ -202,7 +205,25 @@ class _Link:
     text: str
     halves: int
     is_loud: bool
-    is_signal: bool = False
+    kind: str = ""  # of what stands apart by it: "signal" or "escape"
+
+
+def _link_styles(links: Sequence[tuple[int, str]], theme: Theme) -> Iterator[str]:
+    """Yield the colours of links that stand apart by their kind. links: each with its number."""
+    for kind, tone in (("signal", theme.signal), ("escape", theme.escape)):
+        numbers = ",".join(str(number) for number, each in links if each == kind)
+        if numbers:
+            yield f"linkStyle {numbers} stroke:{tone.line}"
+
+
+def _kind(arrow: Arrow) -> str:
+    return "signal" if arrow.is_signal else "escape" if arrow.is_escape else ""
+
+
+def _plan(drawing: Outline) -> Iterator[str]:
+    """Yield what is tried to get out anywhere, in a node of its own."""
+    if drawing.plan:
+        yield f'escape_plan["{lines_of(["«escape»", *drawing.plan])}"]:::escape'
 
 
 def _box(drawing: Outline, box: Box, theme: Theme, *, depth: int) -> Iterator[str]:
@@ -248,7 +269,7 @@ def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterat
         yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
     for arrow in drawing.arrows:
         if arrow.home == home:
-            kind = "signal" if arrow.is_signal else "label"
+            kind = _kind(arrow) or "label"
             yield f'{_label_id(arrow)}["{lines_of(map(_part_text, arrow.parts))}"]:::{kind}'
             if arrow.is_roaming:
                 yield f'any_{_label_id(arrow)}(["{escape(words)}"]):::anywhere'
@@ -277,7 +298,7 @@ def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_
         quiet = ("-.-", "-.->") if arrow.is_transfer else ("---", "-->")
         near, far = ("===", "==>") if arrow.places else quiet
         text = f"{tail} {near} {_label_id(arrow)} {far} {head}"
-        yield _Link(text, halves=2, is_loud=bool(arrow.places), is_signal=arrow.is_signal)
+        yield _Link(text, halves=2, is_loud=bool(arrow.places), kind=_kind(arrow))
 
 
 def _handing(each: Handing) -> Iterator[str]:

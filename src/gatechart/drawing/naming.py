@@ -7,11 +7,23 @@ and `0.shop.paying` is XState's name for the first invoke of that state.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from gatechart.drawing.text import function_text, visible
-from gatechart.graph import ROOT, Best, Edge, EventType, Invoke, JsonSchema, Node, TransferRole, callable_name
+from gatechart.graph import (
+    EVERY_SIGNAL,
+    ROOT,
+    Best,
+    Edge,
+    EscapePlan,
+    EventType,
+    Invoke,
+    JsonSchema,
+    Node,
+    TransferRole,
+    callable_name,
+)
 from gatechart.values import EventName, Needs, StateName, TransferCounts
 
 ELSE: Final = "else"
@@ -20,7 +32,7 @@ ELSE: Final = "else"
 BEST: Final = "best of"
 BEST_NAME: Final = Best().name
 _MOST_NEEDS: Final = 4  # that are written out
-_SIGNAL: Final = "signal"  # takes all of them; those of one name have it after a point
+_MARKED: Final = ("signal", "escape")  # take all events of their kind; those of one name have it after a point
 
 _OF_INVOKE: Final = re.compile(r"(done|error|progress)\.invoke\.")
 
@@ -95,19 +107,18 @@ def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
 def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:
     """Return the event in words: timers as `after 30s` and `every 1d`, the lack of an event as `always`.
 
-    A signal is marked as such, so that its answer stands out without colours, too.
+    A signal and an escape are marked as such, so that they stand out without colours, too.
     """
     event = edge.event
     if event is None:
         return "always"
-    if is_signal(event):
-        return f"«signal» {event.removeprefix(_SIGNAL).removeprefix('.') or 'any'}"
+    marked = next((kind for kind in _MARKED if _is_of(kind, event)), None)
+    if marked is not None:
+        return f"«{marked}» {event.removeprefix(marked).removeprefix('.') or 'any'}"
     if edge.role is not None and edge.to:
         return "transfer refused" if edge.role is TransferRole.REFUSED else "transfer"
-    if event in dict(node.timers):
-        return f"after {event.removeprefix('after.').removesuffix(f'.{node.name}')}"
-    if event in dict(node.recurring):
-        return f"every {dict(node.recurring)[event].text}"
+    if event in dict(node.timers) or event in dict(node.recurring):
+        return _timer_text(event, node)
     if event == f"done.state.{node.name}":
         return f"done.state.{titles[node.name]}"
     found = _OF_INVOKE.match(event)
@@ -116,9 +127,42 @@ def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: 
     return _end_text(found[0].removesuffix("."), event[found.end() :], node, nodes)
 
 
+def _timer_text(event: EventName, node: Node) -> str:
+    if event in dict(node.timers):
+        return f"after {event.removeprefix('after.').removesuffix(f'.{node.name}')}"
+    return f"every {dict(node.recurring)[event].text}"
+
+
 def is_signal(event: EventName | None) -> bool:
     """Return whether the event of a transition is that of a signal, or of all signals."""
-    return event is not None and (event == _SIGNAL or event.startswith(f"{_SIGNAL}."))
+    return _is_of("signal", event)
+
+
+def is_escape(event: EventName | None) -> bool:
+    """Return whether the event of a transition is that of a way out, or of all ways out."""
+    return _is_of("escape", event)
+
+
+def _is_of(kind: str, event: EventName | None) -> bool:
+    return event is not None and f"{event}.".startswith(f"{kind}.")
+
+
+def plan_lines(plan: EscapePlan | None, signals: Collection[str]) -> tuple[str, ...]:
+    """Return an escape plan in words: what is tried, in order, for which signals; then the last resort.
+
+    signals: those of the graph; a plan may name others as well.
+    """
+    if plan is None:
+        return ()
+    groups = (("", plan.strategies), *((f"{tool} · ", some) for tool, some in plan.tools))
+    told: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for tool, group in groups:
+        for signal, strategies in group:
+            if signal in signals or signal == EVERY_SIGNAL:
+                name = "any other" if signal == EVERY_SIGNAL else signal
+                told.setdefault((tool, tuple(each.name for each in strategies)), []).append(name)
+    lines = (f"{tool}{', '.join(names)}: {' → '.join(tried)}" for (tool, tried), names in told.items())
+    return (*map(visible, lines), f"last: {visible(plan.last.name)}")
 
 
 def _end_text(end: str, invoke_id: str, node: Node, nodes: Mapping[StateName, Node]) -> str:

@@ -10,7 +10,9 @@ from gatechart.drawing.naming import (
     event_text,
     guard_text,
     invoke_text,
+    is_escape,
     is_signal,
+    plan_lines,
     titles_of,
     transfers_text,
     with_payload,
@@ -73,6 +75,8 @@ class _Sketch:
         self.taken = taken
         self.counts = counts  # of the transfers of the agent that is highlighted; None if none is
         self.titles = titles_of(graph.nodes)
+        declared = (graph.signals, *(door.signals for door in graph.entry_points.values()))
+        self.signals = frozenset(signal.name for some in declared if some for signal in some.signals)
 
     def outline(self) -> Outline:
         """Return the whole drawing."""
@@ -87,6 +91,7 @@ class _Sketch:
             doors=tuple(door_of(graph, entry, self.taken) for entry in graph.entry_points.values()),
             handings=self.handings(),
             has_trail=bool(self.taken.passages or self.taken.visited),
+            plan=plan_lines(graph.escape, self.signals),
         )
 
     def box(self, state: State[Any]) -> Box:
@@ -110,6 +115,8 @@ class _Sketch:
             defers=node.defers,
             expects="" if node.expects is None else delay_text(node.expects),
             transfers=transfers_text(node, self.counts),
+            is_checkpoint=node.checkpoint,
+            plan=plan_lines(node.escape, self.signals),
         )
 
     def arrows(self) -> tuple[Arrow, ...]:
@@ -148,8 +155,8 @@ class _Sketch:
             event = with_payload(event, self.graph.event_types)
         again = None if reenters is None else self.titles[reenters]
         places, chosen = self.taken.along(edge.label), edge.role is not None
-        answers = is_signal(edge.event)
-        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, answers)
+        marks = {"is_signal": is_signal(edge.event), "is_escape": is_escape(edge.event)}
+        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, **marks)
 
     def handings(self) -> tuple[Handing, ...]:
         """Return one for each state and each entry point to which it hands on, in document order."""

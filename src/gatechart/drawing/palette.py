@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from gatechart.errors import DrawingError, suggestion
 
@@ -31,6 +31,20 @@ class Tone:
     width: float  # of lines, in points
 
 
+class Marked(Protocol):
+    """What may stand apart by its kind: a transition, or an arrow with several."""
+
+    @property
+    def is_signal(self) -> bool:
+        """Whether it answers a signal."""
+        ...
+
+    @property
+    def is_escape(self) -> bool:
+        """Whether it is a way out."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Theme:
     """The colours of a drawing."""
@@ -50,6 +64,7 @@ class Theme:
     around: Tone  # an active state with children
     alive: Tone
     signal: Tone  # answers to signals
+    escape: Tone  # ways out of what signals noticed
 
     def tone_of(self, *, marked: bool, among_marked: bool) -> Tone:
         """Return loud where marked; faint where others are; plain where nothing is."""
@@ -60,7 +75,11 @@ class Theme:
     @property
     def tones(self) -> tuple[Tone, ...]:
         """All tones."""
-        return (self.plain, self.faint, self.loud, self.around, self.alive, self.signal)
+        return (self.plain, self.faint, self.loud, self.around, self.alive, self.signal, self.escape)
+
+    def kind(self, part: Marked) -> Tone | None:
+        """Return the tone of what stands apart by its kind; None for an ordinary transition."""
+        return self.signal if part.is_signal else self.escape if part.is_escape else None
 
 
 LIGHT: Final = Theme(
@@ -79,6 +98,7 @@ LIGHT: Final = Theme(
     around=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=2.2),
     alive=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=3.5),
     signal=Tone(ink="#B4123C", soft_ink="#475569", line="#B4123C", width=1.6),
+    escape=Tone(ink="#1D4ED8", soft_ink="#475569", line="#1D4ED8", width=1.6),
 )
 
 DARK: Final = Theme(
@@ -97,6 +117,7 @@ DARK: Final = Theme(
     around=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=2.2),
     alive=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=3.5),
     signal=Tone(ink="#FF9DB0", soft_ink="#C3CCD9", line="#FF9DB0", width=1.6),
+    escape=Tone(ink="#9DB8FF", soft_ink="#C3CCD9", line="#9DB8FF", width=1.6),
 )
 
 THEMES: Final[Mapping[str, Theme]] = MappingProxyType({"light": LIGHT, "dark": DARK})

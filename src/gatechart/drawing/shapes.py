@@ -20,6 +20,7 @@ class Part:
     places: tuple[int, ...] = ()  # in the trail, at which it was taken
     is_transfer: bool = False  # whether a model chooses it, or it follows in place of a choice
     is_signal: bool = False  # whether it answers a signal
+    is_escape: bool = False  # whether it is a way out of what a signal noticed
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -52,16 +53,20 @@ class Box:
     defers: tuple[str, ...] = ()  # events that are kept for a later state
     transfers: str = ""  # how many choices a model has here, in words; empty for none
     expects: str = ""  # how long is normal, in words; empty where that is not said
+    is_checkpoint: bool = False  # whether agents may be taken back to it
+    plan: tuple[str, ...] = ()  # what is tried to get out while it is active, a line each
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether it is a failure; what is done on entry, meanwhile and on exit; what is chosen, deferred, expected."""
+        """What it is; what is done on entry, meanwhile and on exit; what is chosen, deferred, expected and tried."""
         blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
         done = (f"{when} / {', '.join(names)}" for when, names in blocks if names)
         deferred = (f"{event} / defer" for event in self.defers)
         chosen = [self.transfers] if self.transfers else []
         expected = [f"expects {self.expects}"] if self.expects else []
-        return (*(["«failed»"] if self.is_failure else []), *done, *chosen, *deferred, *expected)
+        marks = (("«failed»", self.is_failure), ("«checkpoint»", self.is_checkpoint))
+        tried = (f"«escape» {line}" for line in self.plan)
+        return (*(mark for mark, is_so in marks if is_so), *done, *chosen, *deferred, *expected, *tried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,11 @@ class Arrow:
     def is_signal(self) -> bool:
         """Whether all its transitions answer signals."""
         return all(part.is_signal for part in self.parts)
+
+    @property
+    def is_escape(self) -> bool:
+        """Whether all its transitions are ways out."""
+        return all(part.is_escape for part in self.parts)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -218,6 +228,7 @@ class Outline:
     doors: tuple[Door, ...]
     handings: tuple[Handing, ...]
     has_trail: bool
+    plan: tuple[str, ...] = ()  # what is tried to get out anywhere, a line each
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
