@@ -46,10 +46,12 @@ async def serving(
     graphs=graphs,
     services=None,
     registrants=None,
+    alarmists=None,
 ):
     """A server of the shop, or of other graphs, at a free port."""
     lifecycle, server = lifecycle or Lifecycle(), server or ServerLimits()
-    application = Application(lifecycle, graphs, token=token, registrants=registrants or {}, limits=server)
+    named = {"registrants": registrants or {}, "alarmists": alarmists or {}}
+    application = Application(lifecycle, graphs, token=token, limits=server, **named)
     opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (
         listening(application, **opened, limits=server) as listens,

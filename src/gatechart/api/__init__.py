@@ -6,6 +6,7 @@ the JSON of `ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: 
 process.
 """
 
+from gatechart.api.alarm_commands import AlarmCommand
 from gatechart.api.base_command import BaseCommand, WritingCommand
 from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.codec import COUNTS, DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
@@ -74,6 +75,7 @@ __all__ = [
     "TURN",
     "AcceptsCommand",
     "AgentHome",
+    "AlarmCommand",
     "Answer",
     "BaseCommand",
     "Bounds",

@@ -30,6 +30,7 @@ from gatechart.values import (
     Origin,
     Outcome,
     Page,
+    RaisedAlarm,
     Receipt,
     Schedule,
     Severity,
@@ -336,3 +337,4 @@ ENTRY: Final[Answer[DirectoryEntry]] = Answer(_Entry)
 ENTRIES: Final = ListAnswer(Entries, "entries", ENTRY, "id")
 FINDINGS: Final = ListAnswer(Findings, "findings", Answer(_Finding), "key")
 HOSTS: Final = ListAnswer(Hosts, "hosts", Answer(HostRecord), "id")
+ALARM_RAISED: Final[Answer[RaisedAlarm]] = Answer(RaisedAlarm)

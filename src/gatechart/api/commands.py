@@ -17,6 +17,7 @@ from pydantic import (
     TypeAdapter,
 )
 
+from gatechart.api.alarm_commands import AlarmCommand
 from gatechart.api.base_command import (
     BaseCommand,
     Count,
@@ -483,6 +484,7 @@ Command: TypeAlias = Annotated[
     | ChooseCommand
     | ForgetUserCommand
     | RateHandoffCommand
+    | AlarmCommand
     | FindingsCommand
     | HostsCommand,
     Field(discriminator="verb"),

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn, overload
 
 from gatechart.agent import Agent
+from gatechart.api.alarms import AlarmsHome
 from gatechart.api.breakers import BreakersHome
 from gatechart.api.commands import (
     AcceptsCommand,
@@ -66,7 +67,7 @@ from gatechart.values import (
 )
 
 
-class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome, WatchdogHome):
+class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome, WatchdogHome, AlarmsHome):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
     A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb

@@ -38,6 +38,7 @@ from gatechart.values import (
     ActiveInvocation,
     Event,
     EventName,
+    FailureReport,
     GraphCount,
     HistoryEntry,
     Mail,
@@ -370,3 +371,32 @@ def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
         guard = function_text(each.guard) if each.guard else "else" if place else ""
         first = ("", "") if place else (event.event, event.agrees.value)
         yield *first, ", ".join(each.targets) or "(stays)", guard, each.why_not or each.raised
+
+
+def failure_document(failure: FailureReport) -> Document:
+    """Return what made an agent fail as JSON values."""
+    return {
+        "version": failure.version,
+        "at": failure.at.isoformat(),
+        "event": failure.event,
+        "source": failure.source,
+        "state": failure.state,
+        "type": failure.type,
+        "message": failure.message,
+        "traceback": failure.traceback,
+        "code": failure.code,
+        "attempts": failure.attempts,
+        "tool": failure.tool,
+        "arguments": failure.arguments,
+    }
+
+
+def print_failure(failure: FailureReport | None) -> None:
+    """Print what made an agent fail, if anything did, and how to have it go on."""
+    if failure is None:
+        return
+    what = ": ".join(filter(None, (failure.type, failure.message)))
+    facts = [("failed on", f"{failure.event} in {', '.join(failure.source)}"), ("because", what)]
+    facts += [("tool", f"{failure.tool} {failure.code}".strip()), ("attempts", str(failure.attempts or ""))]
+    print_facts([(name, visible(text)) for name, text in facts if text])
+    print_hint(f"`gatechart retry {failure.agent_id} --reason WHY` has it go on from where it was before")

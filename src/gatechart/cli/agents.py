@@ -248,6 +248,31 @@ async def roll_back_agent(
     await connection.execute(settings, (graph,), restore, timeout_s=timeout)
 
 
+async def retry_agent(
+    settings: Settings,
+    agent: AgentArgument,
+    reason: ReasonOption,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Have an agent that failed go on from where it was before it failed.
+
+    The last version before becomes a new one; the history keeps all turns and the reason. Timers and invokes of the
+    states there start again. `gatechart show AGENT` shows what made it fail. If a host is running, such as
+    `gatechart run`, it does this.
+
+    Examples:
+      gatechart retry case-1 --reason "the payment service is back"
+    """
+    graph, _ = await _stored(agent, settings)
+
+    async def restore(reached: Connection) -> None:
+        snapshot = await reached.home.retry_agent(agent, reason=reason)
+        _print(settings, graph, snapshot)
+        await reached.hint_at_waiting(settings, graph, snapshot)
+
+    await connection.execute(settings, (graph,), restore, timeout_s=timeout)
+
+
 async def fork_agent(
     settings: Settings,
     agent: AgentArgument,

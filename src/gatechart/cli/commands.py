@@ -11,7 +11,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.agents import (
+    erase_agent,
+    fork_agent,
+    retry_agent,
+    roll_back_agent,
+    send_event,
+    start_agent,
+    stop_agent,
+)
 from gatechart.cli.breakers import close_breaker, draw_breaker, isolate_breaker, list_breakers
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.directory import (
@@ -110,6 +118,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "stop": stop_agent,
     "erase": erase_agent,
     "rollback": roll_back_agent,
+    "retry": retry_agent,
     "fork": fork_agent,
     "run": run_agents,
     "serve": serve_agents,

@@ -22,9 +22,9 @@ from gatechart.errors import DefinitionError, GatechartError, StoreCorruptError
 from gatechart.values import (
     BY_CHANGE,
     BY_START,
-    DIRECTORY_GRAPH,
-    SCHEDULE_GRAPH,
+    OWN_GRAPHS,
     ActiveIn,
+    FailureReport,
     Mail,
     MailQuery,
     MailStatus,
@@ -34,6 +34,7 @@ from gatechart.values import (
     Snapshot,
     Status,
     entries_in,
+    failure_report,
 )
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
             _show_past(settings, await store.snapshot_at(agent, version))
             return None
         snapshot = await store.load(agent)
+        failure = await _failure_of(store, snapshot)
         mail = await store.mail(MailQuery(agent, MailStatus.WAITING, limit=_MOST_WAITING))
         dead = await store.mail(MailQuery(agent, MailStatus.DEAD, limit=_MOST_WAITING))
         running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
@@ -154,6 +156,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
 
     def show() -> None:
         agent_views.print_whole_agent(snapshot, accepted or {})
+        agent_views.print_failure(failure)
         agent_views.print_waiting(mail, running)
         agent_views.print_dead(dead)
         if problem is not None:
@@ -163,12 +166,21 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         **agent_views.snapshot_document(snapshot),
         "accepts": None if accepted is None else agent_views.accepted_document(accepted),
         "problem": problem,
+        "failure": None if failure is None else agent_views.failure_document(failure),
         "mail": list(map(agent_views.mail_document, mail)),
         "invokes": list(map(agent_views.running_document, running)),
         "dead": list(map(agent_views.mail_document, dead)),
     }
     emit(settings, document, show)
     return _told_of(snapshot, dead)
+
+
+async def _failure_of(store: Store, snapshot: Snapshot) -> FailureReport | None:
+    """Return what made the agent fail; None if it has not failed, or its last turn cannot be read."""
+    if snapshot.status is not Status.FAILED:
+        return None
+    entries = await store.history(snapshot.agent_id, after=snapshot.version - 1, limit=1)
+    return failure_report(entries[0], snapshot.trail) if entries else None
 
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
@@ -335,7 +347,7 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
     """Find the events that the agent accepts, or why that is unknown; neither of an agent of the framework itself."""
-    if snapshot.graph in (SCHEDULE_GRAPH, DIRECTORY_GRAPH):
+    if snapshot.graph in OWN_GRAPHS:
         return None, None
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)

@@ -36,6 +36,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
         r"make it, or look it up with schedules\(\) or `gatechart schedule`",
         "make it with `gatechart schedule set`, or look it up with `gatechart schedule`",
     ),
+    (r"go back to any version with rollback\(\)", "go back to any version with `gatechart rollback`"),
     # mail, timers and invokes
     (
         r"retry\((\d+)\) it once the cause is mended, or discard\(\1\) it and",

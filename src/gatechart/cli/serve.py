@@ -70,6 +70,18 @@ RegistrantsOption = Annotated[
         show_default=False,
     ),
 ]
+AlarmistsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--alarms-file",
+        metavar="FILE",
+        help="A file with a name and a token on each line, of those who may only raise alarms.",
+        show_default=False,
+    ),
+]
+AlarmsOption = Annotated[
+    str, typer.Option("--max-alarms", metavar="RATE", help="How often each of them may raise an alarm.")
+]
 RegistrationsOption = Annotated[
     str, typer.Option("--max-registrations", metavar="RATE", help="How often each of them may register.")
 ]
@@ -107,6 +119,8 @@ async def serve_agents(
     token_file: TokenFileOption = None,
     registrants_file: RegistrantsOption = None,
     max_registrations: RegistrationsOption = "60/min",
+    alarms_file: AlarmistsOption = None,
+    max_alarms: AlarmsOption = "60/min",
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
@@ -126,7 +140,8 @@ async def serve_agents(
     It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
     /openapi.json describes the interface, and /health/live and /health/ready report its health. Callers send
     `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
-    listens to this machine only. Those in --registrants-file may register in the directory, and nothing else.
+    listens to this machine only. Those in --registrants-file may register in the directory, and nothing else; those in
+    --alarms-file may raise alarms.
 
     It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
     --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
@@ -142,6 +157,7 @@ async def serve_agents(
     serving, retention = _serving(), retention_of(prune, keep_turns, ids_for)
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     registrants = serving.read_registrants(registrants_file, secret)
+    alarmists = serving.read_registrants(alarms_file, secret, registrants.values())
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     lifecycle = serving.Lifecycle()
@@ -154,10 +170,11 @@ async def serve_agents(
         body_s=body_time,
         idle_s=idle_time,
         answer_bytes=max_answer,
-        registrations=_rate(max_registrations),
+        registrations=_rate(max_registrations, "--max-registrations"),
+        alarms=_rate(max_alarms, "--max-alarms"),
     )
     application = serving.Application(
-        lifecycle, loading.newest(graphs), token=secret, registrants=registrants, limits=limits
+        lifecycle, loading.newest(graphs), token=secret, registrants=registrants, alarmists=alarmists, limits=limits
     )
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
@@ -199,11 +216,11 @@ async def _serve(
             raise lost
 
 
-def _rate(given: str) -> str:
+def _rate(given: str, option: str) -> str:
     try:
         Rate.of(given)
     except ValueError as error:
-        raise UsageError(f"--max-registrations: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
     return given
 
 

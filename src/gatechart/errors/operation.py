@@ -108,6 +108,20 @@ class NoInvokeError(EventError):
 
 
 @dataclass(eq=False)
+class NotFailedError(EventError):
+    """The agent has not failed, so there is no failure to show or to go back from. Nothing was changed."""
+
+    agent_id: str
+    status: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} is {self.status}, and has not failed after its first turn; "
+            "go back to any version with rollback()"
+        )
+
+
+@dataclass(eq=False)
 class UndeclaredInvokeError(EventError):
     """The agent's graph declares no such invoke, or one that delegates to an agent. Nothing was changed."""
 

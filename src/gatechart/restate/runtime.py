@@ -15,6 +15,7 @@ from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.api import (
     AcceptsCommand,
     AgentHome,
+    AlarmCommand,
     BaseCommand,
     BreakersCommand,
     CancelHandoffCommand,
@@ -56,6 +57,7 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.agent_journal import journal_page
+from gatechart.hosting.alarms import alarm_graph, alarmed
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
@@ -93,6 +95,7 @@ from gatechart.turn import (
     possible,
 )
 from gatechart.values import (
+    ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
@@ -193,6 +196,7 @@ class RestateRuntime(AgentHome):
             runtime = cls(calls, registry, store, ids)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
+            registry.register_own(ALARM_GRAPH, alarm_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, NO_ALERTS))
             registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, Watchdog()))
             try:
@@ -474,6 +478,7 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
     BreakersCommand: RestateRuntime._breakers,
+    AlarmCommand: alarmed,
     FindingsCommand: RestateRuntime._findings,
     HostsCommand: RestateRuntime._hosts,
     IsolateBreakerCommand: RestateRuntime._isolate_breaker,

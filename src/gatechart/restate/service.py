@@ -23,6 +23,7 @@ from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.alarms import alarm_graph
 from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.examining import Examiner
@@ -43,7 +44,15 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH, PoliciesByTool, Role
+from gatechart.values import (
+    ALARM_GRAPH,
+    ALERTS_GRAPH,
+    DIRECTORY_GRAPH,
+    SCHEDULE_GRAPH,
+    WATCHDOG_GRAPH,
+    PoliciesByTool,
+    Role,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +107,7 @@ async def serving(
     _check_ingress(ingress, alerts, watchdog)
     registry, stop = Registry(graphs), asyncio.Event()
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
+    registry.register_own(ALARM_GRAPH, alarm_graph)
     registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
     registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
     async with AsyncExitStack() as stack:

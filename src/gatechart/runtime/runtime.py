@@ -18,6 +18,7 @@ from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.api import (
     AcceptsCommand,
     AgentHome,
+    AlarmCommand,
     BaseCommand,
     CanCommand,
     ChooseCommand,
@@ -36,6 +37,7 @@ from gatechart.api import (
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.alarms import alarm_graph, alarmed
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import directory_graph
@@ -77,6 +79,7 @@ from gatechart.turn import (
     plain_payload,
 )
 from gatechart.values import (
+    ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     SCHEDULE_GRAPH,
@@ -186,6 +189,7 @@ class Runtime(AgentHome):
             runtime = cls(core, registry, choosing, USUAL_TERMS if watchdog is None else watchdog.terms)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
+            registry.register_own(ALARM_GRAPH, alarm_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
             registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
@@ -486,6 +490,7 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
+    AlarmCommand: alarmed,
     FindingsCommand: Runtime._findings,
     HostsCommand: Runtime._hosts,
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),

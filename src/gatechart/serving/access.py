@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
 from time import monotonic
@@ -66,14 +67,14 @@ class TokenFileError(DefinitionError):
 
 @dataclass(eq=False)
 class RegistrantsError(DefinitionError):
-    """The file with the tokens of registrants is invalid."""
+    """The file with the tokens of those who may do one thing only is invalid."""
 
     file: str
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"invalid registrants in {self.file!r}: {self.problem}; write a name and a token of 16 or more characters "
+            f"invalid tokens in {self.file!r}: {self.problem}; write a name and a token of 16 or more characters "
             "on each line, each token once, and give the server a token of its own with --token-file"
         )
 
@@ -93,24 +94,44 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+class CallerRole(Enum):
+    """What a caller may do whose token is not the server's own."""
+
+    REGISTRANT = "register and deregister entries of the directory"
+    ALARMIST = "raise alarms"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller who may do one thing only."""
+
+    name: str
+    role: CallerRole
+
+
 class Access:
     """Check requests by their headers.
 
     token: None lets in requests that name this machine as their host.
-    registrants: tokens by the names of those who may only register in the directory.
+    registrants, alarmists: tokens by the names of those who may only register in the directory, or only raise alarms.
     """
 
-    def __init__(self, token: str | None, registrants: Mapping[str, str] = _NOBODY) -> None:
+    def __init__(
+        self, token: str | None, registrants: Mapping[str, str] = _NOBODY, alarmists: Mapping[str, str] = _NOBODY
+    ) -> None:
         self._expected = None if token is None else token.encode()
-        self._registrants = {name: given.encode() for name, given in registrants.items()}
+        named = ((registrants, CallerRole.REGISTRANT), (alarmists, CallerRole.ALARMIST))
+        self._callers = [
+            (Caller(name, role), given.encode()) for tokens, role in named for name, given in tokens.items()
+        ]
 
     @property
     def needs_token(self) -> bool:
         """Whether callers need a token."""
         return self._expected is not None
 
-    def check(self, headers: dict[bytes, bytes]) -> str | None:
-        """Return the name of a caller who may only register in the directory; None for one who may do everything.
+    def check(self, headers: dict[bytes, bytes]) -> Caller | None:
+        """Return a caller who may do one thing only; None for one who may do everything.
 
         headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
         """
@@ -122,7 +143,7 @@ class Access:
         token = given.strip() if scheme.lower() == b"bearer" else b""
         may_all = hmac.compare_digest(token, self._expected)
         # Every token is compared, so that the time it takes tells nothing of which one nearly matched.
-        named = [name for name, known in self._registrants.items() if hmac.compare_digest(token, known)]
+        named = [caller for caller, known in self._callers if hmac.compare_digest(token, known)]
         if not may_all and not named:
             raise NotServed(
                 401,
@@ -136,9 +157,18 @@ class Access:
 class Pace:
     """Limits how often each of several callers may do something."""
 
-    def __init__(self, rate: Rate, now: Callable[[], float] = monotonic) -> None:
-        """Take a rate. now: the seconds of a clock that is never set back."""
+    def __init__(
+        self,
+        rate: Rate,
+        now: Callable[[], float] = monotonic,
+        *,
+        may: str = "register",
+        error: str = "TooManyRegistrations",
+    ) -> None:
+        """Take a rate. now: the seconds of a clock that is never set back. may, error: what it is about."""
         self._rate = rate
+        self._may = may
+        self._error = error
         self._now = now
         self._times: dict[str, deque[float]] = {}
 
@@ -149,10 +179,9 @@ class Pace:
             times.popleft()
         if len(times) >= self._rate.calls:
             wait_s = max(1, round(times[0] + self._rate.per_s - now))
-            problem = (
-                f"{caller!r} may register {self._rate.calls} times in {self._rate.per_s:g} s; try again in {wait_s} s"
-            )
-            raise NotServed(429, "TooManyRegistrations", problem, retry_after=str(wait_s))
+            often = f"{self._rate.calls} times in {self._rate.per_s:g} s"
+            problem = f"{caller!r} may {self._may} {often}; try again in {wait_s} s"
+            raise NotServed(429, self._error, problem, retry_after=str(wait_s))
         times.append(now)
 
 
@@ -201,9 +230,10 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
     return _good(text.strip(), str(file))
 
 
-def read_registrants(file: Path | None, token: str | None) -> Mapping[str, str]:
-    """Read the tokens of those who may only register in the directory, by name. token: that of the server.
+def read_registrants(file: Path | None, token: str | None, others: Iterable[str] = ()) -> Mapping[str, str]:
+    """Read the tokens of those who may do one thing only, by name: register in the directory, or raise alarms.
 
+    token: that of the server. others: tokens of others, which none of them may have.
     Raises TokenFileError, TokenError, and RegistrantsError.
     """
     if file is None:
@@ -219,7 +249,8 @@ def read_registrants(file: Path | None, token: str | None) -> Mapping[str, str]:
         if len(line) != 2 or line[0] in named:
             raise RegistrantsError(str(file), f"the line that begins with {line[0]!r}")
         named[line[0]] = _good(line[1], str(file))
-    if token is None or len({token, *named.values()}) <= len(named):
+    known = [*named.values(), *others]
+    if token is None or len({token, *known}) <= len(known):
         raise RegistrantsError(str(file), "two have the same token" if token else "the server itself has no token")
     return named
 

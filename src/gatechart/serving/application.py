@@ -19,11 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import Command, DeregisterEntryCommand, ListAnswer, RegisterEntryCommand
+from gatechart.api import AlarmCommand, Command, DeregisterEntryCommand, ListAnswer, RegisterEntryCommand
 from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
-from gatechart.serving.access import Access, Pace
+from gatechart.serving.access import Access, Caller, CallerRole, Pace
 from gatechart.serving.answers import (
     JSON,
     NotServed,
@@ -42,10 +42,11 @@ from gatechart.serving.requests import OPERATIONS, Operation, check_payload, dec
 from gatechart.values import Rate
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
-_FOR_REGISTRANTS: Final = (RegisterEntryCommand, DeregisterEntryCommand)
-_ONLY_REGISTERS: Final = (
-    "this token may only register and deregister entries of the directory; use the server's own token for the rest"
-)
+_MAY: Final = {
+    CallerRole.REGISTRANT: (RegisterEntryCommand, DeregisterEntryCommand),
+    CallerRole.ALARMIST: (AlarmCommand,),
+}
+
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -54,7 +55,8 @@ class Application:
     """Answers requests with the runtime of a lifecycle. Mount it under any path, or serve it alone.
 
     graphs: those that the OpenAPI document describes. registrants: tokens, by name, of those who may only register in
-    the directory, each no oftener than `limits.registrations`; what they register is theirs alone.
+    the directory, each no oftener than `limits.registrations`; what they register is theirs alone. alarmists: tokens,
+    by name, of those who may only raise alarms, each no oftener than `limits.alarms`.
     """
 
     def __init__(
@@ -64,11 +66,15 @@ class Application:
         *,
         token: str | None = None,
         registrants: Mapping[str, str] = _NOBODY,
+        alarmists: Mapping[str, str] = _NOBODY,
         limits: ServerLimits = DEFAULTS,
     ) -> None:
         self._lifecycle = lifecycle
-        self._access = Access(token, registrants)
-        self._pace = Pace(Rate.of(limits.registrations))
+        self._access = Access(token, registrants, alarmists)
+        self._paces = {
+            CallerRole.REGISTRANT: Pace(Rate.of(limits.registrations)),
+            CallerRole.ALARMIST: Pace(Rate.of(limits.alarms), may="raise alarms", error="TooManyAlarms"),
+        }
         self._limits = limits
         self._graphs = tuple(graphs)
         self._router = routing.Router(
@@ -103,7 +109,7 @@ class Application:
     def _route(self, path: str, methods: Mapping[str, Endpoint], *, guarded: bool = False) -> routing.Route:
         async def endpoint(request: Request) -> ASGIApp:
             if guarded:
-                request.state.registrant = self._access.check(dict(request.scope["headers"]))
+                request.state.caller = self._access.check(dict(request.scope["headers"]))
             return await _for_method(methods, request.method)(request)
 
         return routing.Route(path, self._answering(endpoint))
@@ -118,12 +124,12 @@ class Application:
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
-            registrant: str | None = request.state.registrant
-            if registrant is not None:
-                self._check_registrant(registrant, operations)
+            caller: Caller | None = request.state.caller
+            if caller is not None:
+                self._check_caller(caller, operations)
             call = cast("Command", await read_call(operations, request, self._limits))
-            if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand) and registrant is not None:
-                call = call.model_copy(update={"registrant": registrant})
+            if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand) and caller is not None:
+                call = call.model_copy(update={"registrant": caller.name})
             check_payload(runtime.graphs, call)
             if isinstance(call.answer, ListAnswer):
                 text = await answer_page(runtime, call, call.answer, self._limits.answer_bytes)
@@ -132,12 +138,12 @@ class Application:
 
         return endpoint
 
-    def _check_registrant(self, registrant: str, operations: Sequence[Operation]) -> None:
-        """Raise NotServed unless somebody who may only register may do this, and not too often."""
-        if not all(each.call in _FOR_REGISTRANTS for each in operations):
-            raise NotServed(403, "Forbidden", _ONLY_REGISTERS)
+    def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
+        """Raise NotServed unless somebody who may do one thing only does that, and not too often."""
+        if not all(each.call in _MAY[caller.role] for each in operations):
+            raise NotServed(403, "Forbidden", _only(caller))
         if any(each.call.writes for each in operations):
-            self._pace.check(registrant)
+            self._paces[caller.role].check(caller.name)
 
     async def _changes(self, request: Request) -> ASGIApp:
         _check_unlimited(request)
@@ -174,9 +180,14 @@ class Application:
 
 
 def _check_unlimited(request: Request) -> None:
-    """Raise NotServed if the caller may only register."""
-    if request.state.registrant is not None:
-        raise NotServed(403, "Forbidden", _ONLY_REGISTERS)
+    """Raise NotServed if the caller may do one thing only, which is not to read streams."""
+    caller: Caller | None = request.state.caller
+    if caller is not None:
+        raise NotServed(403, "Forbidden", _only(caller))
+
+
+def _only(caller: Caller) -> str:
+    return f"this token may only {caller.role.value}; use the server's own token for the rest"
 
 
 class _Answering:

@@ -37,6 +37,7 @@ class ServerLimits:
     idle_s: float = 75.0  # that a silent connection is kept; longer than clients keep theirs, so that they close first
     answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one
     registrations: str = "60/min"  # in the directory, by each of those who may do nothing else
+    alarms: str = "60/min"  # by each of those who may do nothing else
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,6 +45,7 @@ class ServerLimits:
             if not isinstance(value, str) and not value > 0:
                 raise ValueError(f"ServerLimits({field.name}={value!r}) leaves no room; give a number above 0")
         Rate.of(self.registrations)  # raises ValueError
+        Rate.of(self.alarms)
 
 
 DEFAULTS: Final = ServerLimits()

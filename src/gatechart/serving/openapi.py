@@ -39,7 +39,7 @@ _ERRORS: Final = {
     "413": "The body is too large.",
     "415": "The body is not declared as JSON.",
     "422": "The request is invalid; the message says what is wrong and what is expected.",
-    "429": "Too much mail is waiting.",
+    "429": "Too much mail is waiting, or a caller who may do one thing only does it too often.",
     "503": "The server is starting or stopping, has too many connections, or its database fails.",
 }
 _LEFT_OUT: Final = {True: "403", False: "401"}  # by whether the server has a token

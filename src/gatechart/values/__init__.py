@@ -13,6 +13,7 @@ from gatechart.values.agents import (
     Status,
     without_trail,
 )
+from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, RaisedAlarm
 from gatechart.values.alerts import ALERT, ALERTS_GRAPH, SINK_AGENT, AlertMessage, Severity
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
@@ -108,6 +109,7 @@ from gatechart.values.escapes import (
     Undoing,
     Way,
 )
+from gatechart.values.failure_reports import FailureReport, failure_report
 from gatechart.values.findings import FOUND, SEVERITIES, WATCHDOG_AGENT, WATCHDOG_GRAPH, FindingKind, HealthFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.handoffs import (
@@ -239,7 +241,14 @@ from gatechart.values.trail import (
 )
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
+OWN_GRAPHS = frozenset({ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH})
+"""Names of the framework's graphs."""
+
 __all__ = [
+    "ALARM",
+    "ALARM_AGENT",
+    "ALARM_GRAPH",
+    "ALARM_NAME",
     "ALERT",
     "ALERTS_GRAPH",
     "BEAT_S",
@@ -286,6 +295,7 @@ __all__ = [
     "NO_TRAIL",
     "OFFERED",
     "OUTCOME",
+    "OWN_GRAPHS",
     "PATTERN",
     "PROGRESSED",
     "RATE_REMEDY",
@@ -347,6 +357,7 @@ __all__ = [
     "Every",
     "Evidence",
     "Explanation",
+    "FailureReport",
     "Fate",
     "Fidelity",
     "Finding",
@@ -410,6 +421,7 @@ __all__ = [
     "Pruned",
     "Pruning",
     "Query",
+    "RaisedAlarm",
     "Rate",
     "Reaction",
     "Reason",
@@ -470,6 +482,7 @@ __all__ = [
     "digest_of",
     "effective_policies",
     "entries_in",
+    "failure_report",
     "hidden",
     "hidden_text",
     "in_utc",

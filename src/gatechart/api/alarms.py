@@ -1,0 +1,120 @@
+"""The verbs about alarms from outside and about agents that failed, which every home of agents has."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from gatechart.api.alarm_commands import AlarmCommand
+from gatechart.api.commands import Command
+from gatechart.api.making import made
+from gatechart.errors import NotFailedError, PayloadError
+from gatechart.graph import AnyGraph, graph_name
+from gatechart.turn import checked_addressee, checked_id, plain_payload
+from gatechart.values import (
+    ALARM,
+    ALARM_NAME,
+    AgentId,
+    FailureReport,
+    HistoryEntry,
+    Name,
+    RaisedAlarm,
+    Snapshot,
+    Status,
+    failure_report,
+    name_of,
+)
+
+_NAME: Final = re.compile(ALARM_NAME)
+_NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"
+_RECENT: Final = 100  # turns among which a repeated call is looked for
+
+
+class AlarmsHome(ABC):
+    """The part of `AgentHome` that is about alarms, and about agents that failed."""
+
+    @abstractmethod
+    async def execute(self, command: Command) -> Any:
+        """See AgentHome."""
+        ...
+
+    @abstractmethod
+    async def read(self, agent_id: AgentId) -> Snapshot:
+        """See AgentHome."""
+        ...
+
+    @abstractmethod
+    async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """See AgentHome."""
+        ...
+
+    @abstractmethod
+    async def rollback(
+        self, agent_id: AgentId, version: int, *, reason: str, idempotency_key: str | None = None
+    ) -> Snapshot:
+        """See AgentHome."""
+        ...
+
+    async def alarm(
+        self,
+        name: Name,
+        *,
+        alarm_id: str,
+        payload: Any = None,
+        to: Iterable[AgentId] | AgentId = (),
+        graph: Name | AnyGraph | None = None,
+        where: Mapping[str, Any] | None = None,
+        most: int = 100,
+    ) -> RaisedAlarm:
+        """Raise an alarm: these agents, or the active ones of a graph that match, get `alarm.NAME` as durable mail.
+
+        An agent that does not handle it where it is refuses it, which its refused mail shows.
+        alarm_id: repeating the call with the same id has no further effect, and returns what the first call did.
+        to: ids of agents. graph, where: as in `find`, in place of `to`. most: of more agents, none hears of it.
+        Raises PayloadError, UnknownAgentError, UnknownGraphError, UnknownFieldError, and EventIdReusedError if the id
+        belongs to another alarm.
+        """
+        title = name_of(name).removeprefix(ALARM)
+        if not _NAME.match(title):
+            raise PayloadError("alarm", (f"the name {title!r}",), _NAMES)
+        named = (to,) if isinstance(to, str) else tuple(to)
+        if bool(named) is (graph is not None):
+            raise PayloadError("alarm", ("who hears of it is not said, or twice",), "to=[...], or graph= with where=")
+        command = made(
+            AlarmCommand,
+            name=title,
+            alarm_id=checked_id(alarm_id, "alarm_id"),
+            payload=plain_payload(payload, f"{ALARM}{title}"),
+            to=tuple(map(checked_addressee, named)),
+            graph=None if graph is None else graph_name(graph),
+            where=None if where is None else plain_payload(where, "alarm"),
+            most=most,
+        )
+        raised: RaisedAlarm = await self.execute(command)
+        return raised
+
+    async def failure(self, agent_id: AgentId) -> FailureReport:
+        """Return what made an agent fail. Raises NotFailedError if it has not failed, and UnknownAgentError."""
+        snapshot = await self.read(agent_id)
+        if snapshot.status is not Status.FAILED:
+            raise NotFailedError(agent_id, snapshot.status.value)
+        [entry] = await self.history(agent_id, after=snapshot.version - 1, limit=1)
+        return failure_report(entry, snapshot.trail)
+
+    async def retry_agent(self, agent_id: AgentId, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
+        """Have an agent that failed go on from where it was before: at the last version before it failed.
+
+        No action runs; timers and invokes of the states there start anew, and steps that were recorded in them are
+        taken again. reason: for the history. idempotency_key: repeating the call with the same key has no further
+        effect. Raises NotFailedError, UnknownAgentError, and as `rollback` does.
+        """
+        snapshot = await self.read(agent_id)
+        if idempotency_key is not None and snapshot.status is not Status.FAILED:
+            recent = await self.history(agent_id, after=max(snapshot.version - _RECENT, 0), limit=_RECENT)
+            if any(each.event.id == idempotency_key for each in recent):
+                return snapshot
+        if snapshot.status is not Status.FAILED or snapshot.version < 2:
+            raise NotFailedError(agent_id, snapshot.status.value)
+        return await self.rollback(agent_id, snapshot.version - 1, reason=reason, idempotency_key=idempotency_key)

@@ -1,0 +1,119 @@
+"""Alarms: each is an agent that tells others of it in its first turn, and then has ended."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gatechart.api import AgentHome, AlarmCommand
+from gatechart.context import AgentContext, canonical_json
+from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
+from gatechart.graph import AnyGraph, EntryPoint, State, StateTransitionGraph
+from gatechart.turn import Turn, log_of
+from gatechart.values import (
+    ALARM,
+    ALARM_AGENT,
+    ALARM_GRAPH,
+    ALARM_NAME,
+    AgentId,
+    Event,
+    RaisedAlarm,
+    Send,
+    Snapshot,
+    Status,
+)
+
+_DIGEST: Final = 32  # hexadecimal digits
+
+
+class AlarmTerms(BaseModel):
+    """An alarm, and who hears of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    payload: dict[str, Any] = Field(default_factory=dict)
+    recipients: list[AgentId]
+    asked: str  # digest of what was asked, by which a repeat is recognised
+
+
+class AlarmContext(AgentContext):
+    """What the agent of an alarm keeps."""
+
+    terms: AlarmTerms
+
+
+def alarm_graph() -> AnyGraph:
+    """Return the graph whose agents are alarms."""
+    return StateTransitionGraph(
+        ALARM_GRAPH,
+        context=AlarmContext,
+        states=[State("RAISED", final=True, on_entry=_tell)],
+        entry_points=[EntryPoint("RAISED", takes=AlarmTerms, maps=lambda terms: {"terms": terms})],
+    )
+
+
+def _tell(context: AlarmContext, _event: Event, turn: Turn) -> None:
+    """Tell all who are to hear of it: in the commit with which the alarm is accepted, or not at all."""
+    terms = context.terms
+    told = [Send(each, f"{ALARM}{terms.name}", terms.payload, turn.agent_id) for each in terms.recipients]
+    log_of(turn).asked.extend(told)
+
+
+async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
+    """Execute the command. Raises as `AgentHome.alarm` does."""
+    _check(command)
+    agent_id = f"{ALARM_AGENT}{command.alarm_id}"
+    asked = _digest(command)
+    try:
+        return _raised_before(await home.read(agent_id), command, asked)
+    except UnknownAgentError:
+        pass
+    recipients = await _recipients(home, command)
+    terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=asked)
+    try:
+        await home.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
+    except AgentExistsError:  # the same alarm, raised twice at once
+        return _raised_before(await home.read(agent_id), command, asked)
+    return RaisedAlarm(command.alarm_id, f"{ALARM}{command.name}", tuple(recipients))
+
+
+def _check(command: AlarmCommand) -> None:
+    if re.match(ALARM_NAME, command.name) is None:
+        raise PayloadError("alarm", (f"the name {command.name!r}",), "words with dots between, and not watchdog first")
+    if bool(command.to) is (command.graph is not None):
+        raise PayloadError("alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
+    if len(command.to) > command.most:
+        raise PayloadError(
+            "alarm", (f"it names {len(command.to)} agents",), f"at most {command.most}, or a larger `most`"
+        )
+
+
+def _digest(command: AlarmCommand) -> str:
+    told = command.model_dump(mode="json", exclude={"verb", "alarm_id"})
+    return sha256(canonical_json(told).encode()).hexdigest()[:_DIGEST]
+
+
+def _raised_before(snapshot: Snapshot, command: AlarmCommand, asked: str) -> RaisedAlarm:
+    """Return what an alarm of this id came to. Raises EventIdReusedError if it was another one."""
+    terms = AlarmContext.model_validate(snapshot.context).terms if snapshot.graph == ALARM_GRAPH else None
+    if terms is None or terms.asked != asked:
+        raise EventIdReusedError(snapshot.agent_id, command.alarm_id, snapshot.graph if terms is None else terms.name)
+    return RaisedAlarm(command.alarm_id, f"{ALARM}{terms.name}", tuple(terms.recipients), repeat=True)
+
+
+async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
+    """Return who hears of an alarm: of too many, nobody does."""
+    if command.graph is None:
+        for each in command.to:
+            await home.read(each)  # raises UnknownAgentError
+        return list(dict.fromkeys(command.to))
+    page = await home.find(graph=command.graph, where=command.where or {}, status=Status.ACTIVE, limit=command.most + 1)
+    if len(page.agents) > command.most:
+        raise PayloadError(
+            "alarm", (f"more than {command.most} agents match",), "a narrower `where`, or a larger `most`"
+        )
+    return [each.agent_id for each in page.agents]
