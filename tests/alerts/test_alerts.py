@@ -1,6 +1,7 @@
 """Alerts on every home: delivered, tried again, given up; once for each id."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,6 +12,7 @@ from gatechart import Alerts, Runtime, State, StateTransitionGraph
 from gatechart.alerts.graph import MOST_PENDING, SinkContext, alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.checks import check
+from gatechart.errors import UnknownAgentError
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.turn import alert_effects, alert_payload, sink_agent
@@ -45,9 +47,10 @@ async def kept(runtime, holds, sink="ops"):
     """What the agent of the sink keeps, as soon as this holds of it."""
     async with asyncio.timeout(30):
         while True:
-            context = SinkContext.model_validate((await runtime.read(sink_agent(sink))).context)
-            if holds(context):
-                return context
+            with suppress(UnknownAgentError):  # on an engine it begins once the service is known there
+                context = SinkContext.model_validate((await runtime.read(sink_agent(sink))).context)
+                if holds(context):
+                    return context
             await asyncio.sleep(0.01)
 
 
