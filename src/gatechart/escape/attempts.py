@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from gatechart.escape.learning import NONE, clearly_better_first
 from gatechart.escape.scene import Scene
 from gatechart.graph import AnyGraph, EscapePlan, Strategy
 from gatechart.values import (
@@ -16,6 +17,7 @@ from gatechart.values import (
     Payload,
     Reason,
     StateName,
+    Tally,
     Tried,
 )
 from gatechart.values.frozen import replaced, value
@@ -102,7 +104,9 @@ def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passe
     """Yield what may be tried now, in order, and what is passed over with the reason. The last resort comes last."""
     plan, now = tactic.plan, scene.event.time
     is_used_up = escapes.tried_on(now) >= plan.most_a_day
-    strategies = _by_success(tactic.strategies, scene) if plan.learns else tactic.strategies
+    strategies = tactic.strategies
+    if plan.learns and scene.lessons.strategies:
+        strategies = tuple(ordered(strategies, scene.finding.signal, scene.lessons, plan.last))
     for strategy in strategies:
         if strategy.name in scene.finding.tried:
             yield Passed(strategy, "it was tried for this finding")
@@ -121,14 +125,25 @@ def _is_cooling(plan: EscapePlan, strategy: Strategy, escapes: Escapes, now: dat
     return last is not None and strategy != plan.last and now - last < timedelta(seconds=plan.cooldown_s or 0)
 
 
-def _by_success(strategies: Sequence[Strategy], scene: Scene) -> Sequence[Strategy]:
-    """Order strategies by how often they came to progress; those without enough attempts keep their places."""
-    return strategies if not scene.lessons.strategies else ordered(strategies, scene.finding.signal, scene.lessons)
+def ordered(
+    strategies: Sequence[Strategy], signal: str, lessons: Lessons, last: Strategy | None = None
+) -> Sequence[Strategy]:
+    """Return the strategies in the order in which they are tried, by what they came to for a signal in this graph.
+
+    Those written first cost least, so one goes before another only if it is clearly better; with few attempts none is:
+    see `gatechart.escape.learning`. One that hands the work on or ends the agent is not tried earlier, whatever its
+    record: people would then have all the work. last: the last resort, which stays in its place with all after it.
+    """
+    place = strategies.index(last) if last in strategies else len(strategies)
+
+    def tally(strategy: Strategy) -> Tally:
+        return lessons.strategies.get(f"{signal} {strategy.name}", NONE)
+
+    return (*clearly_better_first(strategies[:place], tally, _may_be_earlier), *strategies[place:])
 
 
-def ordered(strategies: Sequence[Strategy], signal: str, lessons: Lessons) -> Sequence[Strategy]:  # noqa: ARG001
-    """Return the strategies in the order in which they are tried."""
-    return strategies
+def _may_be_earlier(strategy: Strategy) -> bool:
+    return strategy.adds is None or strategy.adds.flow is not None
 
 
 def after_try(

@@ -80,6 +80,11 @@ class Scene:
         """Tools that failed or were called again and again."""
         return failed_tools(self.evidence)
 
+    def error_of(self, tool: str) -> str:
+        """Return the type of the error with which a tool failed; empty if none is told."""
+        parts = (part for each in self.found for part in (each, *each.get("block", ())))
+        return next((part["error"] for part in parts if part.get("tool") == tool and part.get("error")), "")
+
     @property
     def failed_states(self) -> tuple[StateName, ...]:
         """States of the repeated block, or where the agent is if it repeats no move."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel
 
 from gatechart.errors import Fault
+from gatechart.escape.learning import NONE, clearly_better_first, fails_least_first
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene
 from gatechart.graph import GAVE_UP, Adds, Invoke, Nameable, Strategy, callable_name
@@ -30,6 +32,7 @@ from gatechart.values import (
     StateName,
     SwitchTo,
     TakeTransition,
+    Tally,
     TellModel,
     Way,
     name_of,
@@ -63,7 +66,8 @@ class SwitchTool(Strategy):
     """Call another tool in place of the one that fails, until the circuit breaker of that one has closed.
 
     Only tools whose own breaker is closed count: those named, or the alternatives of the tool's policies and the tools
-    with a capability of its own.
+    with a capability of its own. Those that failed least in agents of this graph, with the same kind of error, go
+    first.
     """
 
     to: tuple[str, ...]
@@ -77,7 +81,8 @@ class SwitchTool(Strategy):
             yield NoWay("no tool failed")
         switched = dict(scene.snapshot.trail.escapes.switched)
         for tool in scene.failed_tools:
-            others = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
+            known = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
+            others = fails_least_first(known, scene.lessons, scene.error_of(tool))
             closed = [each for each in others if scene.tool(each).breaker is BreakerState.CLOSED]
             closed = [each for each in closed if each not in scene.failed_tools and switched.get(tool) != each]
             yield from (SwitchTo(tool, each) for each in closed)
@@ -91,8 +96,9 @@ class SwitchTool(Strategy):
 class Reroute(Strategy):
     """Go another way: by a transition for `escape.reroute`, or into an entry point whose guard and payload agree.
 
-    Which entry points lead away from what failed is found by search in the chart, or named with `at`. The context
-    stays, and takes what the payload brings.
+    Which entry points lead away from what failed is found by search in the chart, or named with `at`. One that led on
+    clearly more often than another in agents of this graph goes before it. The context stays, and takes what the
+    payload brings.
     """
 
     at: tuple[str, ...]  # entry points; empty for those that a search finds
@@ -107,7 +113,7 @@ class Reroute(Strategy):
             yield TakeTransition()
         brought = _brought(self.payload, scene)
         doors = self.at or (*self._found(scene, scene.failed_states), *self._found(scene, scene.leaves))
-        for door in dict.fromkeys(doors):
+        for door in clearly_better_first(tuple(dict.fromkeys(doors)), partial(_led_on, scene)):
             yield EnterAt(door, brought)
         if not doors:
             yield NoWay("no transition and no entry point leads away from what failed")
@@ -281,6 +287,11 @@ def _faults_of(place: str, payload: Brought | None) -> Iterator[Fault]:
     if not callable(payload) or is_async(payload) or not fits(payload, 1):
         told = f"payload={callable_name(payload) if callable(payload) else repr(payload)} cannot be asked"
         yield Fault(place, told, "pass a plain function of (context)")
+
+
+def _led_on(scene: Scene, door: str) -> Tally:
+    entry = scene.graph.entry_points.get(door)
+    return NONE if entry is None else scene.lessons.places.get(entry.state, NONE)
 
 
 def _brought(payload: Brought | None, scene: Scene) -> Payload | None:

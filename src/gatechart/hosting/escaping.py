@@ -9,7 +9,7 @@ from gatechart.escape import Scene, Tactic, ToolFacts
 from gatechart.graph import AnyGraph
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.turn import Void, committed_context, tactic_of, take_way_out
-from gatechart.values import Event, HistoryEntry, Lessons, PastTurn, Snapshot, TurnRecord
+from gatechart.values import NO_LESSONS, Event, HistoryEntry, Lessons, PastTurn, Snapshot, TurnRecord
 from gatechart.values.frozen import replaced
 
 MOST_PAST: Final = 2_000
@@ -57,11 +57,17 @@ async def way_out(
     tactic = tactic_of(scene)
     if tactic is None:
         return Void()
-    seen = replaced(scene, tools=await host.tools(graph, before), lessons=await host.lessons(graph))
+    seen = replaced(scene, tools=await host.tools(graph, before), lessons=await _lessons(host, graph, tactic))
     if _looks_back(tactic):
         seen = replaced(seen, past=await host.past(before, MOST_PAST))
     turn = take_way_out(seen, tactic, lambda version: host.back_to(before, version), host.services)
     return await in_turn(graph, before.agent_id, event.name, turn, limit_s)
+
+
+async def _lessons(host: EscapeHost, graph: AnyGraph, tactic: Tactic) -> Lessons:
+    """Return what a plan goes by: without any lessons every order stays as it was written."""
+    known = await host.lessons(graph)  # in any case, for they are kept as well where nothing goes by them
+    return known if tactic.plan.learns else NO_LESSONS
 
 
 def _looks_back(tactic: Tactic) -> bool:

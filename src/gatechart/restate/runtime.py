@@ -65,6 +65,7 @@ from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
+from gatechart.hosting.lessons import lessons_graph
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -98,6 +99,7 @@ from gatechart.values import (
     ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
+    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
     WATCHDOG_GRAPH,
     WITHDRAWN,
@@ -197,6 +199,7 @@ class RestateRuntime(AgentHome):
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
             registry.register_own(ALARM_GRAPH, alarm_graph)
+            registry.register_own(LESSONS_GRAPH, lessons_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, NO_ALERTS))
             registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, Watchdog()))
             try:

@@ -27,6 +27,7 @@ from gatechart.hosting.alarms import alarm_graph
 from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.examining import Examiner
+from gatechart.hosting.lessons import lessons_graph
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
@@ -48,6 +49,7 @@ from gatechart.values import (
     ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
+    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
     WATCHDOG_GRAPH,
     PoliciesByTool,
@@ -108,6 +110,7 @@ async def serving(
     registry, stop = Registry(graphs), asyncio.Event()
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
     registry.register_own(ALARM_GRAPH, alarm_graph)
+    registry.register_own(LESSONS_GRAPH, lessons_graph)
     registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
     registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
     async with AsyncExitStack() as stack:

@@ -20,6 +20,7 @@ from gatechart.errors import ElsewhereError, EventError, ProjectionLagError
 from gatechart.escape import ToolFacts
 from gatechart.graph import AnyGraph
 from gatechart.hosting.escaping import past_turns, way_out
+from gatechart.hosting.lessons import LEARNING, keeper_of, lessons_kept
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.tool_facts import tool_facts
 from gatechart.ports import Store
@@ -29,7 +30,17 @@ from gatechart.restate.state import SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.turn import Void
-from gatechart.values import NO_LESSONS, AgentId, BreakerState, Event, Lessons, PastTurn, Snapshot, TurnRecord
+from gatechart.values import (
+    LESSONS_GRAPH,
+    NO_LESSONS,
+    AgentId,
+    BreakerState,
+    Event,
+    Lessons,
+    PastTurn,
+    Snapshot,
+    TurnRecord,
+)
 
 MOST_PAST_BYTES: Final = 1_000_000
 """How much of an agent's past one answer carries: older turns than fit are left out."""
@@ -93,8 +104,13 @@ class _Facts:
             raise ErrorDocument.model_validate(told["error"]).value()
         return SNAPSHOT.validate_python(told["snapshot"])
 
-    async def lessons(self, graph: AnyGraph) -> Lessons:  # noqa: ARG002
-        """See EscapeHost."""
+    async def lessons(self, graph: AnyGraph) -> Lessons:
+        """See EscapeHost. The agent that keeps them is begun with the way out, if there is none."""
+        keeper = keeper_of(graph.name)
+        told = self._answer("lessons", keeper=keeper)
+        if told is not None:
+            return lessons_kept(SNAPSHOT.validate_python(told["snapshot"]))
+        self._unit.order("begin", to=keeper, told={"graph": LESSONS_GRAPH, "at": LEARNING, "payload": {}})
         return NO_LESSONS
 
     def _answer(self, what: str, **more: Any) -> Any:
@@ -109,6 +125,9 @@ async def engine_answer(ctx: ObjectContext, names: Names, asked: Question) -> An
     match asked["what"].partition(" ")[0]:
         case "breakers":
             return json.loads(await ctx.generic_call(names.breaker_list, "read", NOTHING, ALL))
+        case "lessons":
+            text = await ctx.generic_call(names.agent, "look", NOTHING, asked["keeper"])
+            return json.loads(text) if text else None
         case "past":
             await ctx.generic_call(names.projection, "project", NOTHING, ctx.key())
             return json.loads(await ctx.generic_call(names.projection, "past", to_json(asked), ctx.key()))

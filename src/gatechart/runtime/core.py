@@ -23,6 +23,7 @@ from gatechart.hosting.choosing import Chooser
 from gatechart.hosting.directory import Gate
 from gatechart.hosting.group_commit import Committer, nothing
 from gatechart.hosting.invoke_attempt import traceback_of
+from gatechart.hosting.lessons import LessonBook
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
@@ -89,6 +90,7 @@ class Core:
     packet_migrations: Sequence[PacketMigration] = ()
     gates: ToolGates = field(default_factory=ToolGates)
     entries: EntryWatcher | None = None  # told of the agents that keep entries of the directory
+    lessons: LessonBook | None = None  # told of the agents that keep what is learned
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for

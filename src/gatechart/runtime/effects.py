@@ -15,6 +15,7 @@ from gatechart.runtime.searchable import declare
 from gatechart.runtime.timers import Timers
 from gatechart.values import (
     DIRECTORY_GRAPH,
+    LESSONS_GRAPH,
     ActiveInvocation,
     AgentId,
     Cancel,
@@ -102,6 +103,8 @@ class Effects:
         """Carry out the effects of the committed turn."""
         if turn.snapshot.graph == DIRECTORY_GRAPH and self._core.entries is not None:
             self._core.entries.see(turn.snapshot)
+        elif turn.snapshot.graph == LESSONS_GRAPH and self._core.lessons is not None:
+            self._core.lessons.see(turn.snapshot)
         for effect in turn.effects:
             self._carry_out(turn, effect)
         for mail in turn.mail:

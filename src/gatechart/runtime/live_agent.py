@@ -62,7 +62,7 @@ from gatechart.turn import (
     unchanged,
 )
 from gatechart.values import (
-    DIRECTORY_GRAPH,
+    KEEPERS,
     OFFERED,
     AcceptedEvent,
     Awaited,
@@ -514,7 +514,7 @@ class LiveAgent:
 
     def tell(self, turn: TurnRecord) -> None:
         """Carry out the effects of a committed turn, and publish it to subscribers."""
-        if turn.effects or turn.snapshot.graph == DIRECTORY_GRAPH:
+        if turn.effects or turn.snapshot.graph in KEEPERS:
             self._surroundings.carry_out(turn)
         if None in self.core.changes.watched:
             self.core.changes.publish(None, shown(entry_of(turn)))

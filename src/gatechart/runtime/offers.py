@@ -118,6 +118,8 @@ async def erase(
     core.erasures += 1
     if core.entries is not None:
         core.entries.forget(agent_id)
+    if core.lessons is not None:
+        core.lessons.forget(agent_id)
 
 
 async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:

@@ -45,6 +45,7 @@ from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page, host_page
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
+from gatechart.hosting.lessons import LessonBook, lessons_graph
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import is_known
 from gatechart.hosting.registry import Registry
@@ -82,6 +83,7 @@ from gatechart.values import (
     ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
+    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
     STARTED,
     WATCHDOG_GRAPH,
@@ -122,6 +124,7 @@ class Runtime(AgentHome):
             self, registry, core.clock.now, StoredWork(self, core.store), load=choosing.load, fresh=fresh
         )
         core.chooser = DirectoryChooser(self._directory, choosing)
+        core.lessons = LessonBook(self)
         self._core = core
         self._registry = registry
         self._examiner = Examiner(self, registry, core.store, core.clock.now, terms)
@@ -190,6 +193,7 @@ class Runtime(AgentHome):
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
             registry.register_own(ALARM_GRAPH, alarm_graph)
+            registry.register_own(LESSONS_GRAPH, lessons_graph)
             registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
             registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None

@@ -15,6 +15,7 @@ from gatechart.graph import ROOT, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_turns import unmoved
+from gatechart.turn.lessons import attempt_told, judgements
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew
 from gatechart.turn.rollback import rolled_back
@@ -74,7 +75,8 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
             continue
         turn = await attempt.taken(each.strategy)
         if turn is not None:
-            return turn
+            told = attempt_told(scene, turn.snapshot.trail.escapes.count)
+            return replaced(turn, effects=(*turn.effects, told))
     return attempt.in_vain()
 
 
@@ -218,13 +220,15 @@ class _Attempt:
         if switched is not None:
             is_open = self.scene.tool(switched[0]).breaker is not BreakerState.CLOSED
             escapes = escapes.with_switch(*switched, is_open=is_open)
-        return _with_escapes(turn, replaced(escapes, nudge=nudge))
+        escapes = replaced(escapes, nudge=nudge)
+        return replaced(turn, snapshot=replaced(turn.snapshot, trail=replaced(turn.snapshot.trail, escapes=escapes)))
 
     def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:
         before = self.scene.snapshot
         turn = self._labelled(unmoved(before, self._event(strategy.event, how), before.handoffs), strategy, how)
-        trail = begun_anew(self.scene.graph, before.trail, self._after(how))
-        return replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
+        trail = begun_anew(self.scene.graph, before.trail, before.trail.escapes)
+        turn = replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
+        return _with_escapes(turn, self._after(how))
 
     def _as_it_was(self, strategy: Strategy, target: Snapshot, how: str, more: Payload) -> TurnRecord:
         scene = self.scene
@@ -269,8 +273,11 @@ class _Attempt:
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
-    after = turn.snapshot
-    return replaced(turn, snapshot=replaced(after, trail=replaced(after.trail, escapes=escapes)))
+    """Return a turn without a macrostep with the record of escapes after it, and what is learned from that."""
+    previous, after = turn.previous, turn.snapshot
+    told = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
+    after = replaced(after, trail=replaced(after.trail, escapes=escapes))
+    return replaced(turn, snapshot=after, effects=(*turn.effects, *told))
 
 
 def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:

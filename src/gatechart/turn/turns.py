@@ -28,6 +28,7 @@ from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, OnRefusal, StateTransi
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.handoff_state import Standing, standing_after
+from gatechart.turn.lessons import judgements
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.noticing import note_answer, note_late, notice, set_timer
 from gatechart.turn.payloads import payload_data, refused_as
@@ -268,6 +269,11 @@ def recorded(
     """
     graph, turn = macrostep.graph, macrostep.turn
     text = _text_after(macrostep, previous)
+    escapes = macrostep.trail.escapes
+    if previous is not None and escapes is not previous.trail.escapes:
+        is_attempt = escapes.count > previous.trail.escapes.count  # with which the trail has begun anew
+        since = previous.trail.text if is_attempt else macrostep.trail.text
+        macrostep.log.asked.extend(judgements(previous, escapes, since, macrostep.configuration))
     for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
         delegate(graph, state, turn)
     # A plain turn ends no state and requests nothing: entry versions and status stay.

@@ -125,7 +125,7 @@ from gatechart.values.handoffs import (
 )
 from gatechart.values.homes import Capabilities, Role
 from gatechart.values.hosts import BEAT_S, MOST_HOSTS, HostRecord
-from gatechart.values.lessons import NO_LESSONS, Lessons
+from gatechart.values.lessons import KEEPERS, LEARN, LESSONS_AGENT, LESSONS_GRAPH, NO_LESSONS, Lessons, Tally
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
@@ -241,7 +241,7 @@ from gatechart.values.trail import (
 )
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
 
-OWN_GRAPHS = frozenset({ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH})
+OWN_GRAPHS = frozenset({ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH})
 """Names of the framework's graphs."""
 
 __all__ = [
@@ -276,7 +276,11 @@ __all__ = [
     "FOUND",
     "HIGHEST_NUMBER",
     "HOLDS",
+    "KEEPERS",
     "LATEST",
+    "LEARN",
+    "LESSONS_AGENT",
+    "LESSONS_GRAPH",
     "LONGEST_NAME",
     "LONGEST_REASON",
     "LONGEST_S",
@@ -456,6 +460,7 @@ __all__ = [
     "SwitchTo",
     "Symptom",
     "TakeTransition",
+    "Tally",
     "TellModel",
     "Telling",
     "Timer",

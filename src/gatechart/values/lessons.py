@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
+from gatechart.values.directory import DIRECTORY_GRAPH
 from gatechart.values.frozen import value
+
+LESSONS_GRAPH: Final = "gatechart.lessons"
+"""Name of the graph whose agents keep what agents of each graph have learned. It is the framework's."""
+
+LESSONS_AGENT: Final = "lessons:"
+"""Beginning of the ids of those agents; the name of the graph follows."""
+
+LEARN: Final = "LEARN"
+"""Event that tells such an agent of an attempt to get out, or what one came to."""
+
+KEEPERS: Final = frozenset({DIRECTORY_GRAPH, LESSONS_GRAPH})
+"""Graphs of agents that keep something for all others, of which the hosts are told with each commit."""
+
+Tally: TypeAlias = tuple[int, int]
+"""How often something went well, and how often it did not."""
 
 
 @value
 class Lessons:
     """Counts of what went well and what did not, by name."""
 
-    strategies: Mapping[str, tuple[int, int]]  # by "signal strategy": (to progress, to nothing)
-    tools: Mapping[str, tuple[int, int]]  # by "tool error": (calls that went well, that failed so)
-    places: Mapping[str, tuple[int, int]]  # by state or transition: (led on, was in what was found)
+    strategies: Mapping[str, Tally]  # by "signal strategy": attempts that came to progress, and to nothing
+    tools: Mapping[str, Tally]  # by tool: calls that went well, and that failed, lately before an attempt
+    errors: Mapping[str, Tally]  # by "tool error": 0, and the calls that failed so
+    places: Mapping[str, Tally]  # by state, and by "event --> state": led on, and was in what was found
 
 
-NO_LESSONS: Final = Lessons({}, {}, {})
+NO_LESSONS: Final = Lessons({}, {}, {}, {})

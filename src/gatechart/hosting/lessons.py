@@ -1,0 +1,112 @@
+"""What agents of a graph learn from their escapes: an agent keeps it for each graph, and homes read it from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import Field
+
+from gatechart.api import AgentHome
+from gatechart.context import AgentContext
+from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.values import (
+    LEARN,
+    LESSONS_AGENT,
+    LESSONS_GRAPH,
+    AgentId,
+    Event,
+    Lessons,
+    Snapshot,
+    Tally,
+)
+
+LEARNING: Final = "LEARNING"
+MOST_NAMES: Final = 200
+"""Names of each kind that are kept of a graph: those of which something was heard last."""
+
+MOST_COUNTED: Final = 400
+"""Once a name was counted so often, its counts are halved, so that what is new weighs more."""
+
+Counts = dict[str, list[int]]
+_KINDS: Final = ("strategies", "tools", "errors", "places")
+
+
+class LessonContext(AgentContext):
+    """What is kept for a graph. By name, that of which something was heard last is the last."""
+
+    strategies: Counts = Field(default_factory=dict)
+    tools: Counts = Field(default_factory=dict)
+    errors: Counts = Field(default_factory=dict)
+    places: Counts = Field(default_factory=dict)
+
+
+def lessons_graph() -> AnyGraph:
+    """Return the graph whose agents keep what is learned, one for each graph."""
+    return StateTransitionGraph(
+        LESSONS_GRAPH,
+        context=LessonContext,
+        states=[State(LEARNING, description="hears of each attempt to get out, and what it came to")],
+        transitions=[Transition(ANY, LEARN, actions=_learn)],
+        entry_points=[EntryPoint(LEARNING)],
+    )
+
+
+def keeper_of(graph: str) -> AgentId:
+    """Return the id of the agent that keeps what is learned for a graph."""
+    return f"{LESSONS_AGENT}{graph}"
+
+
+def lessons_kept(snapshot: Snapshot) -> Lessons:
+    """Return what such an agent keeps."""
+    kept = LessonContext.model_validate(snapshot.context)
+    return Lessons(*(_tallies(getattr(kept, kind)) for kind in _KINDS))
+
+
+def _tallies(counts: Counts) -> Mapping[str, Tally]:
+    return {name: (well, badly) for name, (well, badly) in counts.items()}
+
+
+def _learn(context: LessonContext, event: Event) -> None:
+    for kind in _KINDS:
+        told = event.payload.get(kind)
+        if told:
+            setattr(context, kind, after_lesson(getattr(context, kind), told))
+
+
+def after_lesson(kept: Mapping[str, list[int]], told: Mapping[str, Iterable[int]]) -> Counts:
+    """Return counts with those of a lesson added; what was heard of last comes last, and only so much is kept.
+
+    >>> after_lesson({"a": [1, 0], "b": [2, 2]}, {"a": [0, 1]})
+    {'b': [2, 2], 'a': [1, 1]}
+    """
+    after = {name: counts for name, counts in kept.items() if name not in told}
+    for name, counts in told.items():
+        total = [before + more for before, more in zip(kept.get(name, (0, 0)), counts, strict=True)]
+        after[name] = [count // 2 for count in total] if sum(total) > MOST_COUNTED else total
+    return dict(list(after.items())[-MOST_NAMES:])
+
+
+class LessonBook:
+    """What has been learned for each graph, as a home that sees every commit knows it."""
+
+    def __init__(self, home: AgentHome) -> None:
+        """Bind to a home."""
+        self._home = home
+        self._known: dict[AgentId, Lessons] = {}
+
+    async def read(self, graph: str) -> Lessons:
+        """Return what agents of a graph have learned. Begins the agent that keeps it, if there is none."""
+        keeper = keeper_of(graph)
+        if keeper not in self._known:
+            agent: Any = await self._home.start_or_resume(LESSONS_GRAPH, at=LEARNING, agent_id=keeper)
+            self.see(agent.snapshot)
+        return self._known[keeper]
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Learn of the newest commit of an agent that keeps lessons."""
+        self._known[snapshot.agent_id] = lessons_kept(snapshot)
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Learn that an agent was erased, whatever it was."""
+        self._known.pop(agent_id, None)

@@ -1,0 +1,88 @@
+"""What the keeper of a graph's lessons is told: of each attempt to get out, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from gatechart.escape import Scene
+from gatechart.values import (
+    LEARN,
+    LESSONS_AGENT,
+    Called,
+    CameTo,
+    Escapes,
+    Moved,
+    Payload,
+    Send,
+    Snapshot,
+    StateName,
+    Tried,
+    entries_in,
+)
+
+_MOST_TOLD: Final = 20  # names of each kind in one lesson
+_LONGEST_NAME: Final = 120  # characters
+
+
+def attempt_told(scene: Scene, number: int) -> Send:
+    """Return what tells of an attempt: which calls failed lately, and where the agent went round.
+
+    number: of the attempt, among the agent's.
+    """
+    calls = [each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called)]
+    tools = _tallied((each.tool, each.ok) for each in calls)
+    errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
+    states = [state for each in scene.block for state in each.get("states", ())] or scene.leaves
+    moves = (f"{each['event']} --> {state}" for each in scene.block if each.get("event") for state in each["states"])
+    places = _tallied((name, False) for name in dict.fromkeys((*states, *moves)))
+    told = {"tools": tools, "errors": errors, "places": places}
+    return _send(scene.snapshot, f"tried:{number}", told)
+
+
+def judgements(previous: Snapshot, after: Escapes, trail: str, leaves: Sequence[StateName]) -> Iterator[Send]:
+    """Yield what tells what attempts came to that a turn has judged.
+
+    after: the record after the turn. trail: text of the agent's trail since its newest attempt. leaves: where it is.
+    """
+    pending = {each.number for each in previous.trail.escapes.tried if each.came_to is CameTo.PENDING}
+    if pending:
+        for each in after.tried:
+            if each.number in pending and each.came_to is not CameTo.PENDING:
+                yield _judged(each, previous, trail, leaves)
+
+
+def _judged(attempt: Tried, agent: Snapshot, trail: str, leaves: Sequence[StateName]) -> Send:
+    is_good = attempt.came_to is CameTo.PROGRESS
+    moves = [each for each in _entries(trail) if isinstance(each, Moved)]
+    led = moves if is_good else moves[:1]  # one in vain tells only of where it led itself
+    names = (name for each in led for state in each.states for name in (state, f"{each.event} --> {state}"))
+    places: Iterable[StateName] = (*names, *(leaves if is_good else ()))
+    told = {
+        "strategies": _tallied([(f"{attempt.signal} {attempt.strategy}", is_good)]),
+        "places": _tallied((name, is_good) for name in dict.fromkeys(places)),
+    }
+    return _send(agent, f"judged:{attempt.number}", told)
+
+
+def _send(agent: Snapshot, what: str, told: Payload) -> Send:
+    """Address a lesson. Its id is of this agent alone, so a later one with the same id teaches anew."""
+    life = sha256(f"{agent.agent_id} {agent.started}".encode(errors="surrogatepass")).hexdigest()[:24]
+    return Send(f"{LESSONS_AGENT}{agent.graph}", LEARN, told, f"{what}:{life}")
+
+
+def _tallied(found: Iterable[tuple[str, bool]]) -> dict[str, list[int]]:
+    """Count by name what went well and what did not; only so many names, the first ones."""
+    counts: dict[str, list[int]] = {}
+    for name, is_good in found:
+        if name in counts or len(counts) < _MOST_TOLD:
+            counts.setdefault(name[:_LONGEST_NAME], [0, 0])[not is_good] += 1
+    return counts
+
+
+def _entries(text: str) -> Sequence[object]:
+    try:
+        return entries_in(text)
+    except ValueError:  # damaged: the signals report it, and nothing is learned
+        return ()
