@@ -92,7 +92,7 @@ def test_an_agent_without_a_trail_says_so(project, prepare, gatechart):
     shown = gatechart("trail", "a")
     assert (shown.out, shown.code) == ("", 0)
     assert "no trail is kept" in shown.err
-    assert gatechart("trail", "a", "--json").document == {"agent_id": "a", "trail": []}
+    assert gatechart("trail", "a", "--json").document == {"agent_id": "a", "trail": [], "escapes": None}
 
 
 @on_both

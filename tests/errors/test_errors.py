@@ -95,6 +95,7 @@ REMEDIES: dict[str, str] = {
     "ModelFailedError": "ask it again, or see to its provider",
     "OutcomeUnknownError": "find out whether it has acted",
     "OwnershipLostError": "Open a new runtime",
+    "ProjectionLagError": "try again once",
     "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",
     "ReadOnlyContextError": "or change a copy",

@@ -55,7 +55,7 @@ from gatechart.api.directory_commands import (
     RateHandoffCommand,
     RegisterEntryCommand,
 )
-from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
+from gatechart.api.errors import ErrorDocument, Reply, ended_elsewhere, facts_of, hidden_under, read_reply
 from gatechart.api.home import AgentHome
 from gatechart.api.making import check_writable, made
 from gatechart.api.remote_agent import RemoteAgent
@@ -130,6 +130,7 @@ __all__ = [
     "UnderRequest",
     "WritingCommand",
     "check_writable",
+    "ended_elsewhere",
     "execute_once",
     "facts_of",
     "hidden_under",

@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from gatechart.api.codec import Answer
 from gatechart.context import problems_of
 from gatechart.errors import (
+    AgentEndedError,
     AnswerUnreadableError,
     DefinitionError,
     EventError,
@@ -21,6 +22,7 @@ from gatechart.errors import (
     RemoteEventError,
     RemoteOutsideError,
 )
+from gatechart.values import Awaited, Snapshot, why_given_up
 
 T = TypeVar("T")
 
@@ -142,3 +144,9 @@ def read_reply(text: str) -> Reply:
         return Reply.model_validate_json(text)
     except ValidationError as error:
         raise AnswerUnreadableError("; ".join(problems_of(error))) from error
+
+
+def ended_elsewhere(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
+    """Return the error for an agent that ended before it reached what a caller awaits."""
+    reason = why_given_up(snapshot)
+    return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status, reason)

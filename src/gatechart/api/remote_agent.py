@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, RuntimeClosedError
+from gatechart.api.errors import ended_elsewhere
+from gatechart.errors import DeadMailError, NotReachedError, RuntimeClosedError
 from gatechart.graph import AnyGraph
 from gatechart.turn import fatal_mail
 from gatechart.values import (
@@ -124,7 +125,7 @@ class RemoteAgent:
             if awaited.is_reached_in(now):  # the history of some homes lags
                 return now
             if now.status is not Status.ACTIVE:
-                raise AgentEndedError(now.agent_id, str(awaited), now.configuration, now.status)
+                raise ended_elsewhere(now, awaited)
             await self._look_for_dead_mail(awaited, now)
             await asyncio.sleep(pause_s)
             pause_s, now = min(pause_s * 2, _LONGEST_LOOK_S), await self._newest()

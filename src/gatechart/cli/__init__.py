@@ -12,6 +12,7 @@ Exit codes, for scripts:
 | 5 | failure outside: the database, a file, Graphviz, a disk that is too full for the output |
 | 6 | `doctor` found something that is worth a look |
 | 7 | `doctor` found something critical |
+| 8 | an agent went round in circles, found no way out, and ended as failed: `show` and `send` tell |
 | 70 | a bug |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output has gone |

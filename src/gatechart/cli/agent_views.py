@@ -26,7 +26,7 @@ from gatechart.cli.output import (
     status_text,
     zoned_text,
 )
-from gatechart.cli.signal_views import fired_lines
+from gatechart.cli.signal_views import attempt_lines, fired_lines
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
@@ -236,7 +236,7 @@ def turn_text(entry: HistoryEntry) -> Text:
     begins = not entry.source  # then every field has changed; show those with a value
     told = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
     told.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
-    told.append("".join(f"\n  {line}" for line in _choice(entry.event)), "dim")
+    told.append("".join(f"\n  {line}" for line in (*_choice(entry.event), *attempt_lines(entry.event))), "dim")
     if entry.fired is not None:
         told.append("".join(f"\n  {line}" for line in fired_lines(entry.fired)), "yellow")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]

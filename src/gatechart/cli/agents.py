@@ -14,7 +14,7 @@ from gatechart.cli.late import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import clock_text, emit, is_confirmed, print_hint, print_warning
 from gatechart.errors import StoreCorruptError
-from gatechart.values import MailStatus, Outcome, Role, Snapshot
+from gatechart.values import MailStatus, Outcome, Role, Snapshot, ended_in_loop
 
 if TYPE_CHECKING:
     from gatechart import stores, turn
@@ -141,7 +141,8 @@ async def send_event(
     """Send an event to an agent and wait until it is applied.
 
     When the command returns, the event is applied and durable. A refused event changes nothing: the exit code is 1, and
-    the message says why it was refused and what the agent accepts.
+    the message says why it was refused and what the agent accepts. It is 8 if the agent has ended by then because it
+    went round in circles and found no way out.
 
     Mail and timers that are already due are applied first. If a host is running, such as `gatechart run`, it applies
     the event; a request that it has not begun within --timeout, or when you press Ctrl-C, is withdrawn. If no host is
@@ -167,7 +168,9 @@ async def send_event(
             partial(agent_views.print_outcome, graph, after, outcome),
         )
         await reached.hint_at_waiting(settings, graph, after)
-        return None if outcome.refusal is None else ExitCode.REFUSED
+        if outcome.refusal is not None:
+            return ExitCode.REFUSED
+        return ExitCode.LOOPED if ended_in_loop(after) else None
 
     return await connection.execute(settings, (graph,), send, timeout_s=timeout)
 

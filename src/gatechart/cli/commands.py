@@ -84,6 +84,7 @@ EPILOG: Final = """[bold]Examples[/]
     3  wrong definition: a graph, the --app, or an error that `check` found
     4  wrong at this moment: an unknown agent, an action that raised, and the like
     5  failure outside: the database, a file, Graphviz, a full disk
+    8  the agent went round in circles, found no way out and ended as failed (`show`, `send`)
    70  a bug in gatechart
   130  interrupted with Ctrl-C
   141  the reader of the output has gone"""

@@ -8,7 +8,8 @@ from typing import ClassVar, Final
 
 import typer
 
-from gatechart.errors import DefinitionError, EventError, EventRefusedError, OutsideError, suggestion
+from gatechart.errors import AgentEndedError, DefinitionError, EventError, EventRefusedError, OutsideError, suggestion
+from gatechart.values import Reason
 
 
 class ExitCode(IntEnum):
@@ -22,6 +23,7 @@ class ExitCode(IntEnum):
     OUTSIDE = 5
     FOUND = 6  # by `doctor`: something is worth a look
     CRITICAL = 7  # by `doctor`: something is to be acted on
+    LOOPED = 8  # an agent found no way out of a loop, and ended as failed
     BUG = 70  # EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # as a shell has it for SIGINT
     BROKEN_PIPE = 141  # as a shell has it for SIGPIPE
@@ -44,6 +46,8 @@ def code_of(error: BaseException) -> ExitCode:
     >>> code_of(KeyboardInterrupt()), code_of(KeyError())
     (<ExitCode.INTERRUPTED: 130>, <ExitCode.BUG: 70>)
     """
+    if isinstance(error, AgentEndedError) and error.reason == Reason.LOOP_DETECTED.value:
+        return ExitCode.LOOPED
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.BUG)
 
 

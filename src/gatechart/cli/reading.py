@@ -33,6 +33,7 @@ from gatechart.values import (
     Role,
     Snapshot,
     Status,
+    ended_in_loop,
     entries_in,
     failure_report,
 )
@@ -136,7 +137,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     """Show an agent: its state, context, waiting mail, the events it accepts, and dead mail.
 
     The exit code is 1 if the agent may be waiting for mail that is dead, such as a timer, the result of an invoke or
-    the answer to a handoff.
+    the answer to a handoff, and 8 if it went round in circles, found no way out and ended as failed.
 
     Examples:
       gatechart show case-1
@@ -159,6 +160,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         agent_views.print_failure(failure)
         agent_views.print_waiting(mail, running)
         agent_views.print_dead(dead)
+        signal_views.print_escapes(snapshot.trail.escapes)
         if problem is not None:
             print_hint(f"cannot tell which events it accepts: {problem}")
 
@@ -170,8 +172,12 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         "mail": list(map(agent_views.mail_document, mail)),
         "invokes": list(map(agent_views.running_document, running)),
         "dead": list(map(agent_views.mail_document, dead)),
+        "escapes": signal_views.escapes_document(snapshot.trail.escapes),
     }
     emit(settings, document, show)
+    if ended_in_loop(snapshot):
+        print_warning(f"{snapshot.agent_id} went round in circles and found no way out; see `gatechart history`")
+        return ExitCode.LOOPED
     return _told_of(snapshot, dead)
 
 
@@ -329,7 +335,8 @@ async def show_history(
 async def show_trail(settings: Settings, agent: AgentArgument) -> None:
     """Show the trail of an agent, oldest first: what its signals look at.
 
-    A trail is kept for agents whose graph has signals, and is bounded; the history has what happened before.
+    A trail is kept for agents whose graph has signals, and is bounded; the history has what happened before. With it
+    comes what the agent tried to get out of what its signals noticed, and what each attempt came to.
 
     Examples:
       gatechart trail case-1
@@ -342,7 +349,13 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
     except ValueError as error:
         name = opening.located(settings.store).name
         raise StoreCorruptError(name, f"column 'trail' of agent {agent!r}: {error}") from error
-    emit(settings, signal_views.trail_document(agent, entries), lambda: signal_views.print_trail(entries))
+    escapes = snapshot.trail.escapes
+
+    def show() -> None:
+        signal_views.print_trail(entries)
+        signal_views.print_escapes(escapes)
+
+    emit(settings, signal_views.trail_document(agent, entries, escapes), show)
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:

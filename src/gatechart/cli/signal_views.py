@@ -7,10 +7,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gatechart.cli.output import Document, moment_text, print_hint, print_table
+from gatechart.cli.output import Cell, Document, in_zone, moment_text, print_hint, print_line, print_table
 from gatechart.drawing.text import visible
 from gatechart.values import (
+    ESCAPE_DUE,
+    NO_ESCAPES,
     Called,
+    Escapes,
+    Event,
     Evidence,
     FiredSignal,
     Moved,
@@ -21,10 +25,12 @@ from gatechart.values import (
     Reasoned,
     Said,
     TrailEntry,
+    Tried,
 )
 
 _REACTIONS: Final = {
     Reaction.TAKEN: "",
+    Reaction.ESCAPING: "; the agent looks for a way out",
     Reaction.UNTAKEN: "; nothing took it",
     Reaction.UNDONE: "; the answer to it was undone",
 }
@@ -50,9 +56,51 @@ def evidence_text(evidence: Evidence) -> str:
     return visible(f"{evidence.get('detector', 'found')}: {told}")
 
 
-def trail_document(agent_id: str, entries: Sequence[TrailEntry]) -> Document:
-    """Describe a trail, oldest entry first, each with its kind."""
-    return {"agent_id": agent_id, "trail": [{"kind": type(each).__name__.lower(), **asdict(each)} for each in entries]}
+def trail_document(agent_id: str, entries: Sequence[TrailEntry], escapes: Escapes = NO_ESCAPES) -> Document:
+    """Describe a trail, oldest entry first, each with its kind, and what the agent tried to get out."""
+    trail = [{"kind": type(each).__name__.lower(), **asdict(each)} for each in entries]
+    return {"agent_id": agent_id, "trail": trail, "escapes": escapes_document(escapes)}
+
+
+def escapes_document(escapes: Escapes) -> Document | None:
+    """Describe what an agent tried to get out, and what it is still to get out of; None if it never had to."""
+    if not escapes.findings:
+        return None
+    return {
+        "attempts": escapes.count,
+        "attempts_on": {escapes.day: escapes.today} if escapes.day else {},
+        "tried": [asdict(each) for each in escapes.tried],
+        "open": [asdict(each) for each in escapes.open],
+        "switched": dict(escapes.switched),
+    }
+
+
+def print_escapes(escapes: Escapes) -> None:
+    """Print what an agent tried to get out of what its signals noticed, if anything."""
+    if escapes.tried:
+        print_line()
+        columns = ("ATTEMPT", in_zone("TIME"), "SIGNAL", "STRATEGY", "CAME TO", "HOW")
+        print_table(columns, map(_tried_row, escapes.tried), whole=columns[:2])
+    for finding in escapes.open:
+        names = ", ".join(finding.tried)
+        what = "a way out is due" if finding.is_due else f"tried or passed over: {names}"
+        print_hint(f"it is still to get out of {finding.signal}; {what}")
+    for tool, other in escapes.switched:
+        print_hint(f"{other} is called in place of {tool}")
+
+
+def _tried_row(tried: Tried) -> Sequence[Cell]:
+    return str(tried.number), moment_text(tried.time), tried.signal, tried.strategy, tried.came_to.value, tried.way
+
+
+def attempt_lines(event: Event) -> Iterator[str]:
+    """Yield what an attempt to get out of something did, and why other strategies were passed over."""
+    told = event.payload
+    if event.name == ESCAPE_DUE or "finding" not in told or "way" not in told:
+        return
+    yield f"out of {told.get('signal')} (finding {told['finding']}): {visible(str(told['way']))}"
+    for each in told.get("passed", ()):
+        yield f"  {each.get('strategy')} was passed over: {visible(str(each.get('why')))}"
 
 
 def print_trail(entries: Sequence[TrailEntry]) -> None:

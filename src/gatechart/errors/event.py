@@ -228,10 +228,12 @@ class AgentEndedError(EventError):
     awaited: str
     configuration: tuple[str, ...]
     status: str
+    reason: str = ""  # why it gave up, such as `loop detected`; empty if it did not
 
     def __str__(self) -> str:
+        gave_up = f", because it found no way out ({self.reason})," if self.reason else ""
         return (
-            f"agent {self.agent_id!r} is {self.status} in {', '.join(self.configuration)} "
+            f"agent {self.agent_id!r} is {self.status} in {', '.join(self.configuration)}{gave_up} "
             f"and will not reach {self.awaited!r}; wait for a state on its way"
         )
 

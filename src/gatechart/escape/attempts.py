@@ -147,15 +147,21 @@ def _may_be_earlier(strategy: Strategy) -> bool:
 
 
 def after_try(
-    escapes: Escapes, plan: EscapePlan, finding: Finding, strategies: Sequence[Strategy], way: str, now: datetime
+    escapes: Escapes,
+    plan: EscapePlan,
+    finding: Finding,
+    strategies: Sequence[Strategy],
+    way: str,
+    now: datetime,
+    reason: str = "",
 ) -> Escapes:
     """Return the record after an attempt.
 
-    strategies: those that it tried or passed over, the one that led on last.
+    strategies: those that it tried or passed over, the one that led on last. reason: of the signal.
     """
     done = strategies[-1]
     day = now.date().isoformat()
-    tried = Tried(escapes.count + 1, finding.number, finding.signal, done.name, now, way)
+    tried = Tried(escapes.count + 1, finding.number, finding.signal, done.name, now, way, reason=reason)
     names = dict.fromkeys((*finding.tried, *(each.name for each in strategies)))
     after = escapes.judged(CameTo.NOTHING).with_finding(replaced(finding, tried=tuple(names), is_due=False))
     return replaced(

@@ -1,7 +1,14 @@
 """The handoff of work to another agent: the packet, its lifecycle, and fallbacks. Values and pure functions."""
 
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of, with_choice
+from gatechart.handoff.conversation import (
+    SUMMARY,
+    ConversationContext,
+    fields_for,
+    packet_of,
+    with_choice,
+    with_finding,
+)
 from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer
 from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
@@ -70,5 +77,6 @@ __all__ = [
     "read_packet",
     "with_attempt",
     "with_choice",
+    "with_finding",
     "with_selection",
 ]

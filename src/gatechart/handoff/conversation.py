@@ -21,6 +21,8 @@ from gatechart.values import Reason, revealed, withheld
 SUMMARY: Final = "summary"
 """Role of the message that replaces those that a packet leaves out."""
 
+_LONGEST_FOUND: Final = 2_000  # characters of evidence in a packet
+
 Summarize: TypeAlias = Callable[[tuple[Message, ...]], str]
 PartT = TypeVar("PartT", bound=Part)
 
@@ -146,6 +148,32 @@ def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPack
     return packet.model_copy(
         update={"reasoning": (*packet.reasoning, step), "entities": {**packet.entities, **told}},
     )
+
+
+def with_finding(packet: HandoffPacket, event: str, told: Mapping[str, Any]) -> HandoffPacket:
+    """Return the packet with what a signal found about the agent, because of which the work is handed on.
+
+    told: payload of the event, which is the signal, or the attempt to get out of what it found. The evidence becomes a
+    step of the reasoning, with what was passed over; the signal's reason that of the packet, if it has none.
+    """
+    found = "; ".join(map(_found, told.get("evidence", ())))
+    passed = "; ".join(f"{each['strategy']} was passed over: {each['why']}" for each in told.get("passed", ()))
+    step = ReasoningStep(
+        step_id=str(len(packet.reasoning) + 1),
+        action=event,
+        details=passed[:_LONGEST_FOUND],
+        outcome=str(told.get("way", "")),
+        reasoning=f"{told.get('signal', '')}: {found}"[:_LONGEST_FOUND],
+    )
+    why = told.get("reason")
+    known = packet.reason is Reason.OTHER and why in set(Reason)
+    reason = Reason(str(why)) if known else packet.reason
+    return packet.model_copy(update={"reason": reason, "reasoning": (*packet.reasoning, step)})
+
+
+def _found(evidence: Mapping[str, Any]) -> str:
+    facts = (f"{name} {to_json(value).decode()}" for name, value in evidence.items() if name != "detector")
+    return f"{evidence.get('detector', 'found')} ({', '.join(facts)})"
 
 
 def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -9,8 +10,14 @@ from gatechart.escape import Scene, Tactic, ToolFacts
 from gatechart.graph import AnyGraph
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.turn import Void, committed_context, tactic_of, take_way_out
-from gatechart.values import NO_LESSONS, Event, HistoryEntry, Lessons, PastTurn, Snapshot, TurnRecord
+from gatechart.values import NO_LESSONS, Event, HistoryEntry, Lessons, PastTurn, Snapshot, Status, Tried, TurnRecord
 from gatechart.values.frozen import replaced
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPT: Final = (
+    "an agent tries to get out: %(strategy)s of agent %(agent_id)s, graph %(graph)s, for %(signal)s: %(way)s"
+)
 
 MOST_PAST: Final = 2_000
 """How many of an agent's newest turns strategies look back at."""
@@ -72,6 +79,26 @@ async def _lessons(host: EscapeHost, graph: AnyGraph, tactic: Tactic) -> Lessons
 
 def _looks_back(tactic: Tactic) -> bool:
     return any(strategy.looks_back for strategy in (*tactic.strategies, tactic.plan.last))
+
+
+def attempt_of(turn: TurnRecord) -> Tried | None:
+    """Return the attempt to get out that a turn is; None if it is none."""
+    before, after = turn.previous, turn.snapshot.trail.escapes
+    return None if before is None or after.count == before.trail.escapes.count else after.newest
+
+
+def log_attempt(turn: TurnRecord, attempt: Tried) -> None:
+    """Log an attempt to get out, as a warning if the agent ended as failed with it."""
+    after = turn.snapshot
+    facts: dict[str, Any] = {
+        "agent_id": after.agent_id,
+        "graph": after.graph,
+        "signal": attempt.signal,
+        "reason": attempt.reason,
+    }
+    facts |= {"strategy": attempt.strategy, "way": attempt.way, "attempt": attempt.number}
+    level = logging.WARNING if after.status is Status.FAILED else logging.INFO
+    logger.log(level, _ATTEMPT, facts, extra=facts)
 
 
 def past_turns(entries: Sequence[HistoryEntry]) -> Sequence[PastTurn]:

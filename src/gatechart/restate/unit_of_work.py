@@ -12,6 +12,7 @@ from typing import Any, TypeVar, assert_never
 from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
+from gatechart.hosting.escaping import attempt_of, log_attempt
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.state import (
     IDS,
@@ -240,6 +241,9 @@ class UnitOfWork:
         self._check_sent(turn)
         for operation in operations:
             self._apply(operation)
+        attempt = attempt_of(turn)
+        if attempt is not None:
+            log_attempt(turn, attempt)
         self.state.settled = []
         self.state.offers |= {each.handoff: each.after for each in dropped}
         self._forget_old_handoffs()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gatechart.hosting.escaping import attempt_of
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
@@ -107,6 +108,9 @@ class Effects:
             self._core.lessons.see(turn.snapshot)
         for effect in turn.effects:
             self._carry_out(turn, effect)
+        attempt = attempt_of(turn)
+        if attempt is not None:
+            self._core.telemetry.escaped(turn, attempt)
         for mail in turn.mail:
             self.accept(mail)
 

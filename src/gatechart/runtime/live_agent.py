@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from gatechart.api import ended_elsewhere
 from gatechart.errors import (
     EventError,
     EventRefusedError,
@@ -30,7 +31,7 @@ from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.escapes import StoredPast
 from gatechart.runtime.offers import answer, erase, no_place, waits
-from gatechart.runtime.watchers import Watchers, ended
+from gatechart.runtime.watchers import Watchers
 from gatechart.stores import entry_of
 from gatechart.turn import (
     REQUESTED,
@@ -259,7 +260,7 @@ class LiveAgent:
         if awaited.is_reached_in(self.snapshot):
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
-            raise ended(self.snapshot, awaited)
+            raise ended_elsewhere(self.snapshot, awaited)
         self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
             self._watchers = Watchers()

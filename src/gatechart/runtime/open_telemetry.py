@@ -27,11 +27,13 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gatechart.runtime.handoff_facts import Facts, closes_loop, facts_of_packet, facts_of_record
-from gatechart.values import ChangeHandoff, HandoffStatus, HealthFinding, Obstacle, Offer, Payload, TurnRecord
+from gatechart.values import ChangeHandoff, HandoffStatus, HealthFinding, Obstacle, Offer, Payload, Tried, TurnRecord
+from gatechart.values import Status as AgentStatus
 from gatechart.values.frozen import replaced
 
 T = TypeVar("T")
 
+ESCAPES: Final = "gatechart.escape."  # of metric and attribute names
 PREFIX: Final = "gatechart.handoff."  # of metric and attribute names
 LATENCIES_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 86400.0)
 HOPS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -85,6 +87,7 @@ class Instruments:
         self.open_findings = meter.create_up_down_counter(
             "gatechart.watchdog.open", "{finding}", "Findings of the watchdog that last, by kind"
         )
+        self.escapes = meter.create_counter(f"{ESCAPES}attempts", "{attempt}", "Attempts of agents to get out")
         self.hops = meter.create_histogram(
             f"{PREFIX}hops",
             "{hop}",
@@ -152,6 +155,20 @@ class OpenTelemetry:
                 detach(token)
 
         return run
+
+    def escaped(self, turn: TurnRecord, attempt: Tried) -> None:
+        """Count and trace an attempt to get out."""
+        kinds = {f"{ESCAPES}signal": attempt.signal, f"{ESCAPES}strategy": attempt.strategy}
+        kinds |= {f"{ESCAPES}graph": turn.snapshot.graph, f"{ESCAPES}reason": attempt.reason}
+        self._count.escapes.add(1, kinds)
+        end_ns = time_ns()
+        name, start_ns = f"escape {attempt.strategy}", end_ns - turn.took_us * 1000
+        span = self._tracer.start_span(name, ROOT, SpanKind.INTERNAL, kinds, start_time=start_ns)
+        span.set_attributes({f"{ESCAPES}agent": turn.snapshot.agent_id, f"{ESCAPES}way": attempt.way})
+        span.set_attribute(f"{ESCAPES}attempt", attempt.number)
+        if turn.snapshot.status is AgentStatus.FAILED:
+            span.set_status(Status(StatusCode.ERROR, "found no way out"))
+        span.end(end_ns)
 
     def offered(self, facts: Facts, *, diverts_loop: bool) -> None:
         """Count an offer. diverts_loop: whether it goes elsewhere than requested, because that would close a loop."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from gatechart.hosting.escaping import log_attempt
 from gatechart.runtime.handoff_facts import (
     Facts,
     closes_loop,
@@ -25,6 +26,7 @@ from gatechart.values import (
     Offer,
     OfferChosen,
     Payload,
+    Tried,
     TurnRecord,
 )
 
@@ -87,6 +89,12 @@ class Telemetry:
             taken = turn.previous and taken_by(turn.previous.handoffs, effect.handoff)
             facts = facts_of_open(taken, turn) if taken else facts_of_packet(turn.event.payload)
             self._ended(facts, effect.after, effect.details)
+
+    def escaped(self, turn: TurnRecord, attempt: Tried) -> None:
+        """Report an attempt of an agent to get out of what its signals noticed, in a committed turn."""
+        if self._open is not None:
+            self._open.escaped(turn, attempt)
+        log_attempt(turn, attempt)
 
     def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
         """Report an offer that a committed answer ended without acceptance.

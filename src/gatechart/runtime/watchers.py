@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from gatechart.errors import AgentEndedError, DeadMailError, EventError, NotReachedError, OutsideError
+from gatechart.api import ended_elsewhere
+from gatechart.errors import DeadMailError, EventError, NotReachedError, OutsideError
 from gatechart.graph import AnyGraph
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import Job
@@ -86,7 +87,7 @@ class Watchers:
             if awaited.is_reached_in(snapshot):
                 reached.set_result(snapshot)
             elif snapshot.status is not Status.ACTIVE:
-                reached.set_exception(ended(snapshot, awaited))
+                reached.set_exception(ended_elsewhere(snapshot, awaited))
 
     def fail(self, error: Callable[[Awaited], Exception]) -> None:
         """Fail all waiting callers. error: makes the error for a caller."""
@@ -127,11 +128,6 @@ def _expire(
     if not reached.done():
         at = agent.snapshot
         reached.set_exception(NotReachedError(at.agent_id, str(awaited), at.configuration, timeout_s))
-
-
-def ended(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
-    """Return the error for an agent that ended elsewhere."""
-    return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status)
 
 
 async def _mail(core: Core, agent_id: AgentId, status: MailStatus) -> Sequence[Mail]:

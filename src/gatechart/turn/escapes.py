@@ -269,7 +269,8 @@ class _Attempt:
         """Return the record of escapes after the attempt."""
         scene = self.scene
         escapes = scene.snapshot.trail.escapes
-        return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time)
+        reason = str(scene.evidence.get("reason", ""))
+        return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time, reason)
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:

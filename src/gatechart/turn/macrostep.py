@@ -138,7 +138,7 @@ class Macrostep:
 
     async def answer(self, signal: Event) -> bool:
         """Take the transitions for a signal, then those that follow. Return whether there was one for it."""
-        self.event = signal
+        self.event = self.log.signal = signal
         is_taken = await self._step(signal.name, is_raised=True)
         await self._settle()
         return is_taken

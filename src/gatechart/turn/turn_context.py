@@ -15,8 +15,8 @@ from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
 from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
-from gatechart.graph import AnyGraph, Best, callable_name, graph_name
-from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice
+from gatechart.graph import SIGNAL, AnyGraph, Best, callable_name, graph_name
+from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice, with_finding
 from gatechart.turn.arguments import (
     check_finite_payload,
     check_targets,
@@ -36,6 +36,7 @@ from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offer
 from gatechart.values import (
     CHOOSING,
     ERROR_REFUSED,
+    ESCAPE,
     OFFERED,
     TRANSFER,
     AgentId,
@@ -133,7 +134,18 @@ def own_copy(event: Event) -> Event:
 class TurnLog:
     """The requests of a turn so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
 
-    __slots__ = ("active", "asked", "awaits", "concluded", "left", "progressed", "raised", "selectors", "steps")
+    __slots__ = (
+        "active",
+        "asked",
+        "awaits",
+        "concluded",
+        "left",
+        "progressed",
+        "raised",
+        "selectors",
+        "signal",
+        "steps",
+    )
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
         self.left = left  # leaves in which the turn began
@@ -142,6 +154,7 @@ class TurnLog:
         self.asked: list[Send | Timer | CancelTimer | Offer] = []  # effects requested so far
         self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
         self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
+        self.signal: Event | None = None  # that the chart answers at the end of the turn
         self.progressed: list[str] = []  # what actions said of progress
         self.selectors: Mapping[str, Any] = {}  # functions of the graph with which targets are chosen, by name
         self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
@@ -340,8 +353,11 @@ class Turn(Generic[ServicesT]):
                 raise PayloadError("handoff", (problem,), "one of a Handoff(Best(...)) among the graph's actions")
 
     def _packet(self) -> HandoffPacket:
-        packet = packet_of(self.context, Reason.OTHER)
-        return with_choice(packet, self.event.payload) if self.event.name.startswith(TRANSFER) else packet
+        packet, event = packet_of(self.context, Reason.OTHER), self._log.signal or self.event
+        if event.name.startswith(TRANSFER):
+            return with_choice(packet, event.payload)
+        is_found = event.name.startswith((SIGNAL, ESCAPE)) and "evidence" in event.payload
+        return with_finding(packet, event.name, event.payload) if is_found else packet
 
     def _step(self, achieved: str) -> PathStep:
         """Return the agent's own step on the path of the work that it hands on."""

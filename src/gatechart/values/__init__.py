@@ -11,6 +11,8 @@ from gatechart.values.agents import (
     Refused,
     Snapshot,
     Status,
+    ended_in_loop,
+    why_given_up,
     without_trail,
 )
 from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, RaisedAlarm
@@ -486,6 +488,7 @@ __all__ = [
     "delay_text",
     "digest_of",
     "effective_policies",
+    "ended_in_loop",
     "entries_in",
     "failure_report",
     "hidden",
@@ -510,6 +513,7 @@ __all__ = [
     "under_tool",
     "unkept",
     "walk",
+    "why_given_up",
     "withdrawal_of",
     "withheld",
     "without_trail",

@@ -7,8 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
+from gatechart.values.escapes import CameTo
 from gatechart.values.frozen import Sparse, replaced, value
-from gatechart.values.handoffs import OpenHandoff
+from gatechart.values.handoffs import OpenHandoff, Reason
 from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Payload, StateName, is_reserved
 from gatechart.values.secrets import hidden_text, shown_repr
 from gatechart.values.trail import NO_TRAIL, Trail, begun_at
@@ -102,6 +103,18 @@ class Snapshot:
         return context
 
     __repr__ = shown_repr
+
+
+def why_given_up(snapshot: Snapshot) -> str:
+    """Return why an agent ended as failed without a way out: the value of a Reason; empty if it did not."""
+    newest = snapshot.trail.escapes.newest
+    has_failed = snapshot.status is Status.FAILED and newest is not None and newest.came_to is CameTo.NOTHING
+    return newest.reason if has_failed and newest is not None else ""
+
+
+def ended_in_loop(snapshot: Snapshot) -> bool:
+    """Tell whether an agent ended as failed because it found no way out of a loop."""
+    return why_given_up(snapshot) == Reason.LOOP_DETECTED.value
 
 
 def without_trail(snapshot: Snapshot) -> Snapshot:

@@ -41,6 +41,7 @@ class Tried:
     time: datetime
     way: str = ""  # what was done, in words
     came_to: CameTo = CameTo.PENDING
+    reason: str = ""  # of the signal: the value of a Reason
 
 
 @value
