@@ -84,6 +84,8 @@ EPILOG: Final = """[bold]Examples[/]
     3  wrong definition: a graph, the --app, or an error that `check` found
     4  wrong at this moment: an unknown agent, an action that raised, and the like
     5  failure outside: the database, a file, Graphviz, a full disk
+    6  `doctor` found something that is worth a look
+    7  `doctor` found something critical
     8  the agent went round in circles, found no way out and ended as failed (`show`, `send`)
    70  a bug in gatechart
   130  interrupted with Ctrl-C
