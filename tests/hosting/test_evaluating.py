@@ -2,10 +2,11 @@
 
 import pytest
 
-from gatechart import Choosing, Handoff, HandoffPacket, Transition
+from gatechart import Choosing, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.graph import ANY, Best, Signal
-from gatechart.hosting.evaluating import Timeliness, evaluate_directory
+from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
+from gatechart.hosting.timeliness import Retimed, Said, Timeliness
 from gatechart.selection import Exploring, Learned
 from gatechart.selection.evaluation import Verdict
 from gatechart.testing import VirtualClock
@@ -88,3 +89,62 @@ async def test_ratings_are_counted_by_signal_and_threshold():
         await runtime.rate_handoff((await only(runtime)).id, needed=True, in_time=False)
         told = await evaluate_directory(runtime)
         assert told.timeliness == (Timeliness("moves", "Moves", "", late=1),)
+
+
+async def test_whoever_took_the_work_says_in_its_result_whether_that_was_right():
+    def said(needed, in_time=None):
+        return State("DONE", final=True, data=lambda context, event: {"needed": needed, "in_time": in_time})
+
+    def taker(name, end):
+        return StateTransitionGraph(
+            name, states=[end], transitions=[Transition("WORKING", "END", "DONE")], entry_points=["WORKING"]
+        )
+
+    takers = [taker("glad", said(needed=True, in_time=True)), taker("idle", said(needed=False))]
+    givers = [asking(each.name, name=f"to_{each.name}", at="WORKING") for each in takers]
+    async with house("memory:", *givers, *takers) as runtime:
+        for giver in givers:
+            await (await target_of(runtime, await begun(runtime, giver.name))).send("END")
+        await rest(runtime)
+        assert (await evaluate_directory(runtime)).timeliness == (Timeliness("", "", "", needless=1, in_time=1),)
+        (row,) = [each for each in await runtime.handoffs() if each.target_graph == "idle"]
+        await runtime.rate_handoff(row.id, needed=True)
+        told = (await evaluate_directory(runtime)).timeliness
+        assert told == (Timeliness("", "", "", needed=1, in_time=1),)  # a rating counts before a result
+
+
+def going_round(most):
+    answered = Transition(ANY, "signal.moves", "REST", actions=Handoff(BY_TEXT, packet=lambda context, event: LETTER))
+    return go_round(answered, signals=Signal(Moves(most), "moves"))
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (3, [Retimed("moves", Said.NEEDLESS, same=1), Retimed("moves", Said.LATE, same=1)]),
+        (2, [Retimed("moves", Said.NEEDLESS, sooner=1), Retimed("moves", Said.LATE, sooner=1)]),
+        (4, [Retimed("moves", Said.NEEDLESS, later=1), Retimed("moves", Said.LATE, later=1)]),
+    ],
+)
+async def test_histories_tell_when_another_threshold_would_have_handed_on(most, expected):
+    async with house("memory:", going_round(3), refund, parcel) as runtime:
+        for answers in ({"needed": False}, {"in_time": False}):
+            agent = await runtime.start("round", at="HERE")
+            await agent.send("GO")
+            await agent.send("GO")
+            await rest(runtime)
+            (row,) = await runtime.handoffs(source=agent.id)
+            await runtime.rate_handoff(row.id, **answers)
+        told = await evaluate_directory(runtime, store=runtime._core.store, graphs=[going_round(most), refund, parcel])
+        assert sorted(told.retimed, key=lambda each: each.said) == sorted(expected, key=lambda each: each.said)
+
+
+async def test_a_history_that_is_pruned_or_of_a_graph_that_is_gone_tells_nothing():
+    async with house("memory:", going_round(3), refund, parcel) as runtime:
+        agent = await runtime.start("round", at="HERE")
+        await agent.send("GO")
+        await agent.send("GO")
+        await rest(runtime)
+        await runtime.rate_handoff((await only(runtime)).id, needed=False)
+        told = await evaluate_directory(runtime, store=runtime._core.store, graphs=[refund, parcel])
+        assert told.retimed == (Retimed("moves", Said.NEEDLESS, unknown=1),)

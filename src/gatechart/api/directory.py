@@ -143,7 +143,9 @@ class DirectoryHome(ABC):
         """Say how good a handoff was, and the work after it. What is left out stays as it was said before.
 
         needed, in_time: whether handing on was needed, and not too late: of the agent that handed on.
-        quality: of the work, from 0 to 1: of whoever did it. The last 50 pieces of work of an entry can be rated.
+        quality: of the work, from 0 to 1: of whoever did it.
+        Any handoff that is stored can be rated, also one that names its target, and before its work has ended; the
+        last 200 ratings of an entry point are kept.
         Raises NoHandoffError, and PayloadError.
         """
         rating = {"needed": needed, "in_time": in_time, "quality": quality}

@@ -107,6 +107,11 @@ RatingOption = Annotated[
         show_default=False,
     ),
 ]
+NeededOption = Annotated[
+    bool | None,
+    typer.Option("--needed/--needless", help="Whether it was right to hand the case on. Default: by the rating."),
+]
+InTimeOption = Annotated[bool | None, typer.Option("--in-time/--late", help="Whether it was handed on soon enough.")]
 NoteOption = Annotated[
     str,
     typer.Option("--note", metavar="TEXT", help="A note for the agent that handed the case over.", show_default=False),
@@ -229,21 +234,24 @@ async def resolve_case(
     case: CaseArgument,
     answer: AnswerOption = None,
     rating: RatingOption = None,
+    needed: NeededOption = None,
+    in_time: InTimeOption = None,
     note: NoteOption = "",
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
     """Resolve a case. If an agent waits for the result, it gets it.
 
-    The answer, the rating and the note are kept with the handoff that brought the case.
+    All of it is kept with the handoff that brought the case. `gatechart directory evaluate` counts, for each signal
+    that handed on, how often that was needless, in time or too late.
 
     Examples:
       gatechart desk resolve case-7 --answer "Your refund is on its way." --rating 5
-      gatechart desk resolve case-7 --rating 1 --note "the order number was missing"
+      gatechart desk resolve case-7 --rating 2 --note "the order number was missing"
+      gatechart desk resolve case-7 --needed --late
     """
     graph, found = await _found(settings, case)
-    return await _send(
-        settings, timeout, graph, found, "RESOLVE", {"answer": answer or "", "rating": rating, "note": note}
-    )
+    concluded = {"rating": rating, "needed": needed, "in_time": in_time, "note": note}
+    return await _send(settings, timeout, graph, found, "RESOLVE", {"answer": answer or "", **concluded})
 
 
 async def return_case(
@@ -251,6 +259,8 @@ async def return_case(
     case: CaseArgument,
     note: NoteOption = "",
     rating: RatingOption = None,
+    needed: NeededOption = None,
+    in_time: InTimeOption = None,
     at: BackOption = None,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
@@ -261,10 +271,10 @@ async def return_case(
 
     Examples:
       gatechart desk return case-7 --note "ask for the order number first"
-      gatechart desk return case-7 --at TAKING_BACK --rating 2
+      gatechart desk return case-7 --at TAKING_BACK --needless
     """
     graph, found = await _found(settings, case)
-    concluded = {"note": note, "rating": rating}
+    concluded = {"note": note, "rating": rating, "needed": needed, "in_time": in_time}
     is_open = found.snapshot.status is Status.ACTIVE
     if found.context.mode is Mode.TRANSFER and is_open:
         entry = await _way_back(settings, found, at)

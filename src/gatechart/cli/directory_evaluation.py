@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,12 +12,19 @@ from gatechart.cli.directory import looked_at
 from gatechart.cli.late import late
 from gatechart.cli.options import ServerOption, Settings
 from gatechart.cli.output import Cell, emit, print_facts, print_table
+from gatechart.values import Role
 
 if TYPE_CHECKING:
-    from gatechart.hosting import evaluating
+    from gatechart import stores
+    from gatechart.cli import loading
+    from gatechart.graph import AnyGraph
+    from gatechart.hosting import evaluating, timeliness
+    from gatechart.ports import Store
     from gatechart.selection import evaluation, exploration, learned, rehearsal
 else:
-    evaluating, evaluation, exploration, learned, rehearsal = late(
+    stores, loading, evaluating, evaluation, exploration, learned, rehearsal = late(
+        "gatechart.stores",
+        "gatechart.cli.loading",
         "gatechart.hosting.evaluating",
         "gatechart.selection.evaluation",
         "gatechart.selection.exploration",
@@ -38,16 +46,33 @@ async def evaluate_directory(
     """Tell from recorded choices whether learning is better than text scores, and when to hand work on.
 
     Better, worse, or that it cannot be told, with intervals. Then, by signal and threshold, how often people said that
-    handing on was needless, in time or too late. Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
+    handing on was needless, in time or too late. Last, when those signals would fire in the same histories by the
+    graphs of the app as they are now: change a threshold, and evaluate again. Histories are played without services.
+
+    Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
 
     Examples:
       gatechart directory evaluate
+      gatechart directory evaluate --app shop_next:graphs
       gatechart directory evaluate --exploring 0.1 --json
     """
     drawn = exploration.Exploring(share=exploring) if exploring else exploration.BEST
-    async with looked_at(settings, server) as home:
-        found = await evaluating.evaluate_directory(home, learned.Learned(), drawn, confidence=confidence)
+    graphs = () if server is not None or loading.find_app(settings.app) is None else loading.load_graphs(settings)
+    async with looked_at(settings, server) as home, _played_from(settings, graphs) as store:
+        found = await evaluating.evaluate_directory(
+            home, learned.Learned(), drawn, confidence=confidence, store=store, graphs=graphs
+        )
     emit(settings, _document(found), lambda: _print(found))
+
+
+@asynccontextmanager
+async def _played_from(settings: Settings, graphs: Sequence[AnyGraph]) -> AsyncIterator[Store | None]:
+    """Open the database whose histories are played; none without graphs."""
+    if not graphs:
+        yield None
+        return
+    async with stores.open_store(settings.store, role=Role.READER) as store:
+        yield store
 
 
 def _document(found: evaluating.DirectoryEvaluation) -> dict[str, object]:
@@ -69,10 +94,15 @@ def _document(found: evaluating.DirectoryEvaluation) -> dict[str, object]:
             {name: getattr(each, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
             for each in found.timeliness
         ],
+        "retimed": [
+            {"signal": each.signal, "said": each.said.value, **{name: getattr(each, name) for name in _SHIFTS}}
+            for each in found.retimed
+        ],
     }
 
 
 _COUNTS = ("needless", "in_time", "late", "needed")
+_SHIFTS = ("sooner", "same", "later", "unknown")
 
 
 def _print(found: evaluating.DirectoryEvaluation) -> None:
@@ -90,6 +120,9 @@ def _print(found: evaluating.DirectoryEvaluation) -> None:
     )
     if found.timeliness:
         print_table(("SIGNAL", "DETECTOR", "THRESHOLD", "NEEDLESS", "IN TIME", "TOO LATE", "NEEDED"), _rows(found))
+    if found.retimed:
+        headings = ("SIGNAL", "SAID", "FIRES SOONER NOW", "AS BEFORE", "LATER OR NOT", "NOT KNOWN")
+        print_table(headings, map(_shifts, found.retimed))
 
 
 def _rows(found: evaluating.DirectoryEvaluation) -> Sequence[Sequence[Cell]]:
@@ -97,3 +130,8 @@ def _rows(found: evaluating.DirectoryEvaluation) -> Sequence[Sequence[Cell]]:
         (each.signal or "(no signal)", each.detector, each.threshold, *(str(getattr(each, name)) for name in _COUNTS))
         for each in found.timeliness
     ]
+
+
+def _shifts(each: timeliness.Retimed) -> Sequence[Cell]:
+    said = each.said.value.replace("_", " ").replace("late", "too late")
+    return (each.signal, said, *(str(getattr(each, name)) for name in _SHIFTS))

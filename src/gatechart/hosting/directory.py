@@ -95,7 +95,8 @@ class Directory:
 
     async def candidates(self) -> tuple[Candidate, ...]:
         """Return everybody who can be chosen, available or not, with the load of the moment."""
-        return tuple(candidate for _, candidate in await self._standing(self._now()))
+        found = await self._standing(self._now())
+        return tuple(candidate for each, candidate in found if not each.is_named_only)
 
     async def kept(self, entry_id: str) -> EntryContext | None:
         """Return what is kept of an entry, registered or not; None if there is nothing."""
@@ -128,6 +129,14 @@ class Directory:
     def local(self, entry_id: str) -> Candidate | None:
         """Return the entry point of a graph here that has this id in the directory; None if there is none."""
         return self._locals().get(entry_id)
+
+    def door(self, entry_id: str) -> Candidate | None:
+        """Return the entry point of a graph here that has this id, in the directory or not; None if there is none."""
+        known = self.local(entry_id)
+        if known is not None:
+            return known
+        doors = ((graph, each) for graph in self.registry.graphs for each in graph.entry_points.values())
+        return next((named_only(graph, each) for graph, each in doors if f"{graph.name}.{each.name}" == entry_id), None)
 
     def graph(self, name: str) -> AnyGraph | None:
         """Return a graph of the home; None if it has none of this name."""
@@ -229,8 +238,11 @@ class Directory:
         if local is not None:
             return DirectoryEntry(local) if kept is None else entry_of(kept.context, local)
         known = None if kept is None else kept.context
-        if known is None or not known.is_registered or (known.terms.is_local and self.registry.graphs):
+        if known is None or not known.is_registered:
             return None
+        if known.terms.is_local and self.registry.graphs:  # it has no profile; operators see that it is closed
+            door = self.door(known.terms.id) if known.mark is Mark.CLOSED else None
+            return None if door is None else entry_of(known, door)
         return self._completed(entry_of(known))
 
     def _line(self, entry: DirectoryEntry) -> _Line:
@@ -240,7 +252,9 @@ class Directory:
         if of_graph is not None:
             entry = replaced(entry, candidate=replaced(candidate, capacity=of_graph))
         tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
-        return _Line(entry, counted_as(entry.candidate) if of_graph is None else candidate.graph, tools)
+        counted = counted_as(entry.candidate) if of_graph is None else candidate.graph
+        is_named_only = candidate.is_local and bool(self.registry.graphs) and self.local(candidate.id) is None
+        return _Line(entry, counted, tools, is_named_only)
 
     def _locals(self) -> Mapping[str, Candidate]:
         """Return the entry points of the home's graphs, by id."""
@@ -285,6 +299,7 @@ class _Line:
     entry: DirectoryEntry
     counted: str  # under which its open work is counted
     tools: frozenset[str]  # whose circuit breakers it depends on
+    is_named_only: bool = False  # whether it is an entry point without a profile, which no selection finds
 
 
 OPEN: Final = Gate()
@@ -332,6 +347,11 @@ def local_candidate(graph: AnyGraph, entry: EntryPoint) -> Candidate | None:
         return None
     name = f"{graph.name}.{entry.name}"
     return Candidate(name, graph.name, entry.name, profile=profile, text=text_of(graph, entry))
+
+
+def named_only(graph: AnyGraph, entry: EntryPoint) -> Candidate:
+    """Return an entry point without a profile, which handoffs reach that name it."""
+    return Candidate(f"{graph.name}.{entry.name}", graph.name, entry.name, text=text_of(graph, entry))
 
 
 def text_of(graph: AnyGraph, entry: EntryPoint) -> str:

@@ -32,6 +32,7 @@ from gatechart.values.frozen import replaced
 
 MOST_BYTES: Final = 32_768  # of what is registered of an entry
 MOST_OUTCOMES: Final = 50  # that an entry remembers one by one
+MOST_RATINGS: Final = 200  # that an entry remembers
 MOST_USERS: Final = 200  # for whom it completed work lately
 LONGEST_TEXT: Final = 300  # characters of a text that is kept of work
 KEPT_FOR: Final = timedelta(days=7)  # what is known of an entry that has left, in case it is registered again
@@ -60,7 +61,7 @@ class EntryTerms(BaseModel):
 
 
 class Rating(BaseModel):
-    """A person's answers about a piece of work that was handed on."""
+    """A person's answers about a piece of work that was handed on, whether it goes on or has ended."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,6 +69,14 @@ class Rating(BaseModel):
     needed: bool | None = None
     in_time: bool | None = None
     quality: float | None = None
+    user: str = ""  # for whom the work is
+    source: AgentId = ""  # the agent that handed it on
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """What was said, by the names of the fields of an outcome."""
+        given = {"needed": self.needed, "in_time": self.in_time, "quality": self.quality}
+        return {name: each for name, each in given.items() if each is not None}
 
 
 class EntryContext(AgentContext):
@@ -83,6 +92,7 @@ class EntryContext(AgentContext):
     failed: int = 0
     came_back: int = 0
     outcomes: list[WorkOutcome] = Field(default_factory=list)  # the newest last
+    ratings: list[Rating] = Field(default_factory=list)  # one for each handoff that was rated, the newest last
     users: list[str] = Field(default_factory=list)  # the newest last
     choices: list[KeptChoice] = Field(default_factory=list)  # that came out at this entry, the newest last
 
@@ -216,7 +226,8 @@ def _note(context: EntryContext, event: Event) -> None:
         handed_on=int(told.get("handed_on", 0)),
         took_s=_seconds_since(told.get("at"), event.time),
     )
-    context.outcomes = [*context.outcomes, outcome][-MOST_OUTCOMES:]
+    said = next((each.answers for each in context.ratings if each.handoff == outcome.handoff), {})
+    context.outcomes = [*context.outcomes, replaced(outcome, **said)][-MOST_OUTCOMES:]
     context.completed += ended is Ended.COMPLETED
     context.failed += ended is Ended.FAILED
     context.came_back += ended is Ended.CAME_BACK
@@ -242,9 +253,11 @@ def _keep(context: EntryContext, event: Event) -> None:
 
 def _rate(context: EntryContext, event: Event) -> None:
     rating = Rating.model_validate(event.payload)
-    given: dict[str, Any] = rating.model_dump(exclude={"handoff"}, exclude_none=True)
+    before = next((each for each in context.ratings if each.handoff == rating.handoff), rating)
+    others = [each for each in context.ratings if each.handoff != rating.handoff]
+    context.ratings = [*others, before.model_copy(update=rating.answers)][-MOST_RATINGS:]
     context.outcomes = [
-        replaced(each, **given) if each.handoff == rating.handoff else each for each in context.outcomes
+        replaced(each, **rating.answers) if each.handoff == rating.handoff else each for each in context.outcomes
     ]
     if rating.quality is not None and context.choices:
         context.choices = with_quality(context.choices, rating.handoff, rating.quality)
@@ -257,7 +270,7 @@ def digest_of(name: str) -> str:
 
 def mentions(context: EntryContext, name: str) -> bool:
     """Tell whether something is kept about a user or an agent."""
-    kept: tuple[WorkOutcome | KeptChoice, ...] = (*context.outcomes, *context.choices)
+    kept: tuple[WorkOutcome | KeptChoice | Rating, ...] = (*context.outcomes, *context.choices, *context.ratings)
     return name in context.users or any(name in (each.user, each.source) for each in kept)
 
 
@@ -265,4 +278,5 @@ def _forget(context: EntryContext, event: Event) -> None:
     digest = event.payload["digest"]
     context.outcomes = [each for each in context.outcomes if digest not in map(digest_of, (each.user, each.source))]
     context.choices = [each for each in context.choices if digest not in map(digest_of, (each.user, each.source))]
+    context.ratings = [each for each in context.ratings if digest not in map(digest_of, (each.user, each.source))]
     context.users = [each for each in context.users if digest_of(each) != digest]

@@ -29,6 +29,7 @@ from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import (
     DEREGISTER,
     FORGET,
+    LONGEST_TEXT,
     MARK,
     MOST_BYTES,
     RATE,
@@ -45,8 +46,10 @@ from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
     AgentId,
+    Candidate,
     DirectoryEntry,
     HandoffRecord,
+    Mark,
     Payload,
     Receipt,
     Snapshot,
@@ -115,7 +118,11 @@ def local_terms(directory: Directory, entry_id: str) -> EntryTerms:
     local = directory.local(entry_id)
     if local is None:
         raise UnknownEntryError(entry_id)
-    return EntryTerms(id=entry_id, graph=local.graph, at=local.entry_point, is_local=True)
+    return _terms_of(local)
+
+
+def _terms_of(door: Candidate) -> EntryTerms:
+    return EntryTerms(id=door.id, graph=door.graph, at=door.entry_point, is_local=True)
 
 
 async def _begun(directory: Directory, terms: EntryTerms) -> Snapshot:
@@ -173,25 +180,47 @@ async def _list(directory: Directory, command: DirectoryCommand) -> Sequence[Dir
 
 
 async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEntry:
-    kept = await _kept(directory, command.id)
-    if kept is None:
-        await _begun(directory, local_terms(directory, command.id))
-    elif not kept.is_registered:
+    kept, door = await _kept(directory, command.id), directory.door(command.id)
+    has_left = kept is None or not kept.is_registered or (kept.terms.is_local and bool(directory.registry.graphs))
+    if door is None and has_left:
         raise UnknownEntryError(command.id)
+    if door is not None and directory.local(command.id) is None and command.mark not in (Mark.CLOSED, Mark.NONE):
+        problem = f"{command.id!r} has no profile, so no selection finds it"
+        raise PayloadError("mark_entry", (problem,), "close it, or give the entry point a profile=")
+    if kept is None and door is not None:
+        await _begun(directory, _terms_of(door))
     await directory.home.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})
-    return await _entry(directory, command.id)
+    try:
+        return await _entry(directory, command.id)
+    except UnknownEntryError:
+        if door is None:
+            raise
+        return DirectoryEntry(door)  # without a profile, it was there while it was closed
 
 
 async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     rated = await directory.home.handoffs(handoff_id=command.handoff_id)
     if not rated:
         raise NoHandoffError(command.handoff_id, None)
-    entry_id = taker_of(rated[0])
-    await ensure(directory, entry_id)
-    rating = Rating(handoff=command.handoff_id, needed=command.needed, in_time=command.in_time, quality=command.quality)
+    answers = command.model_dump(include={"needed", "in_time", "quality"})
+    user = str(rated[0].packet.get("user_id", ""))[:LONGEST_TEXT]
+    rating = Rating(handoff=command.handoff_id, user=user, source=rated[0].source, **answers)
     given: Payload = rating.model_dump(mode="json", exclude_none=True)
-    await directory.home.send(agent_of(entry_id), RATE, given)
+    await directory.home.send(await _keeper(directory, rated[0]), RATE, given)
     return Receipt(0)
+
+
+async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
+    """Return the agent that keeps what is said of a handoff, started if there is none.
+
+    It is that of the entry that was chosen, else that of the entry point, be it in the directory or not.
+    """
+    entry_id = taker_of(record)
+    if await _kept(directory, entry_id) is not None:
+        return agent_of(entry_id)
+    door = f"{record.target_graph}.{record.entry_point}"
+    terms = EntryTerms(id=door, graph=record.target_graph, at=record.entry_point, is_local=True)
+    return (await _begun(directory, terms)).agent_id
 
 
 async def _forget(directory: Directory, command: ForgetUserCommand) -> None:

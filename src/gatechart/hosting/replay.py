@@ -113,7 +113,7 @@ class Replay:
                     replayed, got = await self._replayed(entry, turn)
                     is_known = turn.before is None or trail is not None
                     trail = got.snapshot.trail if is_known and isinstance(got, TurnRecord) else None
-                    yield replayed
+                    yield replace(replayed, fires=_fires(got), trail_known=is_known)
 
     async def _chosen(self, wanted: Sequence[AgentId]) -> AsyncIterator[Snapshot]:
         for agent_id in wanted:
@@ -194,6 +194,12 @@ class Replay:
             return differences(expected(self._graph, turn.after, turn.event.time), got)
         except IncompatibleGraphError as error:
             return (Difference("outcome", list(turn.after.configuration), str(error)),)
+
+
+def _fires(got: TurnRecord | str) -> tuple[str, ...]:
+    """Return the names of the signals that fired in a turn."""
+    fired = got.fired if isinstance(got, TurnRecord) else None
+    return () if fired is None else (fired.signal, *(str(each["signal"]) for each in fired.others))
 
 
 def _made(graph: AnyGraph, after: Snapshot) -> bool:

@@ -44,6 +44,8 @@ class ReplayedTurn:
     effects_known: bool = True  # whether another version made the record and was there, so that effects were compared
     is_own_record: bool = False  # whether the very version that played it made the record
     reason: str = ""  # why it was skipped
+    fires: tuple[str, ...] = ()  # the signals that fire in it now, by name
+    trail_known: bool = True  # whether it was played with what the agent had noticed until then
 
     def __str__(self) -> str:
         told = "; ".join(map(str, self.differences)) or self.reason

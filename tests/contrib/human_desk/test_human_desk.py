@@ -135,6 +135,8 @@ async def test_the_result_of_a_delegation_reaches_the_agent_that_waits_and_is_ke
         "outcome": "resolved",
         "answer": "Paid by hand.",
         "rating": 4,
+        "needed": True,
+        "in_time": None,
         "note": "well told",
         "operator": "ana",
     }
@@ -151,6 +153,24 @@ async def test_the_result_of_a_transfer_is_kept_with_it(runtime):
     kept = await record(runtime, handoff)
     assert (kept.status, kept.mode) == (HandoffStatus.COMPLETED, Mode.TRANSFER)
     assert (kept.result["outcome"], kept.result["answer"], kept.result["rating"]) == ("resolved", "Paid.", 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "needed"),
+    [
+        ({"rating": 2}, False),
+        ({"rating": 3}, None),
+        ({"rating": 5}, True),
+        ({"rating": 1, "needed": True}, True),
+        ({"needed": False}, False),
+        ({}, None),
+    ],
+)
+async def test_whether_a_case_belonged_at_the_desk_is_said_or_follows_from_the_rating(told, needed, runtime):
+    _, (handoff, case) = await asking(runtime, "HELP")
+    await (await taken(case)).send("RESOLVE", {"answer": "Paid.", "in_time": True, **told})
+    kept = await record(runtime, handoff)
+    assert (kept.result["needed"], kept.result["in_time"]) == (needed, True)
 
 
 @pytest.mark.parametrize("rating", [0, 6, 2.5, "5", True])

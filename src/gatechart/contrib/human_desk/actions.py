@@ -125,19 +125,19 @@ def resolve(context: DeskContext, event: Event, turn: Turn) -> None:
     if resolved.answer and resolved.answer != context.answer:
         context.answer = resolved.answer
         context.say(OPERATOR, resolved.answer, turn.now)
-    _conclude(context, resolved.rating, resolved.note)
+    _conclude(context, resolved)
 
 
 def give_back(context: DeskContext, event: Event) -> None:
     """Keep what the operator thinks of the handoff."""
     returned = _sure(Returned, event)
-    _conclude(context, returned.rating, returned.note)
+    _conclude(context, returned)
 
 
 def hand_back(context: DeskContext, event: Event, turn: Turn) -> None:
     """Offer the case to the agent that gave it away, at one of its entry points."""
     back = _sure(GoingBack, event)
-    _conclude(context, back.rating, back.note)
+    _conclude(context, back)
     achieved = f"seen by {context.operator}: {context.remark or context.answer or 'not for a person'}"
     suggested = context.remark or context.suggested_action
     turn.handoff(
@@ -174,14 +174,16 @@ def _result(context: DeskContext, outcome: str) -> Payload:
         "outcome": outcome,
         "answer": context.answer,
         "rating": context.rating,
+        "needed": context.needed,
+        "in_time": context.in_time,
         "note": context.remark,
         "operator": context.operator,
     }
 
 
-def _conclude(context: DeskContext, rating: int | None, note: str) -> None:
-    context.rating = rating
-    context.remark = note
+def _conclude(context: DeskContext, told: Resolved | Returned | GoingBack) -> None:
+    context.rating, context.remark = told.rating, told.note
+    context.needed, context.in_time = told.was_needed, told.in_time
     _give_up_subtasks(context)
 
 

@@ -13,6 +13,7 @@ from gatechart.values import AgentId, Mode, Reason
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Rating = Annotated[int, Field(ge=1, le=5, strict=True)]
+_MIDDLE = 3  # of the ratings
 
 
 class Taken(BaseModel):
@@ -40,7 +41,16 @@ class SubtaskAsked(BaseModel):
 
 class _Concluded(BaseModel):
     rating: Rating | None = None  # of the handoff
+    needed: bool | None = None  # whether handing on was needed; by the rating where left out
+    in_time: bool | None = None  # whether it came in time, rather than too late
     note: str = ""  # for the agent that asked
+
+    @property
+    def was_needed(self) -> bool | None:
+        """Whether handing on was needed: as it is said, else by a rating that is not the middle one."""
+        if self.needed is not None or self.rating in (None, _MIDDLE):
+            return self.needed
+        return self.rating > _MIDDLE
 
 
 class Resolved(_Concluded):
@@ -104,6 +114,8 @@ class DeskContext(ConversationContext):
     operator: str = ""
     answer: str = ""  # the last one given
     rating: int | None = None  # of the handoff, by the operator: 1, of no use, to 5
+    needed: bool | None = None  # whether handing on was, for the operator
+    in_time: bool | None = None
     remark: str = ""  # the operator's, for the agent that asks
     subtasks: list[Subtask] = Field(default_factory=list)
 

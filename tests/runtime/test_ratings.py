@@ -1,0 +1,93 @@
+"""What people say of handoffs: of any that is stored, whoever took it, while the work goes on and after its end."""
+
+import pytest
+
+from gatechart.errors import PayloadError, UnknownEntryError
+from gatechart.hosting.directory_graph import MOST_RATINGS, entry_context
+from gatechart.values import Mark, Profile
+from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, target_of, worker
+from tests.runtime.test_choosing import asking, begun
+from tests.runtime.test_directory_outcomes import LETTER, REFUNDS, entry_of, senior
+
+giving = asking("plain", at="WORKING", packet=lambda context, event: LETTER)
+plain = worker("plain")
+
+
+async def kept_of(runtime, entry_id):
+    """What is kept of an entry point, in the directory or not."""
+    return entry_context(await runtime.read(f"directory:{entry_id}"))
+
+
+async def test_a_handoff_that_names_its_target_is_rated_like_any_other(place):
+    async with house(place, giving, plain) as runtime:
+        agent = await begun(runtime)
+        row = await only(runtime)
+        await runtime.rate_handoff(row.id, needed=False)
+        await runtime.rate_handoff(row.id, quality=0.5)
+        (rating,) = (await kept_of(runtime, "plain.WORKING")).ratings
+        assert rating.answers == {"needed": False, "quality": 0.5}
+        assert (rating.handoff, rating.user, rating.source) == (row.id, "ada", agent.id)
+        await rest(runtime)
+        assert await runtime.directory() == ()  # it has no profile
+
+
+async def test_what_is_said_while_the_work_goes_on_stands_with_what_comes_of_it(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        agent = await begun(runtime)
+        await runtime.rate_handoff((await only(runtime)).id, needed=True, in_time=False)
+        await (await target_of(runtime, agent)).send("DONE")
+        (outcome,) = (await entry_of(runtime, "senior.WORKING")).outcomes
+        assert (outcome.needed, outcome.in_time, outcome.quality) == (True, False, None)
+        await runtime.rate_handoff(outcome.handoff, in_time=True, quality=1.0)
+        (outcome,) = (await entry_of(runtime, "senior.WORKING")).outcomes
+        assert (outcome.needed, outcome.in_time, outcome.quality) == (True, True, 1.0)
+
+
+async def test_a_rating_is_forgotten_with_the_user_and_with_the_agent_that_handed_on(place):
+    async with house(place, giving, plain) as runtime:
+        await begun(runtime)
+        await runtime.rate_handoff((await only(runtime)).id, needed=True)
+        await rest(runtime)
+        await runtime.forget_user("ada")
+        assert (await kept_of(runtime, "plain.WORKING")).ratings == []
+        second = await begun(runtime)
+        await runtime.rate_handoff((await runtime.handoffs(source=second.id))[0].id, needed=True)
+        await rest(runtime)
+        await runtime.erase(second.id)
+        await rest(runtime)
+        assert (await kept_of(runtime, "plain.WORKING")).ratings == []
+
+
+async def test_only_the_newest_ratings_of_an_entry_point_are_kept():
+    async with house("memory:", giving, plain) as runtime:
+        await begun(runtime)
+        await runtime.rate_handoff((await only(runtime)).id, needed=True)
+        for number in range(MOST_RATINGS):
+            await runtime.send("directory:plain.WORKING", "RATE", {"handoff": f"h{number}", "needed": False})
+        kept = (await kept_of(runtime, "plain.WORKING")).ratings
+        assert [kept[0].handoff, kept[-1].handoff, len(kept)] == ["h0", f"h{MOST_RATINGS - 1}", MOST_RATINGS]
+
+
+async def test_the_queue_of_an_entry_point_without_a_profile_is_closed_and_opened_again(place):
+    async with house(place, giving, plain) as runtime:
+        closed = await runtime.mark_entry("plain.WORKING", Mark.CLOSED, reason="stocktaking")
+        assert (closed.id, closed.unavailable) == ("plain.WORKING", "closed: stocktaking")
+        assert [each.id for each in await runtime.directory()] == ["plain.WORKING"]
+        await begun(runtime)
+        assert (await only(runtime)).status is REJECTED
+        assert (await runtime.choose()).explanation.judged == ()  # no selection finds it
+        opened = await runtime.mark_entry("plain.WORKING", Mark.NONE)
+        assert (opened.id, opened.unavailable) == ("plain.WORKING", "")
+        await rest(runtime)
+        assert await runtime.directory() == ()
+        assert (await runtime.handoffs(source=(await begun(runtime)).id))[0].status is ACCEPTED
+
+
+@pytest.mark.parametrize("mark", [Mark.PINNED, Mark.EXCLUDED])
+async def test_what_no_selection_finds_is_neither_pinned_nor_excluded(place, mark):
+    async with house(place, giving, plain, worker("other", profile=Profile(domains=("refunds",)))) as runtime:
+        with pytest.raises(PayloadError, match="has no profile, so no selection finds it"):
+            await runtime.mark_entry("plain.WORKING", mark)
+        with pytest.raises(UnknownEntryError):
+            await runtime.mark_entry("plain.NOWHERE", mark)
+        assert (await runtime.find(graph="gatechart.directory")).agents == ()
