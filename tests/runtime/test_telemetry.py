@@ -17,11 +17,11 @@ from opentelemetry.trace import StatusCode
 
 from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
-from gatechart.graph import Accepts
+from gatechart.graph import Accepts, Best, EntryPoint
 from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import MailEnd, Role
+from gatechart.values import MailEnd, Needs, Profile, Role
 from tests.runtime.support import WrappedStore, at_rest
 
 PREFIX = "gatechart.handoff."
@@ -271,6 +271,33 @@ async def test_an_offer_that_is_withdrawn_is_told_of_as_it_was_made(watch, clock
 
 def _end_of(mail):
     return MailEnd(mail.number)
+
+
+async def test_a_choice_is_a_trace_of_its_own_that_says_why_linked_to_the_wish(watch, clock):
+    def wishing(name, domain):
+        wish = Transition("TALKING", "ASK", "WAITING", actions=Handoff(Best(Needs(domains=(domain,)))))
+        return StateTransitionGraph(name, context=Case, transitions=[wish], entry_points=["TALKING"])
+
+    takes = EntryPoint("WORKING", profile=Profile(domains=("refunds",)))
+    taker = StateTransitionGraph("taker", context=Case, states=["WORKING"], transitions=[], entry_points=[takes])
+    async with Runtime.open(
+        "memory:", graphs=[wishing("found", "refunds"), wishing("lost", "moon"), taker], clock=clock
+    ) as runtime:
+        for name in ("found", "lost"):
+            await (await runtime.start(name, at="TALKING")).send("ASK")
+            await at_rest(runtime, clock)
+        rows = {each.source_graph: each for each in await runtime.handoffs()}
+    wishes = {each.attributes[PREFIX + "id"]: each for each in watch.spans("handoff.offer")}
+    chosen, nobody = watch.spans("handoff.choose")
+    for span, row in ((chosen, rows["found"]), (nobody, rows["lost"])):
+        assert [link.context.span_id for link in span.links] == [wishes[row.id].context.span_id]
+        assert row.choice["details"] in span.attributes[PREFIX + "choice"]
+    assert chosen.attributes[PREFIX + "recipient"] == "taker.WORKING"
+    assert chosen.attributes[PREFIX + "target.agent"] == rows["found"].target
+    assert (nobody.attributes[PREFIX + "status"], nobody.attributes[PREFIX + "obstacle"]) == ("rejected", "no match")
+    (answer,) = watch.spans("handoff.answer")
+    assert [link.context.span_id for link in answer.links] == [wishes[rows["found"].id].context.span_id]
+    assert watch.counts("choices", "target.graph") == {("taker",): 1}
 
 
 async def test_a_loop_is_counted_where_nobody_is_left_and_where_a_person_takes_it(runtime, watch, clock):

@@ -157,6 +157,26 @@ def test_it_is_linucb_as_ridge_regression_in_closed_form_says():
     assert found["orders.TAKING"].bonus == pytest.approx(2.0 * float(text @ np.linalg.solve(matrix, text)) ** 0.5)
 
 
+def test_it_predicts_what_the_bayesian_regression_of_river_does():
+    """The oracle: another implementation, whose arms of LinUCB are these regressions, told of one outcome at a time."""
+    linear_model = pytest.importorskip("river.linear_model", reason="NOT TESTED against another LinUCB: no river here")
+    arms = {each: linear_model.BayesianLinearRegression(alpha=1, beta=1) for each in CANDIDATES}
+    for each in SOME:
+        arms[each.candidate].learn_one(named(each.features), each.reward - each.prior)
+    model = one_by_one(Learned(exploration=100.0, loss=1.0, ridge=1.0), SOME)
+    for question in (packed({"aaa": 1.0, "bbb": 1.0, "ccc": 0.3}), SOME[7].features, packed({"unheard of": 1.0})):
+        found = told(model, question)
+        for candidate, arm in arms.items():
+            predicted = arm.predict_one(named(question), with_dist=True)  # its variance has that of the noise, 1
+            assert found[candidate].learned == pytest.approx(predicted.mu)
+            assert found[candidate].bonus == pytest.approx(100.0 * (predicted.sigma**2 - 1) ** 0.5)
+
+
+def named(features):
+    """The features by name, as river takes them."""
+    return {place: weight for place, weight in enumerate(dense(features)) if weight}
+
+
 def test_what_fails_for_a_text_is_passed_over_for_it_and_not_for_others():
     failing, other = packed({"fridge": 1.0}), packed({"parcel": 1.0})
     wrong = [

@@ -27,7 +27,17 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gatechart.runtime.handoff_facts import Facts, closes_loop, facts_of_packet, facts_of_record
-from gatechart.values import ChangeHandoff, HandoffStatus, HealthFinding, Obstacle, Offer, Payload, Tried, TurnRecord
+from gatechart.values import (
+    ChangeHandoff,
+    HandoffStatus,
+    HealthFinding,
+    Obstacle,
+    Offer,
+    OfferChosen,
+    Payload,
+    Tried,
+    TurnRecord,
+)
 from gatechart.values import Status as AgentStatus
 from gatechart.values.frozen import replaced
 
@@ -121,10 +131,12 @@ class OpenTelemetry:
 
         consumes: the number of the mail that it applies.
         """
-        accepts, offers = _handoffs_of(turn) if turn.effects else (False, [])
+        accepts, offers, choice = _handoffs_of(turn) if turn.effects else (False, [], None)
+        start_ns = time_ns() - turn.took_us * 1000
+        if choice is not None:
+            return Tracing(turn, [self._choice_span(choice, start_ns)])
         if not accepts and not offers:
             return Tracing(turn)
-        start_ns = time_ns() - turn.took_us * 1000
         parent = None if consumes is None else ROOT
         spans: list[Span] = []
         if accepts:
@@ -197,15 +209,26 @@ class OpenTelemetry:
         if obstacle == Obstacle.LOOP:
             self._count.loops.add(1, labels)
 
-    def answered(self, facts: Facts, status: HandoffStatus, obstacle: str, packet: Payload, start_ns: int) -> None:
-        """Record the span of an answer that ended an offer without acceptance.
+    def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
+        """Record the span of an answer that ended an offer without acceptance, or of a choice that matched nobody.
 
         obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
         """
-        span = self._answer_span(packet, start_ns)
+        is_choice = settle.before is HandoffStatus.CHOOSING
+        span = self._answer_span(packet, start_ns, "handoff.choose" if is_choice else "handoff.answer")
         if span.is_recording():
-            span.set_attributes(_attributes(facts) | _outcome(status, obstacle))
+            why = {f"{PREFIX}choice": settle.details} if is_choice else {}
+            span.set_attributes(_attributes(facts) | _outcome(settle.after, obstacle) | why)
         span.end()
+
+    def _choice_span(self, choice: OfferChosen, start_ns: int) -> Span:
+        """Start the span of the turn that offers work to the target that was chosen, with a link to the wish for it."""
+        record = choice.handoff
+        span = self._answer_span(record.packet, start_ns, "handoff.choose")
+        if span.is_recording():
+            why = {f"{PREFIX}choice": choice.details, f"{PREFIX}recipient": str(record.packet.get("recipient", ""))}
+            span.set_attributes(_attributes(facts_of_record(record)) | _outcome(record.status) | why)
+        return span
 
     def _traced(self, offer: Offer, parent: Context | None, start_ns: int, spans: list[Span]) -> Offer:
         """Start the offer's span and return the offer with its trace context; without any if nothing is traced."""
@@ -220,21 +243,23 @@ class OpenTelemetry:
             return offer
         return replaced(offer, handoff=replaced(record, packet={**record.packet, "traceparent": traceparent}))
 
-    def _answer_span(self, packet: Payload, start_ns: int) -> Span:
-        """Start the span of the target's answer to an offer, with a link to the offer's span."""
+    def _answer_span(self, packet: Payload, start_ns: int, name: str = "handoff.answer") -> Span:
+        """Start the span of what follows an offer, with a link to the offer's span."""
         links = _links(packet.get("traceparent"))
-        return self._tracer.start_span("handoff.answer", ROOT, SpanKind.CONSUMER, links=links, start_time=start_ns)
+        return self._tracer.start_span(name, ROOT, SpanKind.CONSUMER, links=links, start_time=start_ns)
 
 
-def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer]]:
-    """Return whether the turn accepts a handoff, and the turn's offers."""
-    accepts, offers = False, []
+def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer], OfferChosen | None]:
+    """Return whether the turn accepts a handoff, the turn's offers, and the offer to a target that was chosen."""
+    accepts, offers, choice = False, [], None
     for effect in turn.effects:
         if isinstance(effect, Offer):
             offers.append(effect)
         elif isinstance(effect, ChangeHandoff) and effect.after is HandoffStatus.ACCEPTED:
             accepts = True
-    return accepts, offers
+        elif isinstance(effect, OfferChosen):
+            choice = effect
+    return accepts, offers, choice
 
 
 def _labels(facts: Facts) -> dict[str, str]:

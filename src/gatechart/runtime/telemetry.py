@@ -102,7 +102,7 @@ class Telemetry:
         obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
         """
         if self._open is not None:
-            self._open.answered(facts, settle.after, obstacle, packet, start_ns)
+            self._open.answered(facts, settle, obstacle, packet, start_ns)
         self._ended(facts, settle.after, settle.details, obstacle)
 
     def _offered(self, record: HandoffRecord) -> None:
