@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gatechart import State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
-from gatechart.escape import EscapePlan, Reroute, SwitchTool
+from gatechart.escape import EscapePlan, Nudge, Reroute, SwitchTool
 from gatechart.graph import ANY, Invoke, Signal
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
@@ -135,3 +135,16 @@ async def test_a_switch_to_a_tool_that_the_arguments_do_not_fit_calls_the_tool_i
         await noted(agent, 1)
         assert agent.snapshot.trail.escapes.switched == (("look", "look_by_name"),)
         assert shop.called == ["look"] * 4
+
+
+async def test_a_function_reads_what_a_way_out_wants_it_to_know(place, clock):
+    async def look(context, work):
+        told = [await work.nudge()]
+        for order in range(3):
+            await work.call("look", order=order)
+        return [*told, await work.nudge()]
+
+    async with opened(place, asking(look, Nudge("Ask a person.")), Shop(), clock) as runtime:
+        agent = await runtime.start("asking", at="ASKING")
+        [[_, payload]] = await noted(agent, 1)
+        assert payload["result"] == ["", "Ask a person."]

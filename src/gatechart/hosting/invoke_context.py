@@ -27,9 +27,11 @@ from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.turn import checked_key, checked_words, plain_payload
 from gatechart.values import (
     LONGEST_TOLD,
+    NO_ESCAPES,
     AgentId,
     BreakerPolicy,
     Delay,
+    Escapes,
     Invocation,
     Mail,
     Noted,
@@ -216,6 +218,22 @@ class Work(Generic[ServicesT]):
         if self._trail is not None:
             async with self._idleness.busy():
                 await self._trail.tell(entry, name)
+
+    async def escapes(self) -> Escapes:
+        """Return the agent's record of its escapes, once it has taken a way out that it asked for.
+
+        Raises InvocationOverError if the state has been left, by the way out too.
+        """
+        async with self._idleness.busy():
+            return await self._trail.escapes() if self._trail is not None and await self._trail.open() else NO_ESCAPES
+
+    async def nudge(self) -> str:
+        """Return what a way out wants whoever decides next to know: that the agent goes round in circles, and how.
+
+        Empty if there is nothing. It stays until the agent makes progress or takes another way out. Raises as `escapes`
+        does.
+        """
+        return (await self.escapes()).nudge
 
     def idempotency_key(self, name: str) -> str:
         """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.

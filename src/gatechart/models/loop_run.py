@@ -27,6 +27,7 @@ from gatechart.models.transcript import (
     Feedback,
     Heard,
     ModelTurn,
+    Nudged,
     Transcript,
     text_of,
     with_arguments,
@@ -91,6 +92,7 @@ class LoopRun:
                 return self._brought(final.answer, ())
             self._check_limits()
             await self._compact()
+            await self._hear_nudge()
             await self._ask()
 
     # Turns
@@ -111,6 +113,13 @@ class LoopRun:
         calls = [call.name for call in turn.message.tool_calls]
         if calls and self._terms.stream:
             self._work.publish({"turn": number, "calls": calls})
+
+    async def _hear_nudge(self) -> None:
+        """Tell the model, once, what a way out wants it to know."""
+        escapes = await self._work.escapes()
+        if escapes.nudge and escapes.count > self._transcript.nudged:
+            told = Message(role="user", content=f"[{escapes.nudge}]")
+            await self._write(f"nudge.{escapes.count}", Nudged(number=escapes.count, message=told))
 
     def _told(self) -> tuple[Message, ...]:
         """Return what the model is told, with its own calls as it made them.
@@ -319,6 +328,7 @@ class LoopRun:
             by=self._by,
             usage=old.usage_of(self._by) + reply.usage,
             known=old.known_of(self._terms.told_by(self._context)),
+            nudged=self._transcript.nudged,
         )
         name = f"compaction.{turns}"
         text = await self._journal.replace(name, text_of(name, entry), (*old.names, how.name))

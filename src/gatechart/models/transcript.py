@@ -59,6 +59,14 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nudged:
+    """What a way out told the model."""
+
+    number: int  # of the attempt, by which it is told once
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
     """A summary in place of all entries that it replaced."""
 
@@ -67,16 +75,18 @@ class Compaction:
     by: str  # as of a turn
     usage: Usage  # of that entry and invoke so far, the summary included
     known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
+    nudged: int = 0  # number of the newest nudge so far
 
 
 E = TypeVar("E", bound="Entry")
-Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Compaction
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction
 
 _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "heard": TypeAdapter(Heard),
     "turn": TypeAdapter(ModelTurn),
     "result": TypeAdapter(CallResult),
     "feedback": TypeAdapter(Feedback),
+    "nudge": TypeAdapter(Nudged),
     "compaction": TypeAdapter(Compaction),
 }
 
@@ -143,6 +153,12 @@ class Transcript:
     def last(self) -> ModelTurn | None:
         """The newest turn of the model; None if there is none."""
         return next((each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn)), None)
+
+    @property
+    def nudged(self) -> int:
+        """Number of the newest nudge that the model was told; 0 for none."""
+        replaced = (each.nudged for each in self._of(Compaction))
+        return max((*replaced, *(each.number for each in self._of(Nudged))), default=0)
 
     @property
     def is_answered(self) -> bool:
@@ -264,7 +280,7 @@ class Transcript:
                 return messages
             case ModelTurn():
                 return (self._with_results(entry),)
-            case Feedback(message=message):
+            case Feedback(message=message) | Nudged(message=message):
                 return (message,)
             case Compaction(summary=summary):
                 return (summary,)
