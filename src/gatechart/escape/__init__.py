@@ -12,6 +12,7 @@ from gatechart.escape.attempts import (
     with_asked,
     without_way,
 )
+from gatechart.escape.calls import CallsMade
 from gatechart.escape.presets import getting_out
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene, ToolFacts, failed_tools
@@ -20,6 +21,7 @@ from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
 __all__ = [
     "Alert",
+    "CallsMade",
     "CutOut",
     "EscapePlan",
     "GiveUp",

@@ -83,6 +83,8 @@ def judged(escapes: Escapes, is_move: bool, is_progress: bool) -> Escapes:
 
     is_move: whether the turn moved the agent; is_progress: whether it made progress.
     """
+    if escapes.undoing:  # its way out has only begun
+        return escapes
     if is_progress:
         due = tuple(each for each in escapes.open if each.is_due)
         return replaced(escapes.judged(CameTo.PROGRESS), open=due, nudge="")

@@ -59,6 +59,11 @@ class CallsMade:
         return tuple(Undoing(each["undo"]["tool"], each["undo"]["arguments"], each["call"]) for each in left)
 
     @property
+    def undone(self) -> tuple[str, ...]:
+        """The tools whose calls were taken back, in the order made."""
+        return tuple(_tool(each) for each in self._made if each.get("call") in self._undone)
+
+    @property
     def keys(self) -> tuple[KeptKey, ...]:
         """The keys of calls that have one for their repeats, in the order made; those taken back apart."""
         told = [each for each in (*self._ended, *self._begun) if "key" in each and each["call"] not in self._undone]

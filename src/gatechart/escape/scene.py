@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gatechart.escape.calls import CALLED, CallsMade
-from gatechart.graph import AnyGraph
+from gatechart.graph import UNDOING, AnyGraph
 from gatechart.values import (
     ESCAPE,
     NO_LESSONS,
@@ -56,8 +56,8 @@ class Scene:
 
     @property
     def leaves(self) -> tuple[StateName, ...]:
-        """Where the agent is."""
-        return self.snapshot.configuration
+        """Where the agent is, or was before its calls were taken back."""
+        return tuple(self.evidence.get("leaves", ())) or self.snapshot.configuration
 
     @property
     def found(self) -> Sequence[Mapping[str, Any]]:
@@ -120,23 +120,31 @@ class Scene:
 
     def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
         """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
-        return next((each.version for each in reversed(self.past) if is_meant(each)), None)
+        past = (each for each in reversed(self.past) if UNDOING not in each.configuration)
+        return next((each.version for each in past if is_meant(each)), None)
 
-    def calls_after(self, version: int) -> CallsMade:
-        """Return the calls that the agent made after a version, as far as its past is known."""
-        return CallsMade(each for each in self.past if each.version > version)
+    def calls_since(self, version: int, entered: Collection[tuple[StateName, int]] = ()) -> CallsMade:
+        """Return the calls that the agent made after a version, or in entries of states that begin again with it.
 
-    def kept_by(self, version: int, allowed: Sequence[str] = ()) -> str:
+        As far as its past is known. entered: states with the versions of these entries.
+        """
+        return CallsMade(
+            each
+            for each in self.past
+            if each.version > version or (each.payload.get("state"), each.payload.get("epoch")) in entered
+        )
+
+    def kept_by(self, version: int, calls: CallsMade, allowed: Sequence[str] = ()) -> str:
         """Return what keeps the agent from going back to a version; empty if nothing does.
 
         A call that must not be repeated does, unless it can be taken back, or is allowed by name. So does a past that
-        is not known as far as that version. allowed: names of tools.
+        is not known as far as that version. calls: those that it would go back over. allowed: names of tools.
         """
         if not self.tools:
             return ""
         if not self.past or self.past[0].version > version + 1:
             return f"it is not known what it called since version {version}"
-        return self.calls_after(version).kept_by({name: each.repeat for name, each in self.tools.items()}, allowed)
+        return calls.kept_by({name: each.repeat for name, each in self.tools.items()}, allowed)
 
     def _moves(self) -> Iterator[PastTurn]:
         """Yield the turns that moved the agent by the chart, oldest first."""

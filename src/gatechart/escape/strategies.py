@@ -168,6 +168,7 @@ class Rollback(Strategy):
     allow: tuple[str, ...]
 
     looks_back: ClassVar[bool] = True
+    goes_back: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -185,10 +186,8 @@ class Rollback(Strategy):
         version = scene.before_block if self.to == "block" else self._checkpoint(scene)
         if version is None:
             yield NoWay(f"its past does not go back to a {self.to}")
-        elif kept_by := scene.kept_by(version, self.allow):
-            yield NoWay(kept_by)
         else:
-            yield GoBack(version, self.keep)
+            yield GoBack(version, self.keep, self.allow)
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
         """See Strategy."""
@@ -215,6 +214,7 @@ class Restart(Strategy):
     allow: tuple[str, ...]
 
     looks_back: ClassVar[bool] = True
+    goes_back: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -229,13 +229,11 @@ class Restart(Strategy):
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         door = self.at or scene.snapshot.trail.entry_point
-        if kept_by := scene.kept_by(0, self.allow):
-            yield NoWay(kept_by)
-        elif not door:
+        if not door:
             yield NoWay("it is not known at which entry point the agent began; name one with at=")
         else:
             brought = _brought(self.payload, scene) or _begun_with(scene, door)
-            yield EnterAt(door, brought, is_fresh=True, keep=self.keep)
+            yield EnterAt(door, brought, is_fresh=True, keep=self.keep, allow=self.allow)
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
         """See Strategy."""

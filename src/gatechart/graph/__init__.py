@@ -20,6 +20,8 @@ from gatechart.graph.definition import (
 from gatechart.graph.escape import (
     EVERY_SIGNAL,
     GAVE_UP,
+    UNDO,
+    UNDOING,
     Adds,
     EscapePlan,
     GiveUp,
@@ -44,6 +46,8 @@ __all__ = [
     "GAVE_UP",
     "ROOT",
     "SIGNAL",
+    "UNDO",
+    "UNDOING",
     "WEIGHTS",
     "Accepts",
     "Action",

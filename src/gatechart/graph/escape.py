@@ -29,6 +29,12 @@ from gatechart.values.frozen import fill
 GAVE_UP: Final[StateName] = "GAVE_UP"
 """Failed final state that a plan adds. Its output is the evidence."""
 
+UNDOING: Final[StateName] = "UNDOING"
+"""State that a plan adds, in which calls are taken back before the agent goes back over them."""
+
+UNDO: Final = "undo_calls"
+"""Id of the invoke that takes them back."""
+
 EVERY_SIGNAL: Final = "*"
 """In place of a signal's name: the strategies are those for every signal that has none of its own."""
 
@@ -65,6 +71,7 @@ class Strategy:
     __slots__ = ()
 
     looks_back: ClassVar[bool] = False  # whether its ways depend on the agent's past turns
+    goes_back: ClassVar[bool] = False  # whether its ways lead back over calls, which are taken back before that
 
     @property
     def name(self) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gatechart.graph.definition import ANY, State, Transition
-from gatechart.graph.escape import GAVE_UP, Adds, EscapePlan, Strategy
+from gatechart.graph.definition import ANY, Invoke, State, Transition
+from gatechart.graph.escape import GAVE_UP, UNDO, UNDOING, Adds, EscapePlan, Strategy
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
 from gatechart.values import Event, Payload, StateName
@@ -22,6 +22,33 @@ def adding(plans: Iterable[EscapePlan]) -> tuple[tuple[Strategy, Adds], ...]:
     """Return the strategies that add something to the chart, one of each name, and what they add."""
     named = {each.name: each for plan in plans for each in plan.every if isinstance(each, Strategy)}
     return tuple((each, adds) for each in named.values() if (adds := each.adds) is not None)
+
+
+def goes_back(plans: Iterable[EscapePlan]) -> bool:
+    """Whether any of the plans has a strategy that leads back over calls."""
+    return any(each.goes_back for plan in plans for each in plan.every if isinstance(each, Strategy))
+
+
+def undoing(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
+    """Yield the transitions of the state in which calls are taken back. The way back that follows is none of them."""
+    if goes_back(plans) and UNDOING not in known:
+        for kind in ("done", "error"):
+            yield Transition(UNDOING, f"{kind}.invoke.{UNDO}", actions=_nothing)
+
+
+def undoing_state(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[State[Any]]:
+    """Yield the state in which calls are taken back, if any plan has a strategy that leads back over calls."""
+    if goes_back(plans) and UNDOING not in known:
+        yield State(UNDOING, invoke=Invoke(_take_back, id=UNDO), description="takes back the calls before a way back")
+
+
+async def _take_back(_context: Any, work: Any) -> Payload:
+    undone: Payload = await work.take_back()
+    return undone
+
+
+def _nothing(_context: Any, _event: Event) -> None:
+    """Wait for the way back."""
 
 
 def escaping(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[Transition[Any]]:

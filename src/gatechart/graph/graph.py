@@ -27,7 +27,15 @@ from gatechart.graph.compile import (
 )
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
 from gatechart.graph.escape import EscapePlan
-from gatechart.graph.escape_edges import adding, escaping, plans_in, state_names, states_added
+from gatechart.graph.escape_edges import (
+    adding,
+    escaping,
+    plans_in,
+    state_names,
+    states_added,
+    undoing,
+    undoing_state,
+)
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
@@ -188,7 +196,8 @@ class StateTransitionGraph(Generic[ContextT]):
         tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
         tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
         known = state_names(walk(tree))
-        added = tuple(states_added(adding(plans_in(escape, walk(tree))), known))
+        plans = plans_in(escape, walk(tree))
+        added = (*states_added(adding(plans), known), *undoing_state(plans, known))
         tree = (*tree, *added)
         draft = Draft(
             name=name,
@@ -294,7 +303,8 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
     answers = answering(declared_signals(draft.signals, draft.entry_points))
-    escapes = escaping(adding(plans_in(draft.escape, walk(draft.root.states))), draft.known)
+    plans = plans_in(draft.escape, walk(draft.root.states))
+    escapes = (*escaping(adding(plans), draft.known), *undoing(plans, draft.known))
     nodes = build_nodes(draft.root, (*draft.transitions, *answers, *escapes))
     selections = selections_in(nodes)
     if clashes := tuple(selector_faults(selections)):

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, cast, get_type_hints, overload
 
 from typing_extensions import TypeVar
 
@@ -37,6 +37,7 @@ from gatechart.values import (
     Noted,
     Reasoned,
     Retry,
+    revealed,
     seconds_in,
 )
 from gatechart.values.frozen import value
@@ -46,6 +47,9 @@ if TYPE_CHECKING:  # functions that call no tool and choose no transfer do witho
     from gatechart.hosting.transfers import TransferDesk, TransferOutcome
     from gatechart.tools import AnyTool, RetryOn, Tool, ToolResult
     from gatechart.turn.transfer_offer import TransferOffer
+
+UNDONE: Final = mark("undone")
+"""The journal of an agent in which calls that take others back are recorded."""
 
 ServicesT = TypeVar("ServicesT", default=Any)
 T = TypeVar("T")
@@ -187,12 +191,15 @@ class Work(Generic[ServicesT]):
         which something else was asked, PayloadError for one that no store can keep, StepResultError for a result that
         cannot be stored, and InvocationOverError if the state has been left meanwhile.
         """
+        return await self._tool_calls().call(tool if isinstance(tool, str) else tool.name, args, arguments)
+
+    def _tool_calls(self) -> ToolCalls:
         if self._calls is None:
             from gatechart.hosting.tool_calls import ToolCalls  # noqa: PLC0415  see above
 
             layers = tool_layers(self._graph, self._invocation.state)
             self._calls = ToolCalls(self._host, self._journal, self._idleness, layers, self._trail)
-        return await self._calls.call(tool if isinstance(tool, str) else tool.name, args, arguments)
+        return self._calls
 
     async def note(self, measure: str, number: float) -> None:
         """Hand in the value of a measure for the signals of the agent's graph, such as a model's confidence.
@@ -234,6 +241,25 @@ class Work(Generic[ServicesT]):
         does.
         """
         return (await self.escapes()).nudge
+
+    async def take_back(self) -> dict[str, Any]:
+        """Take back the calls over which the agent goes back, the newest first, until one cannot be taken back.
+
+        Returns the tools that were called for it, and what went wrong. For the state that escape plans add for this.
+        Each call is recorded with the agent, so that it is never made twice.
+        """
+        undone: list[str] = []
+        async with self._idleness.busy():
+            records = await AgentJournal.opened(self._host, self._invocation, UNDONE, self._journal.attempt)
+        talk: Work[ServicesT] = Work(self._host, records, self._idleness, self._graph, self._trail)
+        for each in (await self.escapes()).undoing:
+            arguments = {**revealed(each.arguments), "call_id": each.call_id}
+            result = await talk._tool_calls().call(each.tool, (), arguments, undoes=each.call_id)
+            if result.failure is not None:
+                told = f"{each.tool} could not take a call back: {result.failure.kind}: {result.failure.message}"
+                return {"undone": undone, "problem": told}
+            undone.append(each.tool)
+        return {"undone": undone, "problem": ""}
 
     def idempotency_key(self, name: str) -> str:
         """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.

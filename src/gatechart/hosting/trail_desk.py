@@ -155,7 +155,8 @@ class TrailDesk:
 
     async def begun(self, journal: InvokeJournal, name: str, text: str, told: Payload) -> None:
         """Record a text together with the mail that a call has begun. Raises InvocationOverError."""
-        mail = Mail(0, journal.invocation.agent_id, BEGAN, told, self._host.now())
+        it = journal.invocation
+        mail = Mail(0, it.agent_id, BEGAN, {**told, "state": it.state, "epoch": it.epoch}, self._host.now())
         await journal.record(name, text, tells=mail)
 
     async def record(

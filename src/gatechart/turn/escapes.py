@@ -6,12 +6,12 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
 from gatechart.context import AgentContext, new_context, values_of
 from gatechart.errors import is_failure
-from gatechart.escape import Scene, Tactic, after_try, next_tries, tactic_for, without_way
-from gatechart.graph import ROOT, AnyGraph, Edge, EntryPoint, Strategy
+from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, tactic_for, without_way
+from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_turns import unmoved
@@ -19,10 +19,12 @@ from gatechart.turn.lessons import attempt_told, judgements
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew
 from gatechart.turn.rollback import rolled_back
-from gatechart.turn.turn_context import told
+from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
+from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
+    MOST_KEYS,
     BreakerState,
     CancelAll,
     CutBlock,
@@ -36,14 +38,18 @@ from gatechart.values import (
     Payload,
     SendAlert,
     Snapshot,
+    StateName,
     Status,
     SwitchTo,
     TakeTransition,
     TellModel,
     TurnRecord,
+    Undoing,
     Way,
 )
 from gatechart.values.frozen import replaced
+
+_EVIDENCE: Final = ("signal", "reason", "evidence", "others")
 
 GoingBack = Callable[[int], Awaitable[Snapshot]]
 """Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
@@ -68,7 +74,13 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
     If no way is open, the turn only says why.
     """
     attempt = _Attempt(scene, tactic, go_back, services)
+    if "goes_on" in scene.event.payload:
+        turn = await attempt.gone_on(tactic)
+        if turn is not None:
+            return turn
     for each in next_tries(tactic, scene, scene.snapshot.trail.escapes):
+        if each.strategy in attempt.strategies:  # whose calls could not be taken back
+            continue
         attempt.strategies.append(each.strategy)
         if each.why:
             attempt.pass_over(each.strategy, each.why)
@@ -90,6 +102,8 @@ class _Attempt:
         self._go_back = go_back
         self._services = services
         self._passed: list[Payload] = []  # what was passed over, and why
+        self.calls = CallsMade(())  # over which the way that is looked at leads back
+        self._since = 0  # version after which these began
         self._alerts: list[SendAlert] = []
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
@@ -108,7 +122,27 @@ class _Attempt:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            self.pass_over(strategy, told(error))
+            self.pass_over(strategy, told_error(error))
+        return None
+
+    async def gone_on(self, tactic: Tactic) -> TurnRecord | None:
+        """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
+        told: Payload = self.scene.event.payload
+        name = told["goes_on"]["strategy"]
+        strategy = next((each for each in (*tactic.strategies, tactic.plan.last) if each.name == name), None)
+        if strategy is None:
+            return None
+        self.strategies.append(strategy)
+        turn: TurnRecord | str = told["problem"]
+        try:
+            turn = turn or await self._moving(strategy, way_of(told["goes_on"]), is_undone=True)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            turn = told_error(error)
+        if isinstance(turn, TurnRecord):
+            return turn
+        self.pass_over(strategy, turn)
         return None
 
     def in_vain(self) -> TurnRecord:
@@ -122,6 +156,8 @@ class _Attempt:
         match way:
             case NoWay(why):
                 return why
+            case SwitchTo() | TellModel() | CutBlock() if UNDOING in self.scene.snapshot.configuration:
+                return "the agent has left the state in which that would help"
             case SendAlert():
                 self._alerts.append(way)
                 return ""
@@ -132,7 +168,15 @@ class _Attempt:
             case _:
                 return await self._moving(strategy, way)
 
-    async def _moving(self, strategy: Strategy, way: TakeTransition | EnterAt | GoBack | CutBlock) -> TurnRecord | str:
+    async def _moving(
+        self, strategy: Strategy, way: TakeTransition | EnterAt | GoBack | CutBlock, *, is_undone: bool = False
+    ) -> TurnRecord | str:
+        if isinstance(way, GoBack) or (isinstance(way, EnterAt) and way.is_fresh):
+            self.calls = await self._calls_since(way)
+            if self.calls.undoing and not is_undone:
+                return self._kept_by(way) or await self._undo_first(strategy, way, self.calls.undoing)
+            if not is_undone and (kept_by := self._kept_by(way)):
+                return kept_by
         match way:
             case TakeTransition(event):
                 return await self._by_transition(strategy, event or strategy.event)
@@ -143,12 +187,50 @@ class _Attempt:
             case CutBlock():
                 return await self._cut(strategy, way)
 
+    async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
+        """Return the calls over which a way leads back: an invoke that was under way then begins again."""
+        if isinstance(way, EnterAt):
+            self._since = 0
+            return self.scene.calls_since(0)
+        entered = (await self._go_back(way.version)).entered
+        self._since = min((way.version, *(epoch - 1 for _, epoch in entered)))
+        return self.scene.calls_since(way.version, entered)
+
+    def _kept_by(self, way: GoBack | EnterAt) -> str:
+        return self.scene.kept_by(self._since, self.calls, way.allow)
+
+    async def _undo_first(
+        self, strategy: Strategy, way: GoBack | EnterAt, undoing: tuple[Undoing, ...]
+    ) -> TurnRecord | str:
+        """Return the turn that enters the state in which calls are taken back. No exit action runs."""
+        scene, before = self.scene, self.scene.snapshot
+        if UNDOING not in scene.graph.nodes:
+            return f"{strategy.name} does not say that it goes back over calls, so nothing takes them back"
+        if before.handoffs:
+            return f"handoff {before.handoffs[-1].id} is open, and calls are to be taken back first"
+        how = f"takes back {len(undoing)} calls first"
+        macrostep = self._macrostep(strategy, how)
+        await self._enter_fresh(macrostep, UNDOING)
+        macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
+        goes_on = {"strategy": strategy.name, **told_of(way)}
+        evidence = {name: scene.evidence[name] for name in _EVIDENCE}
+        then = {**evidence, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
+        waiting = before.trail.escapes.with_finding(replaced(scene.finding, is_due=False))
+        begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
+        return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
+
+    async def _enter_fresh(self, macrostep: Macrostep, state: StateName) -> None:
+        """Enter a state as an agent that begins there: no exit action runs."""
+        macrostep.left = [each for each, _ in self.scene.snapshot.entered]
+        macrostep.trail = replaced(macrostep.trail, is_timed=False)
+        await macrostep.enter(plan_entry(self.scene.graph, (state,)))
+
     async def _by_transition(self, strategy: Strategy, name: str) -> TurnRecord | str:
         macrostep = self._macrostep(strategy, f"by a transition for {name}", name)
         await macrostep.react()
         if not macrostep.taken:
             return f"no transition for {name} is enabled"
-        return self._moved(macrostep, f"by a transition for {name}")
+        return self._moved(macrostep, self._after(f"by a transition for {name}"))
 
     async def _by_entry(self, strategy: Strategy, way: EnterAt) -> TurnRecord | str:
         graph, before = self.scene.graph, self.scene.snapshot
@@ -168,19 +250,14 @@ class _Attempt:
         macrostep.context = macrostep.turn.context = context
         label = f"{strategy.event} --> {entry.state}"
         if way.is_fresh:
-            macrostep.left = [state for state, _ in before.entered]
-            macrostep.trail = replaced(macrostep.trail, is_timed=False)
-            plan = plan_entry(graph, (entry.state,))
+            await self._enter_fresh(macrostep, entry.state)
         else:
-            plan = plan_microstep(graph, macrostep.configuration, macrostep.memory, (_edge_to(graph, entry),))
-        await macrostep.enter(plan)
+            edge = _edge_to(graph, entry)
+            await macrostep.enter(plan_microstep(graph, macrostep.configuration, macrostep.memory, (edge,)))
         macrostep.taken.insert(0, label)
-        return self._moved(
-            macrostep,
-            how,
-            before=(CancelAll(),) if way.is_fresh else (),
-            entry_point=entry.name if way.is_fresh else "",
-        )
+        if not way.is_fresh:
+            return self._moved(macrostep, self._after(how))
+        return self._moved(macrostep, self._after_back(how), before=(CancelAll(),), entry_point=entry.name)
 
     async def _back(self, strategy: Strategy, version: int, keep: Sequence[str]) -> TurnRecord | str:
         scene = self.scene
@@ -189,7 +266,8 @@ class _Attempt:
             now = json.loads(scene.snapshot.context_text)
             known = json.loads(target.context_text)
             target = replace(target, context_text=_text_of(known | {name: now[name] for name in keep if name in now}))
-        return self._as_it_was(strategy, target, f"goes back to version {version}", {"version": version})
+        how = f"goes back to version {version}"
+        return self._as_it_was(strategy, target, how, {"version": version}, self._after_back(how))
 
     async def _cut(self, strategy: Strategy, way: CutBlock) -> TurnRecord | str:
         scene = self.scene
@@ -230,23 +308,25 @@ class _Attempt:
         turn = replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
         return _with_escapes(turn, self._after(how))
 
-    def _as_it_was(self, strategy: Strategy, target: Snapshot, how: str, more: Payload) -> TurnRecord:
+    def _as_it_was(
+        self, strategy: Strategy, target: Snapshot, how: str, more: Payload, after: Escapes | None = None
+    ) -> TurnRecord:
         scene = self.scene
         _check_context(scene.graph, target)
         event = self._event(strategy.event, how, more)
         turn = rolled_back(scene.graph, scene.snapshot, target, event, self._services)
-        return _with_escapes(self._labelled(turn, strategy, how), self._after(how))
+        return _with_escapes(self._labelled(turn, strategy, how), after or self._after(how))
 
     def _moved(
         self,
         macrostep: Macrostep,
-        how: str,
+        after: Escapes,
         *,
         before: tuple[Effect, ...] = (),
         entry_point: str = "",
     ) -> TurnRecord:
         previous = self.scene.snapshot
-        begin_anew(macrostep, previous.configuration, self._after(how), entry_point)
+        begin_anew(macrostep, previous.configuration, after, entry_point)
         return recorded(macrostep, previous, macrostep.turn.event, perf_counter_ns(), before=before)
 
     def _macrostep(self, strategy: Strategy, how: str, name: str = "") -> Macrostep:
@@ -259,7 +339,7 @@ class _Attempt:
         """Return the event that records the attempt in the history, with its reason and its evidence."""
         scene, asked = self.scene, self.scene.event
         told: dict[str, Any] = {"finding": scene.finding.number, "way": how, **(more or {})}
-        told |= {name: scene.evidence[name] for name in ("signal", "reason", "evidence", "others")}
+        told |= {name: scene.evidence[name] for name in _EVIDENCE}
         return Event(name, told | {"passed": [*self._passed]}, asked.time, asked.id, asked.sender)
 
     def _labelled(self, turn: TurnRecord, strategy: Strategy, how: str) -> TurnRecord:
@@ -271,6 +351,14 @@ class _Attempt:
         escapes = scene.snapshot.trail.escapes
         reason = str(scene.evidence.get("reason", ""))
         return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time, reason)
+
+    def _after_back(self, how: str) -> Escapes:
+        """Return the record after a way back: with the keys of the calls that may be made again."""
+        calls, after = self.calls, self._after(how)
+        keys = {each.key: each for each in (*after.keys, *calls.keys)}
+        undone = ", ".join(dict.fromkeys(calls.undone))
+        nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
+        return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:

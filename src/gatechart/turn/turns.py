@@ -36,6 +36,7 @@ from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, se
 from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
+from gatechart.turn.undoing import go_on
 from gatechart.turn.ways_out import ask_way_out
 from gatechart.values import (
     RECURRING,
@@ -222,6 +223,8 @@ async def completed(
         kept = macrostep.trail
         macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=kept.escapes)
     fired = notice(macrostep, previous)
+    if macrostep.trail.escapes.undoing:
+        go_on(macrostep)
     if fired is not None:
         savepoint = Savepoint(macrostep)
         try:

@@ -10,6 +10,8 @@ from gatechart.values.frozen import replaced
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
     """Have the agent ask for a way out of what a turn noticed, and return whether its plan has any strategy for it."""
+    if macrostep.trail.escapes.undoing:  # it is on its way out already
+        return False
     for found in found_first([fired.payload, *fired.others]):
         tools = failed_tools(found)
         if macrostep.is_final or tactic_for(macrostep.graph, macrostep.configuration, found["signal"], tools) is None:

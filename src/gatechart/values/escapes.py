@@ -169,6 +169,7 @@ class EnterAt:
     payload: Payload | None = None
     is_fresh: bool = False  # whether its context begins anew, and no exit action runs
     keep: tuple[str, ...] = ()  # fields of the context that it keeps although it begins anew
+    allow: tuple[str, ...] = ()  # tools that must not be repeated, and may be where it begins anew
 
 
 @value
@@ -177,6 +178,7 @@ class GoBack:
 
     version: int
     keep: tuple[str, ...] = ()  # fields of the context that stay as they are
+    allow: tuple[str, ...] = ()  # tools that must not be repeated, and may be after this
 
 
 @value

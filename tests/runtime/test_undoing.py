@@ -1,0 +1,163 @@
+"""Ways back over calls that must not be repeated: closed, or taken back first, and keys that stay, on every home."""
+
+from collections import Counter
+
+import pytest
+from pydantic import Field, SecretStr
+
+from gatechart import AgentContext, Runtime, State, StateTransitionGraph, ToolBox, ToolContext, ToolPolicies, Transition
+from gatechart import tool as made
+from gatechart.escape import EscapePlan, GiveUp, Restart, Rollback
+from gatechart.graph import Invoke, Signal
+from gatechart.signals import ToolFailures
+from gatechart.values import CameTo
+from tests.runtime.support import eventually
+
+NO_RETRY = ToolPolicies(retry="off", breaker="off")
+
+
+class Trip(AgentContext):
+    seats: list = Field(default_factory=list)
+
+
+class Desk:
+    """Services: a flight is booked and cancelled, money is paid by key, and a check fails as often as told."""
+
+    def __init__(self, *more, fails=3, undo="cancel", breaks=False):
+        self.deeds = []
+        self.keys = []
+        self.fails = fails
+        self.breaks = breaks
+
+        @made(policies=NO_RETRY)
+        async def cancel(booking: str, pin: SecretStr) -> None:
+            if self.breaks:
+                raise ConnectionError("no answer")
+            self.deeds.append(f"cancel {booking} {pin.get_secret_value()}")
+
+        @made(policies=NO_RETRY, undo=undo)
+        async def book(seat: str, pin: SecretStr) -> dict:
+            self.deeds.append(f"book {seat}")
+            return {"booking": f"B-{seat}"}
+
+        @made(policies=NO_RETRY, repeat="keyed")
+        async def pay(context: ToolContext, amount: int) -> str:
+            self.keys.append(context.idempotency_key)
+            return "paid"
+
+        @made(policies=NO_RETRY, repeat="safe")
+        async def check() -> str:
+            if self.fails:
+                self.fails -= 1
+                raise LookupError("nothing there")
+            return "fine"
+
+        self.tools = ToolBox([cancel, book, pay, check, *more])
+
+
+async def book_two(context, work):
+    return [(await work.call("book", seat=seat, pin="pin-0815")).unwrap()["booking"] for seat in ("1A", "1B")]
+
+
+async def pay_two(context, work):
+    return [(await work.call("pay", amount=5)).unwrap() for _ in range(2)]
+
+
+async def check(context, work):
+    for _ in range(3):
+        if (result := await work.call("check")).ok:
+            return result.value
+    return await work.sleep("for long", "1d")
+
+
+def trip(function, *strategies, **plan):
+    return StateTransitionGraph(
+        "trip",
+        context=Trip,
+        states=[
+            State("BUYING", invoke=Invoke(function, id="buy")),
+            State("CHECKING", invoke=Invoke(check, id="check")),
+            State("DONE", final=True),
+        ],
+        transitions=[
+            Transition("READY", "GO", "BUYING"),
+            Transition("BUYING", "done.invoke.buy", "CHECKING"),
+            Transition("CHECKING", "done.invoke.check", "DONE"),
+        ],
+        entry_points=["READY", "BUYING"],
+        signals=Signal(ToolFailures(3), "failing"),
+        escape=EscapePlan({"failing": strategies}, **plan),
+    )
+
+
+async def attempts(agent):
+    return [turn for turn in await agent.history() if turn.event.name.startswith("escape.")]
+
+
+async def test_calls_are_taken_back_the_newest_first_before_the_agent_begins_anew(place):
+    desk = Desk()
+    async with Runtime.open(place, graphs=trip(book_two, Restart()), services=desk) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("DONE", timeout=30)
+        assert desk.deeds == [
+            "book 1A",
+            "book 1B",
+            "cancel B-1B pin-0815",
+            "cancel B-1A pin-0815",
+            "book 1A",
+            "book 1B",
+        ]
+        first, second = await attempts(agent)
+        assert (first.event.name, first.target) == ("escape.restart", ("UNDOING",))
+        assert (second.event.name, second.target) == ("escape.restart", ("BUYING",))
+        assert [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried] == [
+            ("restart", CameTo.PROGRESS)
+        ]
+        assert "pin-0815" not in str(await agent.history())
+        assert "pin-0815" not in str(agent.snapshot.trail)
+
+
+async def test_a_call_that_cannot_be_taken_back_leads_to_the_next_strategy(place):
+    desk = Desk(breaks=True)
+    async with Runtime.open(place, graphs=trip(book_two, Restart(), last=GiveUp()), services=desk) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("GAVE_UP", timeout=30)
+        assert desk.deeds == ["book 1A", "book 1B"]
+        _, last = await attempts(agent)
+        [passed] = last.event.payload["passed"]
+        assert passed["strategy"] == "restart"
+        assert passed["why"].startswith("cancel could not take a call back: ")
+
+
+async def test_a_way_back_over_a_call_that_must_not_be_repeated_is_closed_and_says_which(place):
+    desk = Desk(undo="")
+    async with Runtime.open(place, graphs=trip(book_two, Rollback(), Restart()), services=desk) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("GAVE_UP", timeout=30)
+        assert desk.deeds == ["book 1A", "book 1B"]
+        [last] = await attempts(agent)
+        assert {"strategy": "restart", "why": "book was called, and must not be called again"} in (
+            last.event.payload["passed"]
+        )
+
+
+async def test_a_plan_may_allow_a_way_back_over_calls_by_the_name_of_their_tool(place):
+    desk = Desk(undo="")
+    async with Runtime.open(place, graphs=trip(book_two, Restart(allow="book")), services=desk) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("DONE", timeout=30)
+        assert Counter(desk.deeds) == {"book 1A": 2, "book 1B": 2}
+
+
+@pytest.mark.parametrize("strategy", [Restart(), Rollback()])
+async def test_calls_that_are_made_again_after_a_way_back_keep_their_keys(place, strategy):
+    desk = Desk()
+    async with Runtime.open(place, graphs=trip(pay_two, strategy), services=desk) as runtime:
+        agent = await runtime.start("trip", at="READY" if isinstance(strategy, Rollback) else "BUYING")
+        if agent.snapshot.configuration == ("READY",):
+            await agent.send("GO")
+        await agent.until("DONE", timeout=30)
+        first, second, *again = desk.keys
+        assert first != second
+        assert again == [first, second]
+        await eventually(lambda: agent.snapshot.trail.escapes.keys == ())
