@@ -30,16 +30,16 @@ def may_be_applied(applied: AppliedIds | None, event_id: str) -> bool:
     return applied is None or hash(event_id) in applied
 
 
-async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) -> HistoryEntry | None:
-    """Return the turn in which the agent applied this event under its id; None if it did not.
+async def turn_of(store: Store, agent_id: AgentId, event: Event) -> HistoryEntry | None:
+    """Return the turn in which the agent applied this event under its id; None if it did not, or there is no id.
 
     Raises EventIdReusedError if the id belongs to another event.
     """
-    entry = await store.applied(agent_id, event_id)
-    if entry is None:
+    entry = None if event.id is None else await store.applied(agent_id, event.id)
+    if entry is None or event.id is None:
         return None
     if entry.event.name != event.name or canonical_json(entry.event.payload) != canonical_json(event.payload):
-        raise EventIdReusedError(agent_id, event_id, entry.event.name)
+        raise EventIdReusedError(agent_id, event.id, entry.event.name)
     return entry
 
 

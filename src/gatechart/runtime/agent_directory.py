@@ -309,7 +309,7 @@ class AgentDirectory:
         with self.holding((agent_id,)), self._core.telemetry.begin(turn, None) as traced:
             turn = traced.numbered(self._core.number)
             if await self._core.committer.commit(turn) is Verdict.STALE:
-                if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
+                if await turn_of(self._core.store, agent_id, event) is not None:
                     return None
                 raise AgentExistsError(agent_id)
             agent = self.settle(graph, turn.snapshot, with_id(frozenset(), event.id))

@@ -20,9 +20,8 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.escaping import way_out
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
-from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
+from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
-from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.choices import chosen
@@ -30,11 +29,11 @@ from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.escapes import StoredPast
+from gatechart.runtime.interventions import decide_handoff, decide_rollback
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.runtime.watchers import Watchers
 from gatechart.stores import entry_of
 from gatechart.turn import (
-    REQUESTED,
     Rejection,
     Turn,
     Void,
@@ -53,9 +52,6 @@ from gatechart.turn import (
     log_refusal,
     plain_payload,
     possible,
-    requested,
-    rollback_event,
-    rolled_back,
     stopped,
     take_mail,
     take_turn,
@@ -413,7 +409,7 @@ class LiveAgent:
         """Return the outcome of the event when its id was applied; None if it was not."""
         if not may_be_applied(self._applied, event_id):
             return None
-        entry = await turn_of(self.core.store, self.snapshot.agent_id, event, event_id)
+        entry = await turn_of(self.core.store, self.snapshot.agent_id, event)
         return None if entry is None else entry.outcome.repeated()
 
     def _refused(self, outcome: Outcome) -> Outcome:
@@ -451,34 +447,18 @@ class LiveAgent:
 
     async def _roll_back(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         await self.refresh()
-        core, now = self.core, self.snapshot
-        event = rollback_event(version, reason, core.clock.now(), idempotency_key)
-        done = None if idempotency_key is None else await turn_of(core.store, now.agent_id, event, idempotency_key)
-        if done is not None:
-            return await core.store.snapshot_at(now.agent_id, done.version)
-        target = await core.store.snapshot_at(now.agent_id, version)
-        await check_given_away(core.store, now, target)
-        with OpenTurn(now.agent_id):
-            turn = rolled_back(self.graph, now, target, event, core.services)
-        await self._commit(turn)
+        decided = await decide_rollback(self.core, self.graph, self.snapshot, version, reason, idempotency_key)
+        if isinstance(decided, Snapshot):
+            return decided
+        await self._commit(decided)
         return self.snapshot
 
     async def _hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None) -> str:
         await self.refresh()
-        made: list[str] = []
-        event = Event(REQUESTED, {}, self.core.clock.now(), idempotency_key)
-        services = self.core.services
-        done = (
-            None
-            if idempotency_key is None
-            else await turn_of(self.core.store, self.snapshot.agent_id, event, idempotency_key)
-        )
-        if done is not None:
-            return await request_of(self.core.store, done)
-        with OpenTurn(self.snapshot.agent_id):
-            turn = requested(self.graph, self.snapshot, event, lambda turn: made.append(ask(turn)), services)
-        await self._commit(turn)
-        return made[0]
+        turn, request = await decide_handoff(self.core, self.graph, self.snapshot, ask, idempotency_key)
+        if turn is not None:
+            await self._commit(turn)
+        return request
 
     async def _erase(self) -> None:
         self._check_stored()

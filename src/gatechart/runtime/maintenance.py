@@ -303,7 +303,7 @@ async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
     waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, HIGHEST_NUMBER))
     before = next((each for each in waiting if each.id == event.id), None)
     if before is None:
-        return await turn_of(core.store, agent_id, event, event.id) is not None
+        return await turn_of(core.store, agent_id, event) is not None
     if before.event != event.name or canonical_json(before.payload) != canonical_json(event.payload):
         raise EventIdReusedError(agent_id, event.id, before.event)
     return True

@@ -135,7 +135,7 @@ class Operations:
         check_version("fork", command.version)
         agent_id = checked_id(command.new_id, "new_id") or key or self._core.ids()
         event = fork_event(source, command.version, self._core.clock.now(), key)
-        if key is None or await turn_of(self._core.store, agent_id, event, key) is None:
+        if await turn_of(self._core.store, agent_id, event) is None:
             target = await self._core.store.snapshot_at(source, command.version)
             await JobQueue(self._core).run(lambda: self._begin_fork(target, agent_id, event))
         return (await self._effects.directory.get(agent_id)).snapshot

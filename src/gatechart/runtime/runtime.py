@@ -279,10 +279,7 @@ class Runtime(AgentHome):
         agent_id = checked_id(agent_id) or checked_id(idempotency_key, "idempotency_key") or self._core.ids()
         name = f"{STARTED}{entry.name}"
         event = Event(name, plain_payload(fitted, name), self._core.clock.now(), idempotency_key)
-        if (
-            idempotency_key is not None
-            and await turn_of(self._core.store, agent_id, event, idempotency_key) is not None
-        ):
+        if idempotency_key is not None and await turn_of(self._core.store, agent_id, event) is not None:
             return await self.resume(agent_id)
         if chosen.runs_at_once and self._core.store.is_instant:
             return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
