@@ -45,7 +45,7 @@ def test_what_was_dumped_loads_as_the_same_graph(graph, form):
     assert dump(again, format=form) == text
 
 
-@settings(LAW, max_examples=40)
+@settings(LAW, max_examples=15)
 @given(graph=graphs())
 def test_what_was_dumped_fits_the_schema_in_both_formats(graph):
     chart = json.loads(dump(graph, format="json"))

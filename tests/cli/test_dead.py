@@ -10,6 +10,8 @@ from gatechart.stores import open_store
 from gatechart.values import Mail, MailStatus, Posting
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.fixture(autouse=True)
 def agent(shop, prepare):

@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.fixture(autouse=True)
 def office(folder):
@@ -31,9 +33,16 @@ def ask(gatechart):
 
 
 @pytest.fixture
-def case(ask):
-    """A case that an agent waits for."""
-    return ask()
+def case(ask, home, folder, kept):
+    """A case that an agent waits for; a file with it is made once, and copied."""
+    if not home.is_file:
+        return ask()
+    file = folder / "agents.db"
+    if "case" not in kept:
+        kept["case"] = ask(), file.read_bytes()
+    made, content = kept["case"]
+    file.write_bytes(content)
+    return made
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import pytest
 
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Terminal(io.StringIO):
     """Somebody who sits at a terminal and types this."""

@@ -25,6 +25,8 @@ from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.fixture(autouse=True)
 def office(folder, prepare):

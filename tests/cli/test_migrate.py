@@ -6,6 +6,8 @@ from gatechart import Runtime
 from gatechart.values import Role
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.fixture(autouse=True)
 def agents(unhurried_shop, prepare):

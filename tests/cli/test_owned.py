@@ -88,6 +88,7 @@ def within_seconds(is_so):
     return is_so()
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
     made = gatechart("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--wait", "--json").document
@@ -105,6 +106,7 @@ def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
     assert gatechart("show", case, "--json").document["status"] == "done"
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_an_agent_is_erased_by_the_host(host, gatechart):
     erased = gatechart("erase", "o-0", "--yes")
@@ -112,6 +114,7 @@ def test_an_agent_is_erased_by_the_host(host, gatechart):
     assert gatechart("show", "o-0").code == 4
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_an_agent_is_rolled_back_and_stopped_by_the_host(host, gatechart):
     assert gatechart("send", "o-0", "ASKED").code == 0
@@ -124,6 +127,7 @@ def test_an_agent_is_rolled_back_and_stopped_by_the_host(host, gatechart):
     assert events == ["agent.started.TALKING", "ASKED", "agent.rolled_back", "agent.stopped"]
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_another_agent_begins_from_an_agent_s_past_by_the_host(host, gatechart):
     assert gatechart("send", "o-0", "GIVE").code == 0
@@ -142,6 +146,7 @@ def test_another_agent_begins_from_an_agent_s_past_by_the_host(host, gatechart):
     assert gatechart("fork", "nobody", "1").code == 4
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_mail_is_discarded_by_the_host_unless_one_of_it_waits(host, gatechart):
     for _ in range(2):

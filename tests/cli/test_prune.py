@@ -10,6 +10,8 @@ from tests.cli.homes import on_both
 from tests.cli.terminal import chunks
 from tests.forked import COMMAND, PIPE, fork
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 ALL = ("prune", "--older-than", "0s", "--ids-for", "0s")
 
 

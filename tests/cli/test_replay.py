@@ -4,6 +4,8 @@ import pytest
 
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NEXT = """
 from shop import *
 

@@ -66,6 +66,7 @@ def test_a_host_that_finds_nothing_to_do_says_so(folder, gatechart):
     assert gatechart("run", "--once", "--json", *quiet).document == {"turns": 0, "agents": 0}
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_a_host_deletes_as_it_goes_what_it_is_not_to_keep(gatechart):
     for _ in range(3):
@@ -266,6 +267,7 @@ exits = StateTransitionGraph(
 """
 
 
+@pytest.mark.sqlite_is_enough
 @on_both
 def test_code_that_exits_does_not_end_the_host(shop, home, gatechart):
     (shop / "exits.py").write_text(EXITS)

@@ -24,6 +24,8 @@ from gatechart.values import (
 from tests.cli.homes import on_both
 from tests.runtime.spoiling import by_hand
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 FAILURES = {"detector": "ToolFailures", "failures": 2, "threshold": 2, "tool": "search"}
 BLOCK = {"detector": "Repeats", "period": 1, "times": 3, "block": [{"states": ["A"], "event": "GO"}]}
 

@@ -1,5 +1,7 @@
 """A model loop of an agent with signals: it tells the trail of its turns and calls, and asks no more once one fires."""
 
+import pytest
+
 from gatechart import Runtime, ToolPolicies, Transition, tool
 from gatechart.models import ModelLoop
 from gatechart.signals import SameCall, ToolFailures
@@ -7,6 +9,8 @@ from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
 from gatechart.values import Called, Reasoned, entries_in
 from tests.models.support import Services, chat
 from tests.runtime.support import eventually
+
+pytestmark = pytest.mark.sqlite_is_enough
 
 
 @tool(policies=ToolPolicies(retry="off", breaker="off"))

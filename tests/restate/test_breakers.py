@@ -249,6 +249,7 @@ async def test_one_that_is_open_stays_so_when_all_processes_are_killed(engine, p
         assert processes_of_one.callers() == []
 
 
+@pytest.mark.slow
 async def test_all_processes_together_get_the_permits_of_one_breaker(engine, processes_of_one):
     await processes_of_one.begin(12)
     async with calling(engine, processes_of_one) as runtime:

@@ -10,6 +10,8 @@ from gatechart.clients.database import open_database_client
 from gatechart.errors import InsideTurnError, PayloadError, ReservedEventError, UnknownAgentError
 from gatechart.results import Agrees
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Decision(BaseModel):
     approved: bool

@@ -11,6 +11,8 @@ from gatechart.testing import VirtualClock
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 

@@ -16,6 +16,8 @@ from tests.homes import POSTGRESQL
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TWICE = BreakerPolicy(failures_in_a_row=2, break_s=60)
 PERMITS = 3

@@ -10,6 +10,8 @@ from gatechart import Runtime
 from gatechart.stores import open_store
 from tests.runtime.support import Gate, WrappedStore, gated, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 async def cancel(*callers):
     for caller in callers:

@@ -49,6 +49,8 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOBODY = Best(Needs(domains=("moon",)))
 plain = worker("plain", profile=Profile(domains=("refunds",)))
 senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))

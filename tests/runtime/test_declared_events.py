@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from gatechart import AgentContext, EventType, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import EventIdReusedError, PayloadError, UndeclaredEventError
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Decision(BaseModel):
     approved: bool

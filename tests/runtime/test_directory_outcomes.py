@@ -12,6 +12,8 @@ from gatechart.values import Ended, Mark, Needs, Profile, Status
 from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 REFUNDS = Best(Needs(domains=("refunds",)), order=("tier",))
 junior = worker("junior", profile=Profile(domains=("refunds",), tier=1))
 senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))

@@ -17,6 +17,8 @@ from gatechart.errors import (
 )
 from tests.runtime.support import gated, parcel
 
+pytestmark = pytest.mark.one_variant_is_enough
+
 drafts = StateTransitionGraph(
     "drafts",
     states=["ON_ROAD", State("WRITTEN", final=True)],

@@ -25,6 +25,8 @@ from gatechart.values import Role
 from tests.runtime.support import at_rest, eventually, nothing_changes
 from tests.runtime.trips import Trip, trip
 
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 

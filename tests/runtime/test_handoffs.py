@@ -27,6 +27,8 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.one_variant_is_enough
+
 
 def names(agent):
     return [each["name"] for each in agent.context.told]

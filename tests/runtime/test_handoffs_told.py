@@ -29,6 +29,8 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Scale(BaseModel):
     """What allows any number, and writes an infinite one as null."""

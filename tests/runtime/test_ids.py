@@ -11,7 +11,7 @@ from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, gated, nothing_changes, parcel, soon
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 
 @pytest.mark.needs("takes_a_clock")

@@ -18,6 +18,8 @@ from tests.homes import DATABASE_URLS
 from tests.noticing import go_round
 from tests.runtime.support import at_rest
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MOVES = 5
 """With which an agent has been in HERE and in THERE three times each."""

@@ -12,6 +12,8 @@ from gatechart.values import Ended, Needs, Profile
 from tests.runtime.handovers import house, only, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 BY_TEXT = Best(scorers={"text": 1.0})
 LEARNING = Best(scorers={"learned": 1.0})
 RECORDING = Choosing(learned=Learned())

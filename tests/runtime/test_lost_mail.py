@@ -15,6 +15,8 @@ from gatechart.values import MailChange, MailStatus, Mode, Retry, TurnRecord
 from tests.runtime.handovers import COMPLETED, house, only, rest, target_of
 from tests.runtime.support import Gate, WrappedStore, at_rest
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 ONCE = Limits(mail_retry=Retry(attempts=1))
 DELEGATE = Handoff("helper", at="WORKING", mode=Mode.DELEGATE)
 

@@ -24,6 +24,8 @@ from gatechart.values import MailStatus, Retry
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
+pytestmark = pytest.mark.one_variant_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TWICE = Limits(mail_retry=Retry(attempts=3, first_s=10, factor=3, most_s=60))
 NARROW = Limits(inbox=2)

@@ -11,6 +11,8 @@ from gatechart.hosting.idempotency import MOST_APPLIED_IDS
 from gatechart.stores.sql.store import SqlStore
 from tests.runtime.support import soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 class Name(BaseModel):
     name: str

@@ -8,7 +8,10 @@ from gatechart.testing import VirtualClock
 from gatechart.values import Role
 from tests.runtime.support import unchanged, waiting
 
-pytestmark = pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
+pytestmark = [
+    pytest.mark.not_on_restate("the service has graphs of its own, and migrates"),
+    pytest.mark.sqlite_is_enough,
+]
 
 
 def door(version, target):

@@ -36,6 +36,8 @@ from tests.api.charts import lamp, shade
 from tests.homes import DATABASE_URLS
 from tests.runtime.test_reserved import RESERVED
 
+pytestmark = pytest.mark.one_variant_is_enough
+
 GRAPHS = (lamp, shade)
 
 

@@ -15,6 +15,8 @@ from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Parcel, everything, gated, nothing_changes, parcel
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 EVENTS = ["SENT", "SHIPPED", "LANDED", "ARRIVED", "STAMPED", "WEIGHED", "DROPPED"]
 
 

@@ -20,6 +20,8 @@ from gatechart.values import Role
 from tests.runtime.support import at_rest, eventually, nothing_changes, soon
 from tests.runtime.trips import trip
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 

@@ -32,6 +32,8 @@ from gatechart.turn import begin, take_turn
 from gatechart.values import Reason
 from tests.laws.flat_charts import laws
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 PIN = "pin-0815"
 BYTES = b"\xff\x00"
 

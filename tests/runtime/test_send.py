@@ -15,6 +15,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values import GuardError
 from tests.runtime.support import Gate, Parcel, everything, gated, note, nothing_changes, parcel, soon
 
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
+
 
 class Signal(Enum):
     STAMPED = "STAMPED"

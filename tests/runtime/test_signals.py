@@ -10,7 +10,7 @@ from gatechart.stores.memory import MemoryStore
 from gatechart.values import Fidelity, Reaction, Reason
 from tests.noticing import Moves, go_round, see
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 ANSWERED = [Transition(ANY, "signal.moves", "REST", actions=see)]
 

@@ -25,6 +25,8 @@ from gatechart.errors import (
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Label, Parcel, burst, everything, gated, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 def spoil(context, event):
     context.weight = "heavy"

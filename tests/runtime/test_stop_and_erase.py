@@ -11,6 +11,8 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, WrappedStore, everything, gated, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 
 @pytest.mark.needs("takes_a_clock")
 async def test_a_stopped_agent_stays_where_it_is_and_refuses_every_event(place):

@@ -17,6 +17,8 @@ from gatechart.values import Role
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import WrappedStore, at_rest, eventually, parcel, soon, waiting
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 kettle = StateTransitionGraph(

@@ -16,6 +16,8 @@ from gatechart.values import Called, Noted, Reasoned, digest_of, entries_in
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
 from tests.runtime.support import eventually
 
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 FAILING = Signal(ToolFailures(3), "failing")
 

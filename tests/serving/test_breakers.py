@@ -5,7 +5,7 @@ import pytest
 from gatechart.errors import PayloadError
 from gatechart.values import BreakerState
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 
 async def test_a_breaker_is_isolated_listed_and_closed(http):

@@ -15,7 +15,7 @@ from gatechart.serving import Lifecycle, listening
 from gatechart.serving.event_stream import Cursor, EventStream, Missed, ReplayBuffer
 from tests.serving.conftest import PATIENCE_S, serving, within
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 
 async def start(client, agent):

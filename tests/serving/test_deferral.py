@@ -12,7 +12,7 @@ from gatechart.errors import EventIdReusedError
 from gatechart.values import MailStatus
 from tests.serving.conftest import serving
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 talk = StateTransitionGraph(
     "talk",

@@ -17,7 +17,7 @@ from gatechart.values import JournalEntry
 from tests.models.support import Services, chat
 from tests.serving.conftest import serving
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 
 @tool(repeat="safe", policies=ToolPolicies(retry="off"))

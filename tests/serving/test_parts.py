@@ -9,7 +9,7 @@ from gatechart.clients import HttpClient
 from gatechart.serving import ServerLimits
 from tests.serving.conftest import PATIENCE_S, serving
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 LARGE = "x" * 30_000
 MOST = 100_000

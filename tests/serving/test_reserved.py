@@ -8,7 +8,7 @@ from gatechart.errors import ReservedEventError
 from tests.runtime.test_reserved import FREE, RESERVED
 from tests.serving.conftest import within
 
-pytestmark = pytest.mark.needs("watches_changes")
+pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 

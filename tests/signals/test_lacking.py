@@ -15,6 +15,8 @@ from gatechart.values import Event, Needs, Profile, Reason, TurnRecord
 from tests.signals.looks import Player, evidence, found, notes, says
 from tests.support import NOW, started
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 ABOUT_REFUNDS = NeedRule(Needs(domains=("退款管理",)), reason=Reason.KNOWLEDGE_GAP, mentions=("退款", "refund"))
 ABOUT_ORDERS = NeedRule(Needs(domains=("订单管理",)), reason=Reason.KNOWLEDGE_GAP, mentions=("订单", "order"))
 CANCELLING = NeedRule(Needs(capabilities=("cancel_order",)), reason=Reason.OUT_OF_SCOPE, mentions="取消订单")

@@ -8,7 +8,7 @@ from statecharts.transfers import Scripted, Services, Stubborn, research, review
 from statecharts.transfers.__main__ import main
 from statecharts.transfers.context import Draft, Question
 
-pytestmark = pytest.mark.sample_on_restate
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
 
 
 async def researched(place, model):

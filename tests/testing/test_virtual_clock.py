@@ -8,6 +8,8 @@ from gatechart import Runtime
 from gatechart.testing import VirtualClock
 from tests.runtime.support import parcel
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 

@@ -15,6 +15,8 @@ from gatechart.testing import VirtualClock, rehearse
 from tests.runtime.ledgers import Ledger
 from tests.runtime.support import WrappedStore, at_rest, eventually, soon
 
+pytestmark = pytest.mark.sqlite_is_enough
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
