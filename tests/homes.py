@@ -1,5 +1,6 @@
 """The homes of agents, as parameters of tests, and which tests say nothing of one of them."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,34 +9,42 @@ POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.processes)
 RESTATE = pytest.param("restate", marks=pytest.mark.processes)
 
 DATABASES = ("sqlite", "postgresql")
-STORES = Path(__file__).parent / "stores"
-FEW_SEEDS = 2
 DATABASE_URLS = ("sqlite_url", pytest.param("postgres_url", marks=pytest.mark.processes))
 """The fixtures with a database of each kind."""
 
+HOMES = ("place", "home", "crash_url", "new_url")
+"""The fixtures whose parameter is a home."""
+
+STORES, CRASHES = (Path(__file__).parent / each for each in ("stores", "crash"))
+FEW_SEEDS = 2  # of random lives, on databases
+EACH_MOMENT = 3  # of those at which processes are killed beside PostgreSQL
+
 
 def home_of(item):
-    """Return the home that a test of any home, or of the command line on both databases, is run on; otherwise None."""
+    """Return the home that a test of any home, or of databases in other processes, is run on; otherwise None."""
     called = getattr(item, "callspec", None)
     if called is None:
         return None
-    return called.params.get("place") or called.params.get("home")
+    return next((called.params[each] for each in HOMES if each in called.params), None)
 
 
 def shown_elsewhere(items):
     """Yield the tests on databases that show, by their markers, what another home or another variant shows.
 
-    Of the random lives of the stores in a database, all but the first few are among them, too.
+    Of the random lives of the stores in a database, all but the first few are among them, too, and of the moments at
+    which a process is killed beside PostgreSQL, all but each third.
     """
-    seen = set()
+    seen = Counter()
     for item in items:
         if STORES in item.path.parents and seed_of(item) >= FEW_SEEDS:
             yield item
         test, home = item.nodeid.partition("[")[0], home_of(item)
         if home not in DATABASES:
             continue
-        is_first = (test, home) not in seen
-        seen.add((test, home))
+        is_first = not seen[test, home]
+        if home == "postgresql" and CRASHES in item.path.parents and seen[test, home] % EACH_MOMENT:
+            yield item
+        seen[test, home] += 1
         marks = {mark.name for mark in item.iter_markers()}
         if (home == "postgresql" and "sqlite_is_enough" in marks) or (
             "one_variant_is_enough" in marks and not is_first

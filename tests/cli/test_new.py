@@ -55,7 +55,9 @@ def test_a_new_project_is_checked_tested_drawn_and_started(processes, tmp_path):
     lives(tmp_path / "help-desk")
 
 
-@pytest.mark.parametrize("example", Example)
+@pytest.mark.parametrize(
+    "example", [pytest.param(each, marks=pytest.mark.slow if number else ()) for number, each in enumerate(Example)]
+)
 def test_a_project_that_begins_with_an_example_is_checked_tested_drawn_and_started(processes, tmp_path, example):
     write(tmp_path / "mine", copied("mine", example, ROOT / "statecharts"))
     assert not [each for each in (tmp_path / "mine").rglob("*.py") if "statecharts" in each.read_text(encoding="utf-8")]

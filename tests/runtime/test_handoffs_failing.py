@@ -30,7 +30,7 @@ from tests.runtime.handovers import (
     worker,
 )
 
-pytestmark = pytest.mark.sqlite_is_enough
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 PATIENCE = Limits(mail_retry=Retry(attempts=3, first_s=5, factor=1))
 

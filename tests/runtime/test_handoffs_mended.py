@@ -30,7 +30,7 @@ from tests.runtime.handovers import (
 )
 from tests.runtime.support import eventually
 
-pytestmark = pytest.mark.sqlite_is_enough
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 PATIENCE = Limits(mail_retry=Retry(attempts=2, first_s=5, factor=1))
 

@@ -31,7 +31,7 @@ from tests.runtime.handovers import (
     worker,
 )
 
-pytestmark = pytest.mark.sqlite_is_enough
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 invoked = Invoke(agent="second", at="WORKING", timeout_s=30, packet=lambda context, event: context.packet(user_id="u"))
 

@@ -13,7 +13,7 @@ from gatechart.signals import Noticed, Repeats, SameCall, SameQuestion, ToolFail
 from gatechart.values import Called, Moved, Said, digest_of, entries_in
 from tests.runtime.support import eventually
 
-pytestmark = pytest.mark.sqlite_is_enough
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 PIN = "pin-0815"
 

@@ -11,7 +11,7 @@ from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, Pa
 from gatechart.testing.clock import VirtualClock
 from tests.runtime.support import at_rest, parcel, soon
 
-pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
+pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 
 @pytest.fixture

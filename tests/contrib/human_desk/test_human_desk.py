@@ -24,7 +24,7 @@ from tests.contrib.human_desk.support import (
 )
 from tests.runtime.support import at_rest, eventually, soon
 
-pytestmark = pytest.mark.sqlite_is_enough
+pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
 
 
 @pytest.fixture
