@@ -17,6 +17,10 @@ from statecharts.services import Services
 
 SCENARIOS = (*of_customer_service, *of_leave_approval, *of_service_desk)
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+each_third = pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(each, id=each.name, marks=pytest.mark.slow if n % 3 else ()) for n, each in enumerate(SCENARIOS)],
+)
 
 
 @every_scenario
@@ -50,7 +54,7 @@ async def test_a_scenario_that_is_told_again_changes_nothing(
     assert before == (agent.snapshot, clock.now())
 
 
-@every_scenario
+@each_third  # the others in the campaign
 async def test_a_scenario_that_is_interrupted_after_every_event_ends_just_the_same(
     scenario: Scenario, in_memory: Runtime, clock: VirtualClock, tmp_path: Path
 ) -> None:
