@@ -1,7 +1,8 @@
 """The chart of the ring: five states, three tools, and a plan that leads out of it.
 
 Work goes round by success, A to B to C to A, and is done with three records and three pages. Where the database fails,
-A and C try it in turn, which is a loop for as long as it fails. D and E are reached by ways out alone.
+A and C try it in turn, which is a loop for as long as it fails. D and E are reached by ways out alone; E reads all that
+is wanted from another database, before it leads back to C.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ def is_done(context: RingContext, _event: Event) -> bool:
     return context.done == 2 * WANTED
 
 
+def has_records(context: RingContext, _event: Event) -> bool:
+    """Whether no record is wanted any more."""
+    return context.records >= WANTED
+
+
 def is_exhausted(context: RingContext, _event: Event) -> bool:
     """Whether the agent has made as many steps as it may."""
     return context.steps >= MOST_STEPS
@@ -126,11 +132,15 @@ def ring(*, has_plan: bool = True, closed: Collection[str] = ()) -> AnyGraph:
             State("EXHAUSTED", final=True, failed=True, description="took as many steps as it may"),
         ],
         transitions=[
+            *_ends("A", "B", "C", "E"),
+            Transition("A", None, "B", guard=has_records),
+            Transition("C", None, "A", guard=has_records),
+            Transition("E", None, "C", guard=has_records),
+            Transition("D", None, "B"),
             *_moves("A", well="B", ill="C", note=note_record),
             *_moves("B", well="C", ill="A", note=note_page),
             *_moves("C", well="A", ill="A", note=note_record),
-            Transition("D", None, "B"),
-            *_moves("E", well="C", ill="C", note=note_record),
+            *_moves("E", well="E", ill="C", note=note_record),
             *(() if "route" in closed else _routes()),
         ],
         entry_points=["A"],
@@ -143,12 +153,15 @@ def _working(name: str, function: Any) -> State[RingContext]:
     return State(name, on_entry=count_step, invoke=Invoke(function, id="tool"))
 
 
+def _ends(*sources: str) -> Iterator[Transition[RingContext]]:
+    for source in sources:
+        yield Transition(source, None, "FINISHED", guard=is_done)
+        yield Transition(source, None, "EXHAUSTED", guard=is_exhausted)
+
+
 def _moves(source: str, *, well: str, ill: str, note: Any) -> Iterator[Transition[RingContext]]:
-    ended = "done.invoke.tool"
-    yield Transition(source, None, "FINISHED", guard=is_done)
-    yield Transition(source, None, "EXHAUSTED", guard=is_exhausted)
-    yield Transition(source, ended, well, guard=went_well, actions=[note])
-    yield Transition(source, ended, ill)
+    yield Transition(source, "done.invoke.tool", well, guard=went_well, actions=[note])
+    yield Transition(source, "done.invoke.tool", ill)
 
 
 def _routes() -> Iterator[Transition[RingContext]]:

@@ -43,7 +43,7 @@ class Chances:
 def tools_of(chances: Chances, *, has_alternative: bool = True) -> ToolBox:
     """Return the three tools. has_alternative: whether the second database can do what the first one does."""
 
-    @tool(repeat="safe", policies=POLICIES, capabilities=RECORDS)
+    @tool(repeat="safe", policies=POLICIES, capabilities=RECORDS, retry_on=ToolDownError)
     async def db_tool(call: ToolContext, cursor: str) -> str:
         """Read a record from the database."""
         if cursor == SPOILT:
@@ -51,7 +51,7 @@ def tools_of(chances: Chances, *, has_alternative: bool = True) -> ToolBox:
         chances.draw("db_tool", call)
         return "record"
 
-    @tool(repeat="safe", policies=POLICIES, capabilities=RECORDS if has_alternative else ())
+    @tool(repeat="safe", policies=POLICIES, capabilities=RECORDS if has_alternative else (), retry_on=ToolDownError)
     async def alt_db_tool(call: ToolContext, cursor: str) -> str:
         """Read a record from the other database."""
         if cursor == SPOILT:

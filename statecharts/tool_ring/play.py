@@ -1,0 +1,123 @@
+"""Plays the ring: many agents at once, with and without their plan, in situations in which tools fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from statistics import median
+from typing import Final
+
+from gatechart import Agent, Runtime
+from gatechart.contrib.human_desk import human_desk
+from gatechart.graph import AnyGraph
+from gatechart.testing import VirtualClock
+from gatechart.values import Status
+from gatechart.values.frozen import value
+from statecharts.hurry import hurried
+from statecharts.tool_ring.ring import RingContext, ring
+from statecharts.tool_ring.tools import Chances, RingServices, tools_of
+
+BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+WITH_A_PERSON: Final = "with a person"
+ENDS: Final = ("FINISHED", WITH_A_PERSON, "EXHAUSTED")
+
+
+@value
+class Situation:
+    """How tools fail, and which ways out are closed."""
+
+    name: str
+    chances: Chances
+    closed: tuple[str, ...] = ()
+    has_plan: bool = True
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The graph of its agents."""
+        return ring(has_plan=self.has_plan, closed=self.closed)
+
+    @property
+    def services(self) -> RingServices:
+        """The services of its agents."""
+        return RingServices(tools_of(self.chances, has_alternative="tool" not in self.closed))
+
+
+def situations(seed: int = 0) -> tuple[Situation, ...]:
+    """Return the situations of the ring: random failures, and a database that never answers, with each way closed."""
+    usual, never = Chances(seed=seed), Chances(db_tool=1.0, seed=seed)
+    spoilt = Chances(0.0, 0.0, 0.0, spoils=True, seed=seed)
+    return (
+        Situation("random failures, no plan", usual, has_plan=False),
+        Situation("random failures", usual),
+        Situation("no database, no plan", never, has_plan=False),
+        Situation("no database", never),
+        Situation("no database, nor another tool", never, closed=("tool",)),
+        Situation("a spoilt cursor, no plan", spoilt, has_plan=False),
+        Situation("a spoilt cursor, neither tool nor route", spoilt, closed=("tool", "route")),
+        Situation("no database, nor any other way", never, closed=("tool", "route", "rollback")),
+    )
+
+
+@value
+class Played:
+    """What became of the agents of a situation."""
+
+    ends: tuple[tuple[str, int], ...]  # how many ended so, in the order of ENDS
+    steps: tuple[int, ...]  # of each agent, sorted
+    ways: tuple[tuple[str, int], ...]  # how many attempts were made by each strategy
+
+    @property
+    def usual_steps(self) -> float:
+        """Median of the steps."""
+        return median(self.steps)
+
+
+async def play(
+    situation: Situation,
+    agents: int,
+    url: str = "memory:",
+    on_ended: Callable[[], None] = lambda: None,
+    *,
+    beginning: datetime = BEGINNING,
+) -> Played:
+    """Play a situation with so many agents at once, on a clock that nobody waits for.
+
+    url: of a store; agents that are there already go on. on_ended: called as each agent ends. beginning: when it is
+    played, by that clock.
+    """
+    clock, graph = VirtualClock(beginning), situation.graph
+    async with (
+        Runtime.open(url, graphs=[graph, human_desk], services=situation.services, clock=clock) as runtime,
+        hurried(clock, runtime),
+    ):
+        playing = [_played(runtime, graph, f"ring-{number}", on_ended) for number in range(agents)]
+        return _summary(await asyncio.gather(*playing))
+
+
+async def _played(runtime: Runtime, graph: AnyGraph, agent_id: str, on_ended: Callable[[], None]) -> Agent[RingContext]:
+    agent: Agent[RingContext] = await runtime.start(graph, at="A", agent_id=agent_id, idempotency_key=agent_id)
+    await agent.until(ended=True)
+    on_ended()
+    return agent
+
+
+def ended_in(agent: Agent[RingContext]) -> str:
+    """Return where an agent has ended: in one of ENDS."""
+    state = agent.configuration[0]
+    return WITH_A_PERSON if agent.snapshot.status is Status.DONE and state != "FINISHED" else state
+
+
+def _summary(agents: Sequence[Agent[RingContext]]) -> Played:
+    ends = Counter(map(ended_in, agents))
+    ways = Counter(each.strategy for agent in agents for each in agent.snapshot.trail.escapes.tried)
+    return Played(
+        tuple((name, ends[name]) for name in _ordered(ends)),
+        tuple(sorted(agent.context.steps for agent in agents)),
+        tuple(ways.most_common()),
+    )
+
+
+def _ordered(ends: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*ENDS, *ends)))
