@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from gatechart import Runtime
+from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
+from gatechart.values import BreakerChange, BreakerRecord, BreakerState, Reason
 from statecharts.hurry import hurried
 from statecharts.telecom_support import __main__ as command
 from statecharts.telecom_support.graph import graphs
@@ -215,6 +218,23 @@ async def test_no_signal_fires_while_a_sample_of_the_benchmark_is_repaired(bench
         cases = (await runtime.find(graph="telecom_support", limit=len(tasks))).agents
         fired = [turn.fired for case in cases for turn in await runtime.history(case.agent_id) if turn.fired]
     assert (len(cases), fired) == (len(tasks), [])
+
+
+@pytest.mark.parametrize("tool", ["check_status_bar", "run_speed_test", "get_details_by_id"])
+async def test_a_breaker_that_is_open_while_tools_fail_costs_no_task_and_leads_into_no_circle(benchmark, tool):
+    clock, services, tasks, scored = VirtualClock(POLICY_TIME), Services(), sample(benchmark, 30, seed=6), []
+    retry_at = POLICY_TIME + timedelta(minutes=1)
+    store = MemoryStore()
+    await store.commit([BreakerChange(BreakerRecord(tool, BreakerState.OPEN, POLICY_TIME, retry_at, 1, "it was down"))])
+    opened = Runtime.open(store, graphs=graphs, services=services, clock=clock)
+    async with opened as runtime, hurried(clock, runtime):
+        await play(tasks, runtime, services, Chances(0.3, seed=6), on_scored=scored.append)
+        cases = (await runtime.find(graph="telecom_support", limit=len(tasks))).agents
+        fired = [turn.fired for case in cases for turn in await runtime.history(case.agent_id) if turn.fired]
+    whole = await played(*tasks)
+    assert sum(each.is_right for each in scored) >= sum(each.is_right for each in whole) - 0.02 * len(tasks)
+    assert [each for each in fired if each.reason is Reason.LOOP_DETECTED] == []
+    assert clock.now() > retry_at  # somebody had to wait for it
 
 
 @dataclass(frozen=True)
