@@ -1,7 +1,7 @@
 """Ways out on every home: from cheap to drastic, each once for a finding, kept in the record and the history."""
 
-from gatechart import Runtime, State, Transition
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
+from gatechart import Alerts, Runtime, State, Transition
+from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
 from gatechart.graph import Signal, StateTransitionGraph
 from gatechart.signals import Repeats
 from gatechart.values import CameTo, Reaction, Status
@@ -73,3 +73,24 @@ async def test_strategies_are_tried_once_from_cheap_to_drastic_and_the_last_reso
         assert {"strategy": "reroute", "why": "no transition and no entry point leads away from what failed"} in (
             last.event.payload["passed"]
         )
+
+
+async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):
+    class Sink:
+        got: ClassVar = []
+
+        async def deliver(self, alert):
+            self.got.append(alert)
+
+    sink, graph = Sink(), ring(Alert("ops", "it goes round"), GiveUp())
+    sink.got.clear()
+    async with Runtime.open(place, graphs=[graph], alerts=Alerts({"ops": sink})) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        async with asyncio.timeout(30):
+            while not sink.got:
+                await asyncio.sleep(0.01)
+    (alert,) = sink.got
+    assert (alert.kind, alert.title, alert.agent_id) == ("escape", "it goes round", agent.id)
+    assert alert.details["signal"] == "repeats"
+    assert tried(agent) == [("give_up", CameTo.NOTHING)]

@@ -13,18 +13,21 @@ from gatechart.errors import is_failure
 from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, tactic_for, without_way
 from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
+from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew
 from gatechart.turn.rollback import rolled_back
+from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
 from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
     MOST_KEYS,
+    AlertMessage,
     BreakerState,
     CancelAll,
     CutBlock,
@@ -36,6 +39,7 @@ from gatechart.values import (
     Mail,
     NoWay,
     Payload,
+    Send,
     SendAlert,
     Snapshot,
     StateName,
@@ -48,6 +52,8 @@ from gatechart.values import (
     Way,
 )
 from gatechart.values.frozen import replaced
+
+LONGEST_TITLE: Final = 300  # characters of an alert's line
 
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
 
@@ -88,7 +94,7 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
         turn = await attempt.taken(each.strategy)
         if turn is not None:
             told = attempt_told(scene, turn.snapshot.trail.escapes.count)
-            return replaced(turn, effects=(*turn.effects, told))
+            return replaced(turn, effects=(*turn.effects, *attempt.alerts(turn.snapshot.trail.escapes.count), told))
     return attempt.in_vain()
 
 
@@ -109,6 +115,28 @@ class _Attempt:
     def pass_over(self, strategy: Strategy, why: str) -> None:
         """Note why a strategy, or one of its ways, is not taken."""
         self._passed.append({"strategy": strategy.name, "why": why})
+
+    def alerts(self, number: int) -> tuple[Send, ...]:
+        """Return the alerts that go with an attempt. number: of the attempt."""
+        scene = self.scene
+        agent_id, graph = scene.snapshot.agent_id, scene.graph.name
+        details = {name: scene.evidence[name] for name in ("signal", "reason", "evidence")}
+        return tuple(
+            effect
+            for each in self._alerts
+            for effect in alert_effects(
+                each.sink,
+                AlertMessage(
+                    f"escape:{agent_id}:{number}:{each.sink}",
+                    "escape",
+                    one_line(each.text)[:LONGEST_TITLE],
+                    scene.event.time,
+                    agent_id=agent_id,
+                    graph=graph,
+                    details=details,
+                ),
+            )
+        )
 
     async def taken(self, strategy: Strategy) -> TurnRecord | None:
         """Return the turn of the first way of a strategy that is open; None if none is."""
