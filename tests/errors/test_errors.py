@@ -67,6 +67,7 @@ REMEDIES: dict[str, str] = {
     "FeedLaggedError": "a larger Limits(feed=...)",
     "HandoffStateError": "it can become 'one', 'two'",
     "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",
+    "NotFailedError": "go back to any version with rollback()",
     "NotReachedError": "wait again, or longer",
     "OpenHandoffError": "cancel them, or wait for their end",
     "NoInvokeError": "it runs 'one', 'two'",

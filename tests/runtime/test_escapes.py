@@ -1,5 +1,7 @@
 """Ways out on every home: from cheap to drastic, each once for a finding, kept in the record and the history."""
 
+import asyncio
+
 from gatechart import Alerts, Runtime, State, Transition
 from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
 from gatechart.graph import Signal, StateTransitionGraph
@@ -75,22 +77,22 @@ async def test_strategies_are_tried_once_from_cheap_to_drastic_and_the_last_reso
         )
 
 
+class Sink:
+    def __init__(self):
+        self.got = asyncio.Queue()
+
+    async def deliver(self, alert):
+        await self.got.put(alert)
+
+
 async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):
-    class Sink:
-        got: ClassVar = []
-
-        async def deliver(self, alert):
-            self.got.append(alert)
-
     sink, graph = Sink(), ring(Alert("ops", "it goes round"), GiveUp())
-    sink.got.clear()
     async with Runtime.open(place, graphs=[graph], alerts=Alerts({"ops": sink})) as runtime:
         agent = await runtime.start("ring", at="A")
         await go_round(agent)
         async with asyncio.timeout(30):
-            while not sink.got:
-                await asyncio.sleep(0.01)
-    (alert,) = sink.got
+            alert = await sink.got.get()
+    assert sink.got.empty()
     assert (alert.kind, alert.title, alert.agent_id) == ("escape", "it goes round", agent.id)
     assert alert.details["signal"] == "repeats"
     assert tried(agent) == [("give_up", CameTo.NOTHING)]
