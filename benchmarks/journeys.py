@@ -3,7 +3,8 @@
 Counts gatechart's own functions while an agent is on its way a second time, in every thread: the calls, the files they
 lie in, how often one call lies in another file than the call before it (within a thread), and how often a context is
 read from JSON. A coroutine counts once, however often it is resumed; lambdas and comprehensions do not count, nor does
-what the runtime does of itself when it is idle. `--checkout FOLDER` traces the gatechart of another checkout.
+what the runtime does of itself when it is idle. `--paths` prints the way of each journey as well, a line for each file
+on it, thread by thread. `--checkout FOLDER` traces the gatechart of another checkout.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from statistics import median_low
 from tempfile import TemporaryDirectory
@@ -46,6 +48,14 @@ class Figures:
     files: int
     moves: int  # from one file to another
     parses: int  # of contexts
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """What a journey takes, and the way that it went the last time."""
+
+    figures: Figures
+    path: Sequence[str]
 
 
 class Counted(AgentContext):
@@ -135,6 +145,13 @@ class Trace:
     def by_thread(self) -> Sequence[Sequence[CodeType]]:
         return [[code for code in calls if code not in self.idle] for calls in list(self.calls.values())]
 
+    def paths(self) -> Iterator[str]:
+        """The files in the order in which they were called, each with its functions; a line for each."""
+        for number, calls in enumerate(self.by_thread(), 1):
+            yield f"  thread {number}"
+            for name, inside in groupby(calls, attrgetter("co_filename")):
+                yield f"    {Path(name).relative_to(SOURCE)}: {', '.join(code.co_qualname for code in inside)}"
+
     def figures(self) -> Figures:
         threads = [[code.co_filename for code in calls] for calls in self.by_thread()]
         return Figures(
@@ -193,8 +210,8 @@ def count_parses(kind: type[AgentContext], trace: Trace) -> None:
     )
 
 
-async def journeys(url: str, trace: Trace) -> dict[str, Figures]:
-    """The figures of every journey, on a store."""
+async def journeys(url: str, trace: Trace) -> dict[str, Journey]:
+    """Every journey, on a store."""
     async with Runtime.open(url, graphs=[single, orders, refunds]) as runtime:
         trace.idle = await idle(trace)
         return {name: await journey(await drive(runtime), trace) for name, drive in JOURNEYS.items()}
@@ -210,7 +227,7 @@ async def idle(trace: Trace) -> frozenset[CodeType]:
     return frozenset(code for calls in trace.calls.values() for code in calls)
 
 
-async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Figures:
+async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Journey:
     async with traced(trace):  # the first time finds the plans
         await drive()
     found = []
@@ -218,11 +235,12 @@ async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Figur
         async with traced(trace):
             await drive()
         found.append(trace.figures())
-    return Figures(*(median_low(figures) for figures in zip(*(asdict(each).values() for each in found), strict=True)))
+    medians = (median_low(figures) for figures in zip(*(asdict(each).values() for each in found), strict=True))
+    return Journey(Figures(*medians), tuple(trace.paths()))
 
 
-def measured() -> dict[str, dict[str, Figures]]:
-    """The figures, by store and journey."""
+def measured() -> dict[str, dict[str, Journey]]:
+    """The journeys, by store and name."""
     trace = Trace()
     for kind in (Counted, ConversationContext):
         count_parses(kind, trace)
@@ -231,28 +249,39 @@ def measured() -> dict[str, dict[str, Figures]]:
         return {name: asyncio.run(journeys(url, trace)) for name, url in stores.items()}
 
 
-def table(found: Mapping[str, Mapping[str, Figures]]) -> str:
+def table(found: Mapping[str, Mapping[str, Journey]]) -> str:
     lines = [f"{'':40} {'calls':>6} {'files':>6} {'moves':>6} {'parses':>7}"]
-    for store, figures in found.items():
-        lines += [
-            f"{f'{name}, {store}':40} {each.calls:6} {each.files:6} {each.moves:6} {each.parses:7}"
-            for name, each in figures.items()
-        ]
+    for store, journeys in found.items():
+        for name, journey in journeys.items():
+            each = journey.figures
+            lines.append(f"{f'{name}, {store}':40} {each.calls:6} {each.files:6} {each.moves:6} {each.parses:7}")
     return "\n".join(lines)
+
+
+def paths(found: Mapping[str, Mapping[str, Journey]]) -> str:
+    return "\n".join(
+        line
+        for store, journeys in found.items()
+        for name, journey in journeys.items()
+        for line in ("", f"{name}, {store}", *journey.path)
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--checkout", type=Path, help="trace the gatechart of this checkout")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--paths", action="store_true", help="print the way of each journey, file by file")
     asked = parser.parse_args()
-    rest = ("--json",) if asked.json else ()
     if asked.checkout is not None:
+        options = [option for option in ("--json", "--paths") if option in sys.argv]
         with environment(asked.checkout) as variables:
-            return subprocess.run(command("benchmarks.journeys", *rest), env=variables, check=False).returncode
+            return subprocess.run(command("benchmarks.journeys", *options), env=variables, check=False).returncode
     found = measured()
-    as_json = {store: {name: asdict(each) for name, each in some.items()} for store, some in found.items()}
-    print(json.dumps(as_json, indent=2) if asked.json else table(found))
+    figures = {store: {name: asdict(each.figures) for name, each in some.items()} for store, some in found.items()}
+    print(json.dumps(figures, indent=2) if asked.json else table(found))
+    if asked.paths:
+        print(paths(found))
     return 0
 
 
