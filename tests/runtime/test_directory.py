@@ -1,5 +1,6 @@
 """The directory: whom work can be handed to, on every home."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,8 +18,10 @@ from gatechart.errors import (
 from gatechart.graph import Accepts
 from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import directory_graph
+from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import Hours, Mark, Profile
+from gatechart.values import DIRECTORY_GRAPH, Hours, Mark, Profile
+from tests.runtime.support import WrappedStore
 
 pytestmark = pytest.mark.sqlite_is_enough
 
@@ -262,3 +265,21 @@ async def test_entries_of_graphs_that_are_gone_are_kept_and_not_listed(place, cl
             await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
     async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
         assert [each.mark for each in await runtime.directory()] == [Mark.PINNED]
+
+
+class CountsItsReads(WrappedStore):
+    """A store that counts how often the entries of the directory are read."""
+
+    reads = 0
+
+    async def find(self, query):
+        self.reads += query.graph == DIRECTORY_GRAPH
+        await asyncio.sleep(0)
+        return await self.store.find(query)
+
+
+async def test_calls_that_come_at_once_read_the_directory_once(clock):
+    counting = CountsItsReads(MemoryStore())
+    async with Runtime.open(counting, graphs=[refunds, desk], clock=clock) as runtime:
+        found = await asyncio.gather(*(runtime.directory() for _ in range(100)))
+    assert ([[each.id for each in some] for some in found], counting.reads) == ([["refunds.REVIEWING"]] * 100, 1)

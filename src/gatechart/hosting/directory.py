@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
@@ -81,6 +82,7 @@ class Directory:
         self._local: Mapping[str, Candidate] = {}
         self._graphs: Sequence[AnyGraph] | None = None  # whose entry points those are
         self._read_at: datetime | None = None  # None: it must be read
+        self._reading = asyncio.Lock()
 
     async def entries(self) -> tuple[DirectoryEntry, ...]:
         """Return all entries by id: those of the home's graphs, and those that are registered and did not expire."""
@@ -100,14 +102,14 @@ class Directory:
 
     async def kept(self, entry_id: str) -> EntryContext | None:
         """Return what is kept of an entry, registered or not; None if there is nothing."""
-        found = (await self._all_kept(self._now())).get(entry_id)
+        found = (await self._all_kept()).get(entry_id)
         return None if found is None else found.context
 
     async def kept_choices(
         self, known: Mapping[str, tuple[int, Sequence[KeptChoice]]]
     ) -> dict[str, tuple[int, Sequence[KeptChoice]]]:
         """Return the choices that are kept of each entry, with the version of its agent. known: as returned before."""
-        found = (await self._all_kept(self._now())).items()
+        found = (await self._all_kept()).items()
         versions = ((name, each, known.get(name)) for name, each in found)
         return {
             name: old if old is not None and old[0] == each.version else (each.version, tuple(each.context.choices))
@@ -116,7 +118,7 @@ class Directory:
 
     async def performances(self) -> Mapping[str, Performance]:
         """Return how the work of each entry went, of those of which something is kept."""
-        return {name: each.context.performance for name, each in (await self._all_kept(self._now())).items()}
+        return {name: each.context.performance for name, each in (await self._all_kept()).items()}
 
     async def gate(self, entry_id: str) -> Gate:
         """Return what an entry lets in."""
@@ -156,7 +158,7 @@ class Directory:
 
     async def mentioning(self, name: str) -> Sequence[AgentId]:
         """Return the agents of the entries that keep something about a user or an agent."""
-        kept = await self._all_kept(self._now())
+        kept = await self._all_kept()
         return [f"{ENTRY_AGENT}{entry_id}" for entry_id, each in kept.items() if mentions(each.context, name)]
 
     async def disown(self, name: str) -> None:
@@ -176,7 +178,7 @@ class Directory:
 
     async def _standing(self, now: datetime, only: str | None = None) -> list[tuple[_Line, Candidate]]:
         """Return the entries that did not expire, each with its candidate as things stand. only: the id of one."""
-        known = self._all_lines(await self._all_kept(now))
+        known = self._all_lines(await self._all_kept())
         lines = known.values() if only is None else [known[only]] if only in known else []
         held, broken = await self._work.held(), frozenset(await self._work.open_breakers())
         return [
@@ -193,14 +195,22 @@ class Directory:
         load = None if self._load is None else self._load(candidate)
         return candidate if load is None else replaced(candidate, load=min(max(float(load), 0.0), 1.0))
 
-    async def _all_kept(self, now: datetime) -> Mapping[str, _Kept]:
-        is_old = self._read_at is None or (self._fresh is not None and now - self._read_at >= self._fresh)
-        if is_old:
-            found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in await self._find()}
-            # What was seen meanwhile is newer than what was read, which lags on an engine.
-            newer = {name: each for name, each in self._kept.items() if each.is_newer(found.get(name), now)}
-            self._kept, self._read_at, self._stale = found | newer, now, None
+    async def _all_kept(self) -> Mapping[str, _Kept]:
+        if self._is_old():
+            async with self._reading:
+                if self._is_old():  # otherwise another call has just read it; the first offers may come by the thousand
+                    await self._read()
         return self._kept
+
+    def _is_old(self) -> bool:
+        return self._read_at is None or (self._fresh is not None and self._now() - self._read_at >= self._fresh)
+
+    async def _read(self) -> None:
+        now = self._now()
+        found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in await self._find()}
+        # What was seen meanwhile is newer than what was read, which lags on an engine.
+        newer = {name: each for name, each in self._kept.items() if each.is_newer(found.get(name), now)}
+        self._kept, self._read_at, self._stale = found | newer, now, None
 
     async def _find(self) -> Sequence[Snapshot]:
         found: list[Snapshot] = []
