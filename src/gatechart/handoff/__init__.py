@@ -10,7 +10,7 @@ from gatechart.handoff.conversation import (
     with_finding,
 )
 from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer
-from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
+from gatechart.handoff.lifecycle import FINAL, LEGAL, check_change, illegal_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import (
     SCHEMA_VERSION,
@@ -38,6 +38,7 @@ from gatechart.handoff.selections import (
 )
 
 __all__ = [
+    "FINAL",
     "LEGAL",
     "MOST_HOPS",
     "SCHEMA_VERSION",
@@ -69,6 +70,7 @@ __all__ = [
     "fallbacks_of",
     "fields_for",
     "has_achieved",
+    "illegal_change",
     "is_open",
     "loop_in",
     "next_offer",

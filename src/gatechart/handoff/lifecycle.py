@@ -34,6 +34,9 @@ LEGAL: Final[Mapping[HandoffStatus, tuple[HandoffStatus, ...]]] = MappingProxyTy
 )
 """Statuses that may follow each status; none follow a final one."""
 
+FINAL: Final = frozenset(status for status, following in LEGAL.items() if not following)
+"""Statuses of handoffs that are over."""
+
 
 def is_open(status: HandoffStatus) -> bool:
     """Tell whether a handoff in this status can still change.
@@ -41,7 +44,7 @@ def is_open(status: HandoffStatus) -> bool:
     >>> is_open(HandoffStatus.ACCEPTED), is_open(HandoffStatus.EXPIRED)
     (True, False)
     """
-    return bool(LEGAL[status])
+    return status not in FINAL
 
 
 def check_change(before: HandoffStatus, after: HandoffStatus, handoff_id: str = "") -> None:
@@ -50,4 +53,9 @@ def check_change(before: HandoffStatus, after: HandoffStatus, handoff_id: str = 
     handoff_id: only for the text of the error.
     """
     if after not in LEGAL[before]:
-        raise HandoffStateError(before.value, after.value, tuple(each.value for each in LEGAL[before]), handoff_id)
+        raise illegal_change(before, after, handoff_id)
+
+
+def illegal_change(before: HandoffStatus, after: HandoffStatus, handoff_id: str) -> HandoffStateError:
+    """Return the error for a status that may not follow another."""
+    return HandoffStateError(before.value, after.value, tuple(each.value for each in LEGAL[before]), handoff_id)

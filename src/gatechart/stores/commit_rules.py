@@ -130,6 +130,7 @@ class _Batch:
         "_inserted",
         "_loaded",
         "_named",
+        "_offered",
         "_operations",
         "_over",
         "_results",
@@ -141,6 +142,7 @@ class _Batch:
         self._handoffs: HandoffLedger | None = None  # until one is touched
         self._operations: list[Operation] = []  # of turns; mail, steps and handoffs add their net effect
         self._sending: list[Mail] = []
+        self._offered: dict[str, HandoffRecord] = {}  # by turns
         self._applied: dict[MailId, Event] = {}
         self._inserted: dict[int, Mail] = {}
         self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None if it was deleted
@@ -168,7 +170,9 @@ class _Batch:
     def send_mail(self) -> None:
         """Accept the mail that the turns send. This comes after all turns, so their events count as applied."""
         for mail in self._sending:
-            before = self._before(mail)
+            # The turn that makes an offer draws its id, so no mail had it before.
+            is_offer = mail.id in self._offered and mail.payload is self._offered[mail.id].packet
+            before = None if is_offer else self._before(mail)
             if before is None:
                 self._insert(mail)
             elif before != self._loaded.content(mail.event, mail.payload):
@@ -218,21 +222,22 @@ class _Batch:
 
     def _take_handoffs(self, turn: TurnRecord) -> bool:
         changes: list[ChangeHandoff] = []
-        offers: list[Offer] = []
+        offers: list[HandoffRecord] = []
         chosen: list[HandoffRecord] = []
         for effect in turn.effects:
             if isinstance(effect, ChangeHandoff):
                 changes.append(effect)
             elif isinstance(effect, Offer):
-                offers.append(effect)
+                offers.append(effect.handoff)
             elif isinstance(effect, OfferChosen):
                 change = ChangeHandoff(effect.handoff.id, HandoffStatus.CHOOSING, HandoffStatus.PENDING, effect.details)
                 changes.append(change)
                 chosen.append(effect.handoff)
         if changes and not self._handoff_ledger().change(changes, turn.event.time):
             return False
-        for offer in offers:
-            self._handoff_ledger().offer(offer.handoff)
+        for handoff in offers:
+            self._handoff_ledger().offer(handoff)
+            self._offered[handoff.id] = handoff
         for handoff in chosen:
             self._handoff_ledger().direct(handoff)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import starmap
 
-from gatechart.handoff import check_change, is_open
+from gatechart.handoff import FINAL, LEGAL, illegal_change, is_open
 from gatechart.stores.operations import (
     DirectHandoff,
     ExplainHandoff,
@@ -52,7 +52,8 @@ class HandoffLedger:
         after: dict[str, HandoffState] = {}
         erased: list[str] = []
         for each in changes:
-            check_change(each.before, each.after, each.handoff)
+            if each.after not in LEGAL[each.before]:
+                raise illegal_change(each.before, each.after, each.handoff)
             state = after.get(each.handoff) or self._state(each.handoff, each)
             if state is None and each.before is HandoffStatus.ACCEPTED:
                 erased.append(each.handoff)
@@ -63,7 +64,7 @@ class HandoffLedger:
                 after[each.handoff] = HandoffState(each.after, (*state.changes, change), each.result)
         self._changed |= after
         self._explained |= {each.handoff: each.choice for each in changes if each.choice is not None}
-        for handoff_id in (*erased, *(each for each, state in after.items() if not is_open(state.status))):
+        for handoff_id in (*erased, *(each for each, state in after.items() if state.status in FINAL)):
             self._free(handoff_id)
         return True
 

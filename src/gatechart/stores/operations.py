@@ -194,7 +194,7 @@ class Loaded(Protocol):
         """The version of each agent's newest snapshot. Agents that do not exist have none."""
         ...
 
-    def waits(self, number: int) -> bool:
+    def waits(self, number: int, /) -> bool:
         """Whether the mail with this number waits."""
         ...
 

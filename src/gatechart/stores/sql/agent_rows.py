@@ -32,6 +32,7 @@ from gatechart.stores.sql.columns import (
 from gatechart.stores.sql.tables import agents, graphs
 from gatechart.stores.sql.trail_rows import changed_columns, from_trail, to_trail
 from gatechart.values import (
+    NO_TRAIL,
     AgentId,
     EntryVersions,
     KnownGraph,
@@ -53,8 +54,8 @@ _GRAPH: Final = kinds_of(graphs)
 
 
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
-    """Return a row of `agents`, without its key."""
-    return {
+    """Return a row of `agents`, without its key. What is empty is left out: it is NULL."""
+    row: dict[str, Any] = {
         "id": snapshot.agent_id,
         "graph": snapshot.graph,
         "graph_version": snapshot.graph_version,
@@ -63,14 +64,20 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "context": snapshot.context_text,
         "version": snapshot.version,
         "status": snapshot.status.value,
-        "memory": json_or_null(snapshot.memory),
-        "entered": json_or_null(snapshot.entered),
-        "transfers": from_counts(snapshot.transfers),
-        **from_trail(snapshot.trail),
-        "handoffs": from_open(snapshot.handoffs),
-        "started_us": us_or_null(snapshot.started),
-        "changed_us": us_or_null(snapshot.changed),
     }
+    if snapshot.memory:
+        row["memory"] = to_json(snapshot.memory)
+    if snapshot.entered:
+        row["entered"] = to_json(snapshot.entered)
+    if snapshot.transfers:
+        row["transfers"] = from_counts(snapshot.transfers)
+    if snapshot.trail is not NO_TRAIL:
+        row |= from_trail(snapshot.trail)
+    if snapshot.handoffs:
+        row["handoffs"] = from_open(snapshot.handoffs)
+    row["started_us"] = us_or_null(snapshot.started)
+    row["changed_us"] = us_or_null(snapshot.changed)
+    return row
 
 
 def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:

@@ -98,11 +98,14 @@ def delta_of(turn: TurnRecord, deltas: int) -> Delta:
     before, after = turn.previous, turn.snapshot
     if before is None:
         return Delta(None, None, 0)
-    told = difference(before.context_text, after.context_text)
-    changed, appended = told.texts()
+    changed = appended = None
+    is_enough = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
+    if before.context_text != after.context_text:
+        told = difference(before.context_text, after.context_text)
+        changed, appended = told.texts()
+        is_enough = is_enough and told.is_enough
     deltas += max(len(changed or "") + len(appended or ""), LEAST)
-    is_same_graph = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
-    is_enough = is_same_graph and told.is_enough and deltas <= 2 * len(after.context_text) + EXTRA
+    is_enough = is_enough and deltas <= 2 * len(after.context_text) + EXTRA
     return Delta(changed, appended, deltas if is_enough else 0)
 
 
@@ -150,7 +153,7 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
 
 
 def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> Mapping[str, str | None]:
-    return whole_copy(after) if before is not None else {name: row[name] for name in _WHOLE}
+    return whole_copy(after) if before is not None else {name: row[name] for name in _WHOLE if name in row}
 
 
 def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:

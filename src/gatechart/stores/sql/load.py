@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -104,7 +104,8 @@ class Stored:
         wanted = _touched(units)
         self.agents: dict[AgentId, _Agent] = {}  # of the turns
         self.versions: dict[AgentId, int] = {}  # see Loaded
-        self._consumable = _consumable(connection, wanted.consumed) if wanted.consumed else frozenset()
+        consumable = _consumable(connection, wanted.consumed) if wanted.consumed else frozenset[int]()
+        self.waits: Callable[[int], bool] = consumable.__contains__  # see Loaded
         self._applied: Mapping[MailId, Content] = {}
         self._named: Mapping[MailId, Mail] = {}
         self._mail: dict[int, Mail] = {}
@@ -140,10 +141,6 @@ class Stored:
     def key_of_writer(self, agent_id: AgentId) -> int:
         """Return the key of an agent whose journal is written."""
         return self._writers[agent_id]
-
-    def waits(self, number: int) -> bool:
-        """See Loaded."""
-        return number in self._consumable
 
     def mail(self, number: int) -> Mail | None:
         """See Loaded."""
