@@ -82,7 +82,7 @@ class Registry:
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
         """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""
-        name = graph_name(graph)
+        name = graph if type(graph) is str else graph_name(graph)
         try:
             return self._newest[name]
         except (KeyError, TypeError):

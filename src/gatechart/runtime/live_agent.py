@@ -391,11 +391,9 @@ class LiveAgent:
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = None
-        if asks_for_choice(event, before.agent_id):
-            decided = await chosen(core, before, event, self._jobs().mail.values())
-        elif asks_for_way_out(event, before.agent_id):
-            decided = await way_out(StoredPast(core), graph, before, event, core.limits.turn_s)
-        elif event.name.startswith(OFFERED):
+        if event.sender == before.agent_id:
+            decided = await self._decide_with_home(event)
+        if decided is None and event.sender is not None and event.name.startswith(OFFERED):
             decided = await no_place(core, graph, event)
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)
@@ -404,6 +402,15 @@ class LiveAgent:
             await answer(core, before.agent_id, decided, consumes, self.accept)
             return unchanged(event)
         return decided
+
+    async def _decide_with_home(self, event: Event) -> TurnRecord | Outcome | Rejection | Void | None:
+        """Decide an event by which the agent asks its home for something that no turn can know; None for others."""
+        core, before = self.core, self.snapshot
+        if asks_for_choice(event, before.agent_id):
+            return await chosen(core, before, event, self._jobs().mail.values())
+        if asks_for_way_out(event, before.agent_id):
+            return await way_out(StoredPast(core), self.graph, before, event, core.limits.turn_s)
+        return None
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """Return the outcome of the event when its id was applied; None if it was not."""

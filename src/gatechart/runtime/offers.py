@@ -15,12 +15,11 @@ from gatechart.graph import AnyGraph
 from gatechart.hosting.directory import slot_of
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
-from gatechart.turn import Rejection, Void, asks_for_choice, is_about_handoff, rejected, unchosen
+from gatechart.turn import Rejection, Void, asks_for_choice, rejected, unchosen
 from gatechart.values import (
     CHOOSING,
     HIGHEST_NUMBER,
     OFFERED,
-    WITHDRAWN,
     AgentId,
     Answer,
     Event,
@@ -46,10 +45,8 @@ async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | Non
     """Reserve a slot for the handoff; return a rejection if all are taken, or an operator closed the entry.
 
     The slot is one of the graph's, or of the entry of the directory that was chosen.
-    Raises RuntimeClosedError if the runtime closes before that is known.
+    event: an agent's offer. Raises RuntimeClosedError if the runtime closes before that is known.
     """
-    if not is_about_handoff(event) or event.name == WITHDRAWN:
-        return None
     whose, most = graph.name, graph.accepts.capacity
     if core.entries is not None:
         entry = event.payload.get("recipient") or f"{graph.name}.{event.name.removeprefix(OFFERED)}"

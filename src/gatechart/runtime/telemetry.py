@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatechart.hosting.escaping import log_attempt
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from gatechart.runtime.open_telemetry import OpenTelemetry
 
 logger = logging.getLogger(__name__)
+
+_is_logged = partial(logger.isEnabledFor, logging.INFO)
 
 T = TypeVar("T")
 
@@ -110,7 +113,8 @@ class Telemetry:
         is_rejected_loop = closes_loop(record) and record.status is HandoffStatus.REJECTED
         if self._open is not None:
             self._open.offered(facts, diverts_loop=closes_loop(record) and not is_rejected_loop)
-        _log(HandoffStatus.PENDING if is_rejected_loop else record.status, facts)
+        if _is_logged():
+            _log(HandoffStatus.PENDING if is_rejected_loop else record.status, facts)
         if is_rejected_loop:
             self._ended(facts, record.status, record.changes[-1].details, Obstacle.LOOP.value)
 
@@ -118,7 +122,8 @@ class Telemetry:
         facts = facts_of_record(effect.handoff)
         if self._open is not None:
             self._open.chosen(facts)
-        _log(HandoffStatus.PENDING, facts, effect.details)
+        if _is_logged():
+            _log(HandoffStatus.PENDING, facts, effect.details)
 
     def _accepted(self, turn: TurnRecord) -> None:
         packet = turn.event.payload
@@ -128,12 +133,14 @@ class Telemetry:
             path = taken.path if taken else packet.get("path")
             hops = len(path) if isinstance(path, Sequence) else 0
             self._open.accepted(facts, hops, latency_s(packet, turn.event.time))
-        _log(HandoffStatus.ACCEPTED, facts)
+        if _is_logged():
+            _log(HandoffStatus.ACCEPTED, facts)
 
     def _ended(self, facts: Facts, status: HandoffStatus, details: str, obstacle: str = "") -> None:
         if self._open is not None:
             self._open.ended(facts, status, obstacle)
-        _log(status, facts, details, obstacle)
+        if _is_logged():
+            _log(status, facts, details, obstacle)
 
 
 def _untraced(turn: TurnRecord, _consumes: int | None) -> AbstractContextManager[TurnRecord]:
@@ -152,7 +159,6 @@ def _open_telemetry() -> OpenTelemetry | None:
 
 
 def _log(status: HandoffStatus, facts: Facts, details: str = "", obstacle: str = "") -> None:
-    if logger.isEnabledFor(logging.INFO):
-        known = {**facts.fields(), "details": details, "obstacle": obstacle}
-        text = MESSAGES[status] + _PARTIES
-        logger.info(text, known, extra=known)
+    known = {**facts.fields(), "details": details, "obstacle": obstacle}
+    text = MESSAGES[status] + _PARTIES
+    logger.info(text, known, extra=known)

@@ -118,7 +118,7 @@ def raised_name(event: Name) -> EventName:
 
 def checked_words(text: str, what: str = "reason") -> str:
     """Return a text for people unchanged; it may be empty. Raises PayloadError if no store could keep it."""
-    problem = "" if _is_plain(text) else unkept(text, LONGEST_REASON)
+    problem = "" if text == "" or _is_plain(text) else unkept(text, LONGEST_REASON)
     if not problem:
         return text
     expected = f"a text of at most {LONGEST_REASON:,} characters, without NUL and lone surrogates"

@@ -19,6 +19,7 @@ from gatechart.handoff import (
     ConversationContext,
     HandoffPacket,
     PacketMigration,
+    awaits_choice,
     fields_for,
     read_packet,
 )
@@ -74,7 +75,7 @@ def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Reject
     """Reject an offer."""
     why = text(details)
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
-    told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle)
+    told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle, is_choosing=awaits_choice(packet))
     return Rejection(settle, REJECTED, told, packet.source_agent)
 
 
@@ -212,7 +213,8 @@ def _checked(
     try:
         fields = _fields(graph, entry, packet)
         context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
-        ask_entry_guard(graph, entry, context, told)
+        if entry.guard is not None:
+            ask_entry_guard(graph, entry, context, told)
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(error))
     except EntryGuardError as error:
@@ -238,7 +240,7 @@ def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejectio
         return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {doors}")
     if len(packet.path) > MOST_HOPS and not packet.evidence:  # with evidence, it goes to a person, and may be longer
         return rejection(packet, Obstacle.LOOP, f"it has been handed on {len(packet.path)} times")
-    unwanted = graph.accepts.objection(packet)
+    unwanted = "" if graph.accepts.policy is None else graph.accepts.objection(packet)
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
 
 
@@ -285,10 +287,16 @@ def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
         session=packet.session_id,
         reason=packet.reason,
         recipient=packet.recipient,
-        work=work_of(packet, at.isoformat()),
+        work=work_of(packet, at.isoformat()) if _is_from_directory(packet) else None,
     )
+
+
+def _is_from_directory(packet: HandoffPacket) -> bool:
+    """Tell whether its target, or an agent that had the work before, was chosen in the directory."""
+    return bool(packet.recipient) or any(step.recipient for step in packet.path)
 
 
 def _acceptance(packet: HandoffPacket) -> tuple[Effect, ...]:
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
-    return settle, Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED)), *returns(packet)
+    told = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED))
+    return settle, told, *(returns(packet) if _is_from_directory(packet) else ())

@@ -105,10 +105,11 @@ def offers_of(
     packet: HandoffPacket, now: datetime, ids: Random, progressed: Callable[[Sequence[PathStep]], bool] = has_achieved
 ) -> tuple[Offer | Send, ...]:
     """Return the offer of a stamped packet; if it would close a loop, what happens instead."""
-    to = SOMEBODY if awaits_choice(packet) else packet.target_graph
+    is_choosing = awaits_choice(packet)
+    to = SOMEBODY if is_choosing else packet.target_graph
     evidence = loop_in(packet.path, to, progressed=progressed)
     if not evidence:
-        return (Offer(record_of(packet, now)),)
+        return (Offer(record_of(packet, now, is_choosing=is_choosing)),)
     following = next_offer(packet, Obstacle.LOOP, evidence, now)
     if following is not None:
         to_a_person, wait_s = following
@@ -116,8 +117,8 @@ def offers_of(
         return (next_attempt(looped, wait_s, now, ids, packet.handoff_id),)
     lost = with_attempt(packet, Obstacle.LOOP, evidence, now)
     rejected = (HandoffChange(HandoffStatus.REJECTED, now, f"{Obstacle.LOOP.value}: {evidence}"),)
-    record = record_of(lost, now, HandoffStatus.REJECTED, rejected)
-    told = answer_payload(packet, HandoffStatus.REJECTED, evidence, Obstacle.LOOP)
+    record = record_of(lost, now, HandoffStatus.REJECTED, rejected, is_choosing=is_choosing)
+    told = answer_payload(packet, HandoffStatus.REJECTED, evidence, Obstacle.LOOP, is_choosing=is_choosing)
     return Offer(record), Send(packet.source_agent, REJECTED, told)
 
 
@@ -129,7 +130,8 @@ def next_attempt(
     if not packet.target_agent:
         update["target_agent"] = new_id(ids)
     again = packet.model_copy(update=update)
-    return Offer(record_of(again, now), now + timedelta(seconds=wait_s) if wait_s else None)
+    record = record_of(again, now, is_choosing=awaits_choice(again))
+    return Offer(record, now + timedelta(seconds=wait_s) if wait_s else None)
 
 
 def record_of(
@@ -137,12 +139,13 @@ def record_of(
     now: datetime,
     status: HandoffStatus | None = None,
     changes: tuple[HandoffChange, ...] = (),
+    *,
+    is_choosing: bool = False,
 ) -> HandoffRecord:
     """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite.
 
-    One whose target is yet to be chosen is offered to nobody.
+    is_choosing: whether its target is yet to be chosen; then it is offered to nobody.
     """
-    is_choosing = awaits_choice(packet)
     begun = HandoffStatus.CHOOSING if is_choosing else HandoffStatus.PENDING
     event = CHOOSING if is_choosing else f"{OFFERED}{packet.entry_point}"
     return HandoffRecord(
@@ -164,14 +167,19 @@ def record_of(
 
 
 def answer_payload(
-    packet: HandoffPacket, status: HandoffStatus, details: str = "", obstacle: Obstacle | None = None
+    packet: HandoffPacket,
+    status: HandoffStatus,
+    details: str = "",
+    obstacle: Obstacle | None = None,
+    *,
+    is_choosing: bool = False,
 ) -> Payload:
-    """Build the payload of the answer to the source agent."""
+    """Build the payload of the answer to the source agent. is_choosing: whether no target was chosen yet."""
     told: dict[str, Any] = {
         "handoff": packet.handoff_id,
         "request": packet.request,
-        "agent": "" if awaits_choice(packet) else packet.target_agent,
-        "graph": "" if awaits_choice(packet) else packet.target_graph,
+        "agent": "" if is_choosing else packet.target_agent,
+        "graph": "" if is_choosing else packet.target_graph,
         "entry_point": packet.entry_point,
         "mode": packet.mode.value,
         "status": status.value,

@@ -86,7 +86,7 @@ async def _handed_over(
     """Process an acceptance after which another agent has the work. If the chart does not handle it, the agent ends."""
     turn = await reacted(graph, previous, event, others, (), services, dead=dead)
     if turn.taken:
-        return _let_go(turn)
+        return _let_go(turn) if turn.snapshot.handoffs else turn
     passed = taken_transfers(others)
     left = tuple(each for each in others if each not in passed)
     kept = tuple(each for each in turn.effects if isinstance(each, ReplaceMail))
@@ -96,10 +96,11 @@ async def _handed_over(
 
 def _let_go(turn: TurnRecord) -> TurnRecord:
     """Complete the turn: end accepted transfers that are still open, because another agent has their work now."""
-    passed = taken_transfers(turn.snapshot.handoffs)
+    handoffs = turn.snapshot.handoffs
+    passed = taken_transfers(handoffs)
     if not passed:
         return turn
-    left = tuple(each for each in turn.snapshot.handoffs if each not in passed)
+    left = tuple(each for each in handoffs if each not in passed)
     return replaced(turn, snapshot=replaced(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
 
 

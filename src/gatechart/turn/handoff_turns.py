@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
-from gatechart.kernel import candidates, plan_microstep
+from gatechart.kernel import Plan, candidates, plan_microstep
 from gatechart.turn.handoff_state import Standing, asked
-from gatechart.turn.macrostep import macrostep_of
+from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.turn_context import Turn, TurnLog, own_copy
 from gatechart.turn.turns import committed_context, completed, delegate, recorded
 from gatechart.values import (
@@ -60,26 +60,32 @@ async def reacted(
     if dead is not None:
         return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))
     started = perf_counter_ns()
-    is_read = graph.has_signals or _is_read(graph, previous, event, handoffs)
-    context = committed_context(graph, previous) if is_read else None
-    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
-    if previous.status is Status.ACTIVE:
-        await macrostep.react()
-    if not macrostep.taken:
+    macrostep = await _taken(graph, previous, event, handoffs, services)
+    if macrostep is None or not macrostep.taken:
         return unmoved(previous, event, handoffs, before)
     return await completed(macrostep, previous, event, started, before=before, replied=replied)
 
 
-def _is_read(graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:
-    """Tell whether the turn needs the context. Usually not: a waiting state is simply left."""
-    groups = candidates(graph, previous.configuration, event.name)
+async def _taken(
+    graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...], services: Any
+) -> Macrostep | None:
+    """Take the transitions that the event enables; return None if there are none, whatever guards would say.
+
+    Usually a waiting state is simply left. Then the context is not read, and the plan that showed this is taken.
+    """
+    groups = candidates(graph, previous.configuration, event.name) if previous.status is Status.ACTIVE else ()
+    if not groups:
+        return None
     enabled = tuple(edges[0] for edges in groups)  # correct as long as no guard is evaluated
-    if not enabled:
-        return False
-    if any(edge.ask for edge in enabled):
-        return True
-    plan = plan_microstep(graph, previous.configuration, previous.memory, enabled)
-    return bool(plan.deeds or plan.has_eventless or plan.attended or (plan.is_final and handoffs))
+    plan: Plan | None = None  # of a turn that needs no context
+    if not graph.has_signals and not any(edge.ask for edge in enabled):
+        plan = plan_microstep(graph, previous.configuration, previous.memory, enabled)
+        if plan.deeds or plan.has_eventless or plan.attended or (plan.is_final and handoffs):
+            plan = None
+    context = committed_context(graph, previous) if plan is None else None
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
+    await (macrostep.react() if plan is None else macrostep.take(plan))
+    return macrostep
 
 
 def unmoved(

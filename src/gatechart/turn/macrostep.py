@@ -124,6 +124,11 @@ class Macrostep:
         if self._raised or self._has_eventless:
             await self._settle()
 
+    async def take(self, plan: Plan) -> None:
+        """Take the planned transitions, then those that follow from them."""
+        self._note_taken(plan)
+        await self.enter(plan)
+
     async def enter(self, plan: Plan) -> None:
         """Enter the planned states, then take the transitions that follow."""
         await self._follow(plan)

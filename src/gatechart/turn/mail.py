@@ -20,7 +20,7 @@ from gatechart.kernel import defers, passes_over
 from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
-from gatechart.turn.handoff_turns import is_noted, reacted
+from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
 from gatechart.turn.turn_context import told
 from gatechart.turn.turns import take_trail_mail, take_turn
 from gatechart.values import (
@@ -166,9 +166,8 @@ async def take_mail(
 
 
 def _is_answer(event: Event) -> bool:
-    """Tell whether the event is the answer to a handoff, and not one that a chart raises or has yet to handle."""
-    is_told = event.name in ANSWERS and "handoff" in event.payload
-    return is_told and not is_noted(event.name, event.payload, event.sender)
+    """Tell whether an agent's event is the answer to a handoff, and not one that only the chart has yet to handle."""
+    return event.name in ANSWERS and "handoff" in event.payload and NOTED not in event.payload
 
 
 async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:

@@ -10,13 +10,8 @@ from gatechart.values import ENTRY_AGENT, OUTCOME, Ended, HandoffStatus, Mode, O
 _ENDS = {HandoffStatus.COMPLETED: Ended.COMPLETED, HandoffStatus.FAILED: Ended.FAILED}
 
 
-def work_of(packet: HandoffPacket, at: str) -> Payload | None:
-    """Return what whoever takes the work must remember for its outcome; None if no entry of the directory has a part.
-
-    at: when it was taken, in ISO form.
-    """
-    if not packet.recipient and not any(step.recipient for step in packet.path):
-        return None
+def work_of(packet: HandoffPacket, at: str) -> Payload:
+    """Return what whoever takes the work must remember for its outcome. at: when it was taken, in ISO form."""
     needs = None if packet.selection is None else packet.selection.needs
     named = () if needs is None else (*sorted(needs.domains)[:1], *sorted(needs.capabilities)[:1])
     return {"user": packet.user_id, "kind": (*named, packet.reason.value)[0], "at": at}

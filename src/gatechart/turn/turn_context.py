@@ -337,7 +337,7 @@ class Turn(Generic[ServicesT]):
     ) -> tuple[Best | None, str, str, AgentId | None]:
         """Return what chooses the target, or else its graph, entry point and agent, as checked."""
         if not isinstance(to, Best):
-            target, door = graph_name(to), raised_name(at)
+            target, door = to if type(to) is str else graph_name(to), raised_name(at)
             check_targets([target], "handoff")
             return None, target, door, None if agent is None else checked_addressee(agent)
         if at or agent is not None:
