@@ -2,8 +2,8 @@
 
 Counts gatechart's own functions while an agent is on its way a second time, in every thread: the calls, the files they
 lie in, how often one call lies in another file than the call before it (within a thread), and how often a context is
-read from JSON. A coroutine counts once, however often it is resumed; lambdas and comprehensions do not count, nor does
-what the runtime does of itself when it is idle. `--paths` prints the way of each journey as well, a line for each file
+read from JSON. A coroutine counts once, however often it is resumed; lambdas and comprehensions do not count, nor do
+the tasks that a runtime has when it is idle. `--paths` prints the way of each journey as well, a line for each file
 on it, thread by thread. `--checkout FOLDER` traces the gatechart of another checkout.
 """
 
@@ -32,12 +32,11 @@ from gatechart import AgentContext, EntryPoint, Handoff, Runtime, StateTransitio
 from gatechart.handoff import ConversationContext, HandoffPacket
 
 SOURCE = str(Path(gatechart.__file__).parent)
-QUIET_S = 0.25  # without a call, but for those of an idle runtime: then a journey is over
-IDLE_S = 0.5  # watched for what an idle runtime calls; it looks at least ten times a second
-TIMES = 5  # a journey is traced, after the first time; the figure is the median
+QUIET_S = 0.25  # without a call: then a journey is over
+TIMES = 5  # a journey is traced, after the first time, unless asked otherwise; the figure is the median
 
-Drive: TypeAlias = Callable[[Runtime], Coroutine[Any, Any, Callable[[], Awaitable[object]]]]
-"""Prepares an agent of a runtime, and returns what is to be traced."""
+Drive: TypeAlias = Callable[[Runtime, int], Coroutine[Any, Any, Callable[[], Awaitable[object]]]]
+"""Prepares agents of a runtime for so many times, and returns what is to be traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +93,18 @@ refunds = StateTransitionGraph(
 )
 
 
-async def event(runtime: Runtime) -> Callable[[], Awaitable[object]]:
+async def event(runtime: Runtime, _times: int) -> Callable[[], Awaitable[object]]:
     agent = await runtime.start("single", at="WAITING")
     return lambda: agent.send("CHANGED")
 
 
-async def post(runtime: Runtime) -> Callable[[], Awaitable[object]]:
+async def post(runtime: Runtime, _times: int) -> Callable[[], Awaitable[object]]:
     agent = await runtime.start("single", at="WAITING")
     return lambda: runtime.post(agent.id, "CHANGED")
 
 
-async def handoff(runtime: Runtime) -> Callable[[], Awaitable[object]]:
-    agents = iter([await runtime.start("orders", at="TALKING") for _ in range(1 + TIMES)])
+async def handoff(runtime: Runtime, times: int) -> Callable[[], Awaitable[object]]:
+    agents = iter([await runtime.start("orders", at="TALKING") for _ in range(times)])
     return lambda: next(agents).send("REFUND_ASKED")
 
 
@@ -122,7 +121,7 @@ class Trace:
 
     calls: dict[int, list[CodeType]] = field(default_factory=dict)
     parses: int = 0
-    idle: frozenset[CodeType] = frozenset()
+    idle: frozenset[asyncio.Task[Any]] = frozenset()  # those of the runtime itself, which take no part
     _alive: list[FrameType] = field(default_factory=list)  # so that no other frame is taken for one of these
     _seen: set[int] = field(default_factory=set)
 
@@ -137,13 +136,15 @@ class Trace:
         code = frame.f_code
         if kind != "call" or not code.co_filename.startswith(SOURCE) or code.co_name.startswith("<"):
             return
+        if threading.current_thread() is threading.main_thread() and asyncio.current_task() in self.idle:
+            return
         if id(frame) not in self._seen:  # a coroutine that is resumed is called again, with the same frame
             self._seen.add(id(frame))
             self._alive.append(frame)
             self.calls.setdefault(threading.get_ident(), []).append(code)
 
     def by_thread(self) -> Sequence[Sequence[CodeType]]:
-        return [[code for code in calls if code not in self.idle] for calls in list(self.calls.values())]
+        return list(self.calls.values())
 
     def paths(self) -> Iterator[str]:
         """The files in the order in which they were called, each with its functions; a line for each."""
@@ -210,28 +211,19 @@ def count_parses(kind: type[AgentContext], trace: Trace) -> None:
     )
 
 
-async def journeys(url: str, trace: Trace) -> dict[str, Journey]:
+async def journeys(url: str, trace: Trace, times: int) -> dict[str, Journey]:
     """Every journey, on a store."""
     async with Runtime.open(url, graphs=[single, orders, refunds]) as runtime:
-        trace.idle = await idle(trace)
-        return {name: await journey(await drive(runtime), trace) for name, drive in JOURNEYS.items()}
+        await asyncio.sleep(QUIET_S)  # it may still look for what waited for it
+        trace.idle = frozenset(asyncio.all_tasks()) - {asyncio.current_task()}
+        return {name: await journey(await drive(runtime, 1 + times), trace, times) for name, drive in JOURNEYS.items()}
 
 
-async def idle(trace: Trace) -> frozenset[CodeType]:
-    """The functions that a runtime calls of itself when nothing happens."""
-    await asyncio.sleep(IDLE_S)  # it may still look for what waited for it
-    trace.clear()
-    sys.setprofile(trace.note)
-    await asyncio.sleep(IDLE_S)
-    sys.setprofile(None)
-    return frozenset(code for calls in trace.calls.values() for code in calls)
-
-
-async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Journey:
+async def journey(drive: Callable[[], Awaitable[object]], trace: Trace, times: int) -> Journey:
     async with traced(trace):  # the first time finds the plans
         await drive()
     found = []
-    for _ in range(TIMES):
+    for _ in range(times):
         async with traced(trace):
             await drive()
         found.append(trace.figures())
@@ -239,14 +231,14 @@ async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Journ
     return Journey(Figures(*medians), tuple(trace.paths()))
 
 
-def measured() -> dict[str, dict[str, Journey]]:
+def measured(times: int) -> dict[str, dict[str, Journey]]:
     """The journeys, by store and name."""
     trace = Trace()
     for kind in (Counted, ConversationContext):
         count_parses(kind, trace)
     with TemporaryDirectory(prefix="gatechart-bench-") as folder, traced_threads(trace):
         stores = {"in memory": "memory:", "SQLite": f"sqlite+aiosqlite:///{folder}/agents.db"}
-        return {name: asyncio.run(journeys(url, trace)) for name, url in stores.items()}
+        return {name: asyncio.run(journeys(url, trace, times)) for name, url in stores.items()}
 
 
 def table(found: Mapping[str, Mapping[str, Journey]]) -> str:
@@ -270,14 +262,16 @@ def paths(found: Mapping[str, Mapping[str, Journey]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--checkout", type=Path, help="trace the gatechart of this checkout")
+    parser.add_argument("--times", type=int, default=TIMES, help="how often each journey is traced")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--paths", action="store_true", help="print the way of each journey, file by file")
     asked = parser.parse_args()
     if asked.checkout is not None:
-        options = [option for option in ("--json", "--paths") if option in sys.argv]
+        options = [option for option, is_asked in (("--json", asked.json), ("--paths", asked.paths)) if is_asked]
+        options.append(f"--times={asked.times}")
         with environment(asked.checkout) as variables:
             return subprocess.run(command("benchmarks.journeys", *options), env=variables, check=False).returncode
-    found = measured()
+    found = measured(asked.times)
     figures = {store: {name: asdict(each.figures) for name, each in some.items()} for store, some in found.items()}
     print(json.dumps(figures, indent=2) if asked.json else table(found))
     if asked.paths:
