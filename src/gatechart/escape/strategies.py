@@ -136,7 +136,7 @@ class Reroute(Strategy):
 class CutOut(Strategy):
     """Leave the repeated block out of the conversation and go on before it: the active states are entered again."""
 
-    field: str = _USUAL_FIELD  # of the context, with a list; a model's transcript is cut as well
+    field: str = _USUAL_FIELD  # of the context, with a list; the transcript of a model loop stays whole
     summary: str = ""  # what stands in its place
 
     looks_back: ClassVar[bool] = True

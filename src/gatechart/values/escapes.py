@@ -73,16 +73,6 @@ class KeptKey:
 
 
 @value
-class Cut:
-    """What the agent's model loops are to leave out of their transcripts."""
-
-    number: int  # of the attempt
-    since: int  # version of the agent: what was said in entries of its states after that is left out
-    call_id: str = ""  # of the first call that is left out, with all that follows its turn
-    summary: str = ""  # what stands in its place
-
-
-@value
 class Escapes:
     """An agent's record of its escapes. Nothing takes it back: no rollback, no restart, no escape."""
 
@@ -96,7 +86,6 @@ class Escapes:
     switched: tuple[tuple[str, str], ...] = ()  # tools, each with the one that is called in its place
     mending: tuple[str, ...] = ()  # those of them whose circuit breaker was open then, so that it says when they work
     nudge: str = ""  # what the model is to be told with its next turn
-    cut: Cut | None = None  # the newest one
     keys: tuple[KeptKey, ...] = ()  # of calls that the agent went back over and has not made again
     undoing: tuple[Undoing, ...] = ()  # calls that are being taken back, the newest first
     then: Payload | None = None  # payload with which it asks to go on once they are taken back
