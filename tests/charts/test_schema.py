@@ -102,5 +102,6 @@ def test_every_reference_of_the_schema_leads_somewhere():
 
 
 def test_every_meaning_is_that_of_a_key():
-    known = {key for parts in KEYS.values() for keys in parts.values() for key in keys}
+    parts = [each for dialect in KEYS.values() for each in dialect.items()]
+    known = {name for part, keys in parts for key in keys for name in (key, f"{part}.{key}")}
     assert set(MEANINGS) <= known

@@ -49,7 +49,7 @@ def test_what_is_allowed_with_a_reason_is_left_out():
     [
         (Allow("GC102", "state 'A'", "why not"), "There are \"state 'B'\""),
         (Allow("GC101", "state 'B'", "why not"), "drop it"),
-        (Allow("GC999", "state 'B'", "why not"), "unknown code 'GC999': did you mean 'GC209'?"),
+        (Allow("GC999", "state 'B'", "why not"), "unknown code 'GC999': did you mean 'GC903' or 'GC902' or 'GC901'?"),
     ],
 )
 def test_an_allowance_for_nothing_is_a_finding(allowance, remedy):

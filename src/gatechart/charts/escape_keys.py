@@ -92,7 +92,8 @@ ESCAPE_MEANINGS: Final = {
     "strategy.reroute.payload": "The name of a bound function of the context that returns what the entry point takes.",
     "strategy.restart.payload": "The name of a bound function of the context that returns what the entry point takes.",
     "keep": "Fields of the context that stay as they are.",
-    "allow_tools": "Tools whose calls may be made again although their policy says never.",
+    "strategy.rollback.allow": "Tools whose calls may be made again although their policy says never.",
+    "strategy.restart.allow": "Tools whose calls may be made again although their policy says never.",
     "sink": "The name of a sink in the home's configuration.",
     "flow": "A function or an agent, as `invoke` has it.",
 }

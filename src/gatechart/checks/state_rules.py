@@ -11,7 +11,7 @@ from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.context import has_any_field
 from gatechart.errors import listing, suggestion
-from gatechart.graph import ROOT, AnyGraph, EntryPoint, Kind, Node, callable_name, steps_of
+from gatechart.graph import ROOT, UNDOING, AnyGraph, EntryPoint, Kind, Node, callable_name, steps_of
 from gatechart.values import StateName
 
 # States
@@ -23,7 +23,7 @@ def unreachable(analysis: Analysis) -> Iterator[Hit]:
     everywhere = frozenset[StateName]().union(*analysis.reached.values())
     doors = ", ".join(map(repr, analysis.reached))
     for name in analysis.graph.nodes:
-        if name != ROOT and name not in everywhere:
+        if name not in (ROOT, UNDOING) and name not in everywhere:  # to the second leads a way out, and no transition
             problem = f"no way leads there from the entry points {doors}"
             yield f"state {name!r}", problem, "let a transition lead there, or drop it"
 
