@@ -24,6 +24,7 @@ OF_CODE = {  # errors that tell the author of an application what to write in it
     "StepResultError",
 }
 OF_PROGRAMS = {  # errors that only a program can meet: no command makes the call that raises them
+    "AddressRefusedError",
     "AnswerLostError",
     "ClientClosedError",
     "ElsewhereError",
