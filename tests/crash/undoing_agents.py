@@ -44,6 +44,7 @@ def bank(folder):
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
+        server.server_close()
 
 
 def lines(file):
