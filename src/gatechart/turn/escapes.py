@@ -201,10 +201,8 @@ class _Attempt:
     ) -> TurnRecord | str:
         if isinstance(way, GoBack) or (isinstance(way, EnterAt) and way.is_fresh):
             self.calls = await self._calls_since(way)
-            if self.calls.undoing and not is_undone:
-                return self._kept_by(way) or await self._undo_first(strategy, way, self.calls.undoing)
-            if not is_undone and (kept_by := self._kept_by(way)):
-                return kept_by
+            if not is_undone and (instead := await self._instead_of(strategy, way)):
+                return instead
         match way:
             case TakeTransition(event):
                 return await self._by_transition(strategy, event or strategy.event)
@@ -224,8 +222,12 @@ class _Attempt:
         self._since = min((way.version, *(epoch - 1 for _, epoch in entered)))
         return self.scene.calls_since(way.version, entered)
 
-    def _kept_by(self, way: GoBack | EnterAt) -> str:
-        return self.scene.kept_by(self._since, self.calls, way.allow)
+    async def _instead_of(self, strategy: Strategy, way: GoBack | EnterAt) -> TurnRecord | str:
+        """Return why a way back is closed, or the turn that takes calls back first; an empty text if it is open."""
+        kept_by = self.scene.kept_by(self._since, self.calls, way.allow)
+        if kept_by or not self.calls.undoing:
+            return kept_by
+        return await self._undo_first(strategy, way, self.calls.undoing)
 
     async def _undo_first(
         self, strategy: Strategy, way: GoBack | EnterAt, undoing: tuple[Undoing, ...]
@@ -241,8 +243,7 @@ class _Attempt:
         await self._enter_fresh(macrostep, UNDOING)
         macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
         goes_on = {"strategy": strategy.name, **told_of(way)}
-        evidence = {name: scene.evidence[name] for name in _EVIDENCE}
-        then = {**evidence, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
+        then = {**self._evidence, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
         waiting = before.trail.escapes.with_finding(replaced(scene.finding, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
@@ -367,8 +368,11 @@ class _Attempt:
         """Return the event that records the attempt in the history, with its reason and its evidence."""
         scene, asked = self.scene, self.scene.event
         told: dict[str, Any] = {"finding": scene.finding.number, "way": how, **(more or {})}
-        told |= {name: scene.evidence[name] for name in _EVIDENCE}
-        return Event(name, told | {"passed": [*self._passed]}, asked.time, asked.id, asked.sender)
+        return Event(name, told | self._evidence | {"passed": [*self._passed]}, asked.time, asked.id, asked.sender)
+
+    @property
+    def _evidence(self) -> dict[str, Any]:
+        return {name: self.scene.evidence[name] for name in _EVIDENCE}
 
     def _labelled(self, turn: TurnRecord, strategy: Strategy, how: str) -> TurnRecord:
         return replaced(turn, taken=(f"{strategy.event}: {how}",))
