@@ -17,6 +17,7 @@ from tests.restate.engines import quiet_port
 NUMBERS = count(1)
 QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)
 PATIENCE_S = 10
+REST_S = 60  # until all is quiet, on a machine with much else to do
 BRIEFLY_S = 1.0
 QUIET_LOOKS = 3
 
@@ -72,7 +73,7 @@ class Patient(RestateRuntime):
 
     async def at_rest(self):
         """Returns when the engine has nothing to do, and those who hold an agent know what became of it."""
-        await self._quiet(PATIENCE_S)
+        await self._quiet(REST_S)
         await self._shown()
 
     async def follow(self):

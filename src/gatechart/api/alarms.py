@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -10,12 +9,11 @@ from typing import Any, Final
 from gatechart.api.alarm_commands import AlarmCommand
 from gatechart.api.commands import Command
 from gatechart.api.making import made
-from gatechart.errors import NotFailedError, PayloadError
+from gatechart.errors import NotFailedError
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import checked_addressee, checked_id, plain_payload
 from gatechart.values import (
     ALARM,
-    ALARM_NAME,
     AgentId,
     FailureReport,
     HistoryEntry,
@@ -27,8 +25,6 @@ from gatechart.values import (
     name_of,
 )
 
-_NAME: Final = re.compile(ALARM_NAME)
-_NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"
 _RECENT: Final = 100  # turns among which a repeated call is looked for
 
 
@@ -72,16 +68,12 @@ class AlarmsHome(ABC):
 
         An agent that does not handle it where it is refuses it, which its refused mail shows.
         alarm_id: repeating the call with the same id has no further effect, and returns what the first call did.
-        to: ids of agents. graph, where: as in `find`, in place of `to`. most: of more agents, none hears of it.
+        to: ids of agents. graph, where: as in `find`, in place of `to`. most: if more agents match, none hears of it.
         Raises PayloadError, UnknownAgentError, UnknownGraphError, UnknownFieldError, and EventIdReusedError if the id
         belongs to another alarm.
         """
         title = name_of(name).removeprefix(ALARM)
-        if not _NAME.match(title):
-            raise PayloadError("alarm", (f"the name {title!r}",), _NAMES)
         named = (to,) if isinstance(to, str) else tuple(to)
-        if bool(named) is (graph is not None):
-            raise PayloadError("alarm", ("who hears of it is not said, or twice",), "to=[...], or graph= with where=")
         command = made(
             AlarmCommand,
             name=title,

@@ -18,6 +18,7 @@ from gatechart.values import (
     ALARM_AGENT,
     ALARM_GRAPH,
     ALARM_NAME,
+    WATCHDOG_NAME,
     AgentId,
     Event,
     RaisedAlarm,
@@ -27,6 +28,7 @@ from gatechart.values import (
 )
 
 _DIGEST: Final = 32  # hexadecimal digits
+_NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"
 
 
 class AlarmTerms(BaseModel):
@@ -82,14 +84,10 @@ async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
 
 
 def _check(command: AlarmCommand) -> None:
-    if re.match(ALARM_NAME, command.name) is None:
-        raise PayloadError("alarm", (f"the name {command.name!r}",), "words with dots between, and not watchdog first")
+    if not re.fullmatch(ALARM_NAME, command.name) or re.match(WATCHDOG_NAME, command.name):
+        raise PayloadError("alarm", (f"the name {command.name!r}",), _NAMES)
     if bool(command.to) is (command.graph is not None):
         raise PayloadError("alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
-    if len(command.to) > command.most:
-        raise PayloadError(
-            "alarm", (f"it names {len(command.to)} agents",), f"at most {command.most}, or a larger `most`"
-        )
 
 
 def _digest(command: AlarmCommand) -> str:

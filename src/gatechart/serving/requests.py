@@ -16,7 +16,17 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from gatechart.api import KINDS, BaseCommand, EndInvokeCommand, FindCommand, PostCommand, StartCommand, StartOnCommand
+from gatechart.api import (
+    KINDS,
+    AlarmCommand,
+    BaseCommand,
+    EndInvokeCommand,
+    FindCommand,
+    PostCommand,
+    StartCommand,
+    StartOnCommand,
+)
+from gatechart.api.alarm_commands import MOST_NAMED
 from gatechart.api.routes import MOST, Route
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
@@ -25,12 +35,14 @@ from gatechart.handoff.packet import FallbackKind, Time
 from gatechart.serving.answers import NotServed
 from gatechart.serving.connections import ServerLimits
 from gatechart.values import (
+    ALARM_NAME,
     DAYS,
     HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
     PATTERN,
     RESERVED_PATTERN,
+    WATCHDOG_NAME,
     Hours,
     Needs,
     Profile,
@@ -135,15 +147,28 @@ def _hours(given: TakesWork) -> Hours:
 _Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
 """The name of an event that is not the framework's own."""
 
+_Alarm: TypeAlias = Annotated[
+    str,
+    StringConstraints(max_length=200, pattern=ALARM_NAME),
+    Field(json_schema_extra={"not": {"pattern": WATCHDOG_NAME}}),
+]
+"""The name of an alarm that is not the framework's own."""
+
 _EITHER: Final[dict[type[BaseCommand], dict[str, Any]]] = {
+    AlarmCommand: {
+        "oneOf": [
+            {"required": ["to"], "properties": {"to": {"minItems": 1}, "graph": {"type": "null"}}},
+            {"required": ["graph"], "properties": {"to": {"maxItems": 0}, "graph": {"type": "string"}}},
+        ]
+    },
     EndInvokeCommand: {
         "not": {
             "required": ["result", "error"],
             "properties": {"result": {"not": {"type": "null"}}, "error": {"type": "string"}},
         }
-    }
+    },
 }
-"""What a body must not have together."""
+"""What a body must have, or must not have, together."""
 
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
     "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
@@ -155,6 +180,9 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "profile": Annotated[CanDo, AfterValidator(_profile)],
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
+}
+_NARROWER_IN: Final[dict[type[BaseCommand], dict[str, Any]]] = {
+    AlarmCommand: {"name": _Alarm, "to": Annotated[tuple[Text, ...], Field(max_length=MOST_NAMED)]}
 }
 
 
@@ -208,8 +236,9 @@ def _field(operation: Operation, name: str) -> FieldInfo:
 def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
     if name == "limit":
         return Annotated[int, Field(ge=1 if operation.call is FindCommand else 0, le=MOST)]
-    if name in _NARROWER:
-        return _NARROWER[name]
+    narrower = _NARROWER | _NARROWER_IN.get(operation.call, {})
+    if name in narrower:
+        return narrower[name]
     if name == "reason" and hint is str:
         return _Words
     # What a command that writes finds by its path exists already; but mail may wait for an agent that is yet to start.

@@ -15,7 +15,7 @@ from gatechart.values.agents import (
     why_given_up,
     without_trail,
 )
-from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, RaisedAlarm
+from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
 from gatechart.values.alerts import ALERT, ALERTS_GRAPH, SINK_AGENT, AlertMessage, Severity
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
@@ -317,6 +317,7 @@ __all__ = [
     "TRANSFER",
     "WATCHDOG_AGENT",
     "WATCHDOG_GRAPH",
+    "WATCHDOG_NAME",
     "WITHDRAWN",
     "AcceptedEvent",
     "ActiveIn",

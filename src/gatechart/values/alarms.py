@@ -16,8 +16,11 @@ ALARM_GRAPH: Final = "gatechart.alarm"
 ALARM_AGENT: Final = "alarm:"
 """Beginning of the ids of those agents; the id of the alarm follows."""
 
-ALARM_NAME: Final = r"^(?!watchdog(\.|$))[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
-"""Regular expression that the names of alarms match. Those that begin with `watchdog` are the framework's."""
+ALARM_NAME: Final = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
+"""Regular expression that the names of alarms match."""
+
+WATCHDOG_NAME: Final = r"^watchdog(\.|$)"
+"""Regular expression of the names among them that are the framework's own."""
 
 
 @value
