@@ -1,12 +1,15 @@
 """Ways out on every home: from cheap to drastic, each once for a finding, kept in the record and the history."""
 
 import asyncio
+from dataclasses import dataclass
+
+import pytest
 
 from gatechart import Alerts, Runtime, State, Transition
-from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback
-from gatechart.graph import Signal, StateTransitionGraph
+from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, getting_out
+from gatechart.graph import Signal, StateTransitionGraph, Strategy
 from gatechart.signals import Repeats
-from gatechart.values import CameTo, Reaction, Status
+from gatechart.values import CameTo, EnterAt, NoWay, Reaction, Status
 
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
 WAY_OUT = [Transition("E", "GO", "DONE")]
@@ -96,3 +99,63 @@ async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):
     assert (alert.kind, alert.title, alert.agent_id) == ("escape", "it goes round", agent.id)
     assert alert.details["signal"] == "repeats"
     assert tried(agent) == [("give_up", CameTo.NOTHING)]
+
+
+@dataclass(frozen=True, slots=True)
+class AskAround(Strategy):
+    """A strategy of a program: by itself it has the chart take `escape.ask_around`."""
+
+
+async def test_a_strategy_of_ones_own_has_the_chart_take_its_event(place):
+    ways = [Transition(state, "escape.ask_around", "E") for state in ("A", "B")]
+    graph = ring(AskAround(), transitions=[*CIRCLE, *WAY_OUT, *ways])
+    async with Runtime.open(place, graphs=[graph]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        (attempt,) = await attempts(agent)
+        assert (attempt.event.name, attempt.target, tried(agent)) == (
+            "escape.ask_around",
+            ("E",),
+            [("ask_around", CameTo.PROGRESS)],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ByDoor(Strategy):
+    """A strategy of a program, with ways of its own: the first that is open is taken."""
+
+    def ways(self, scene):
+        yield NoWay(f"nobody answers in {scene.leaves[0]}")
+        yield EnterAt("nowhere")
+        yield EnterAt("E")
+
+
+async def test_the_first_open_way_of_a_strategy_of_ones_own_is_taken(place):
+    async with Runtime.open(
+        place, graphs=[ring(ByDoor(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"))]
+    ) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        (attempt,) = await attempts(agent)
+        assert (attempt.event.name, attempt.target) == ("escape.by_door", ("E",))
+        nobody, nowhere = attempt.event.payload["passed"]
+        assert nobody["why"].startswith("nobody answers in ")
+        assert "nowhere" in nowhere["why"]
+
+
+@pytest.mark.parametrize("human", ["", "desk"])
+async def test_the_plan_that_is_made_for_nothing_gets_agents_out(place, human):
+    desk = StateTransitionGraph("desk", states=[State("IN")], entry_points=["IN"])
+    circle = StateTransitionGraph(
+        "ring",
+        states=[State("DONE", final=True)],
+        transitions=CIRCLE,
+        entry_points=["A"],
+        signals=Signal(Repeats()),
+        escape=getting_out(human=human, at="IN") if human else getting_out(),
+    )
+    async with Runtime.open(place, graphs=[circle, desk]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent, 200)
+        assert agent.snapshot.status is not Status.ACTIVE or agent.snapshot.handoffs
+        assert (await attempts(agent))[-1].event.name == ("escape.to_human" if human else "escape.give_up")

@@ -5,13 +5,28 @@ from collections import Counter
 import pytest
 from pydantic import Field, SecretStr
 
-from gatechart import AgentContext, Runtime, State, StateTransitionGraph, ToolBox, ToolContext, ToolPolicies, Transition
+from gatechart import (
+    AgentContext,
+    Alerts,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    ToolContext,
+    ToolPolicies,
+    Transition,
+)
 from gatechart import tool as made
-from gatechart.escape import EscapePlan, GiveUp, Restart, Rollback
+from gatechart.escape import Alert, EscapePlan, GiveUp, Restart, Rollback
 from gatechart.graph import Invoke, Signal
+from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.signals import ToolFailures
+from gatechart.testing import VirtualClock
 from gatechart.values import CameTo
+from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
+from tests.runtime.test_escape_lessons import NOON
+from tests.runtime.test_escapes import Sink
 
 NO_RETRY = ToolPolicies(retry="off", breaker="off")
 
@@ -115,6 +130,19 @@ async def test_calls_are_taken_back_the_newest_first_before_the_agent_begins_ane
         ]
         assert "pin-0815" not in str(await agent.history())
         assert "pin-0815" not in str(agent.snapshot.trail)
+
+
+async def test_one_attempt_is_learned_of_and_alerts_once_though_calls_are_taken_back_first(place):
+    sink, graph = Sink(), trip(book_two, Alert("ops", "it fails"), Restart())
+    with_sink = {"alerts": Alerts({"ops": sink}), "clock": VirtualClock(NOON)}
+    async with Runtime.open(place, graphs=graph, services=Desk(), **with_sink) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("DONE", timeout=30)
+        await rest(runtime)
+        known = lessons_kept(await runtime.read(keeper_of("trip")))
+    assert sink.got.qsize() == 1
+    assert known.tools["check"] == (0, 3)
+    assert known.strategies == {"failing restart": (1, 0)}
 
 
 async def test_a_call_that_cannot_be_taken_back_leads_to_the_next_strategy(place):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any, Final
@@ -16,7 +16,7 @@ from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_turns import unmoved
-from gatechart.turn.lessons import attempt_told, judgements
+from gatechart.turn.lessons import attempt_told, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew
 from gatechart.turn.rollback import rolled_back
@@ -83,7 +83,7 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
     if "goes_on" in scene.event.payload:
         turn = await attempt.gone_on(tactic)
         if turn is not None:
-            return turn
+            return turn  # the turn that began to take calls back has told of this attempt
     for each in next_tries(tactic, scene, scene.snapshot.trail.escapes):
         if each.strategy in attempt.strategies:  # whose calls could not be taken back
             continue
@@ -93,9 +93,8 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
             continue
         turn = await attempt.taken(each.strategy)
         if turn is not None:
-            told = attempt_told(scene, turn.snapshot.trail.escapes.count)
-            return replaced(turn, effects=(*turn.effects, *attempt.alerts(turn.snapshot.trail.escapes.count), told))
-    return attempt.in_vain()
+            return attempt.with_news(turn, attempt_told(scene, attempt.number))
+    return attempt.with_news(attempt.in_vain())
 
 
 class _Attempt:
@@ -110,48 +109,53 @@ class _Attempt:
         self._passed: list[Payload] = []  # what was passed over, and why
         self.calls = CallsMade(())  # over which the way that is looked at leads back
         self._since = 0  # version after which these began
-        self._alerts: list[SendAlert] = []
+        self._to_alert: list[SendAlert] = []
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
         """Note why a strategy, or one of its ways, is not taken."""
         self._passed.append({"strategy": strategy.name, "why": why})
 
-    def alerts(self, number: int) -> tuple[Send, ...]:
-        """Return the alerts that go with an attempt. number: of the attempt."""
+    @property
+    def number(self) -> int:
+        """The number that the attempt has, or will have once calls are taken back."""
+        return self.scene.snapshot.trail.escapes.count + 1
+
+    def with_news(self, turn: TurnRecord, *lessons: Send) -> TurnRecord:
+        """Return the turn with the alerts that go with it, and with these lessons."""
+        return replaced(turn, effects=(*turn.effects, *self._alerts(), *lessons))
+
+    def _alerts(self) -> Iterator[Send]:
+        """Yield the alerts that go with the attempt, or with having none. They have the same ids if it is repeated."""
         scene = self.scene
-        agent_id, graph = scene.snapshot.agent_id, scene.graph.name
+        agent = scene.snapshot
         details = {name: scene.evidence[name] for name in ("signal", "reason", "evidence")}
-        return tuple(
-            effect
-            for each in self._alerts
-            for effect in alert_effects(
-                each.sink,
-                AlertMessage(
-                    f"escape:{agent_id}:{number}:{each.sink}",
-                    "escape",
-                    one_line(each.text)[:LONGEST_TITLE],
-                    scene.event.time,
-                    agent_id=agent_id,
-                    graph=graph,
-                    details=details,
-                ),
+        for each in self._to_alert:
+            alert = AlertMessage(
+                f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{each.sink}",
+                "escape",
+                one_line(each.text)[:LONGEST_TITLE],
+                scene.event.time,
+                agent_id=agent.agent_id,
+                graph=scene.graph.name,
+                details=details,
             )
-        )
+            yield from alert_effects(each.sink, alert)
 
     async def taken(self, strategy: Strategy) -> TurnRecord | None:
         """Return the turn of the first way of a strategy that is open; None if none is."""
-        try:
-            for way in strategy.ways(self.scene):
-                turn = await self._followed(strategy, way)
-                if isinstance(turn, TurnRecord):
-                    return turn
-                if turn:
-                    self.pass_over(strategy, turn)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            self.pass_over(strategy, told_error(error))
-        return None
+        ways = iter(strategy.ways(self.scene))
+        while True:
+            try:
+                way = next(ways, None)
+                turn = None if way is None else await self._followed(strategy, way)
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                turn = told_error(error)  # this way is closed; where the strategy itself fails, `ways` has ended
+            if not isinstance(turn, str):
+                return turn
+            if turn:
+                self.pass_over(strategy, turn)
 
     async def gone_on(self, tactic: Tactic) -> TurnRecord | None:
         """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
@@ -187,7 +191,7 @@ class _Attempt:
             case SwitchTo() | TellModel() | CutBlock() if UNDOING in self.scene.snapshot.configuration:
                 return "the agent has left the state in which that would help"
             case SendAlert():
-                self._alerts.append(way)
+                self._to_alert.append(way)
                 return ""
             case SwitchTo(tool, alternative):
                 return self._stay(strategy, f"{alternative} in place of {tool}", switched=(tool, alternative))

@@ -67,9 +67,13 @@ def _judged(attempt: Tried, agent: Snapshot, trail: str, leaves: Sequence[StateN
 
 
 def _send(agent: Snapshot, what: str, told: Payload) -> Send:
-    """Address a lesson. Its id is of this agent alone, so a later one with the same id teaches anew."""
-    life = sha256(f"{agent.agent_id} {agent.started}".encode(errors="surrogatepass")).hexdigest()[:24]
-    return Send(f"{LESSONS_AGENT}{agent.graph}", LEARN, told, f"{what}:{life}")
+    """Address a lesson. Its id is of this agent alone."""
+    return Send(f"{LESSONS_AGENT}{agent.graph}", LEARN, told, f"{what}:{life_of(agent)}")
+
+
+def life_of(agent: Snapshot) -> str:
+    """Return what tells an agent from a later one with the same id, 24 hexadecimal digits."""
+    return sha256(f"{agent.agent_id} {agent.started}".encode(errors="surrogatepass")).hexdigest()[:24]
 
 
 def _tallied(found: Iterable[tuple[str, bool]]) -> dict[str, list[int]]:
