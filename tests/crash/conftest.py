@@ -64,17 +64,18 @@ def killed_at_commits(forks, new_url, tmp_path):
     """Kills processes of a module at every STEP-th commit, before and after it. Returns how many died.
 
     live: has the next process go on. check: looks at what is there then: at a URL, in a folder, after so many deaths.
+    given: what the module is told beside.
     """
 
-    async def killed(module, live, check, step):
+    async def killed(module, live, check, step, *given):
         (tmp_path / "0").mkdir()
-        assert forks.live(module, new_url(), tmp_path / "0" / "points", "nowhere", 0) == 0
+        assert forks.live(module, new_url(), tmp_path / "0" / "points", "nowhere", 0, *given) == 0
         passed, kills = json.loads((tmp_path / "0" / "points").read_text()), 0
         for point in ("before COMMIT", "after COMMIT"):
             for nth in range(1, passed[point] + 1, step):
                 url, folder = new_url(), tmp_path / f"{point} {nth}"
                 folder.mkdir()
-                died = forks.live(module, url, folder / "points", point, nth) == -signal.SIGKILL
+                died = forks.live(module, url, folder / "points", point, nth, *given) == -signal.SIGKILL
                 await live(url, folder)
                 await check(url, folder, deaths=int(died))
                 kills += died

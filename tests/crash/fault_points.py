@@ -12,6 +12,7 @@ import re
 import signal
 import sqlite3
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import event
@@ -114,7 +115,7 @@ class FaultPoints:
         points, execute = self, AsyncAdapt_asyncpg_cursor.execute
 
         def watched(cursor, statement, parameters=None):
-            return points.pass_around(statement, lambda text: execute(cursor, text, parameters))
+            return points.pass_around(statement, partial(execute, cursor), parameters)
 
         AsyncAdapt_asyncpg_cursor.execute = watched
         for name in ("commit", "rollback"):
