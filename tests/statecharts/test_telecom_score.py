@@ -220,7 +220,7 @@ async def test_no_signal_fires_while_a_sample_of_the_benchmark_is_repaired(bench
     assert (len(cases), fired) == (len(tasks), [])
 
 
-@pytest.mark.parametrize("tool", ["run_speed_test", "get_details_by_id"])
+@pytest.mark.parametrize("tool", ["check_status_bar", "get_details_by_id", "run_speed_test"])
 async def test_a_breaker_that_is_open_while_tools_fail_costs_no_task_and_leads_into_no_circle(benchmark, tool):
     clock, services, tasks, scored = VirtualClock(POLICY_TIME), Services(), sample(benchmark, 30, seed=6), []
     retry_at = POLICY_TIME + timedelta(minutes=1)
