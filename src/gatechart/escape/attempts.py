@@ -9,7 +9,6 @@ from gatechart.escape.learning import NONE, clearly_better_first
 from gatechart.escape.scene import Scene
 from gatechart.graph import AnyGraph, EscapePlan, Strategy
 from gatechart.values import (
-    MOST_TRIED,
     CameTo,
     Escapes,
     Finding,
@@ -162,19 +161,10 @@ def after_try(
     strategies: those that it tried or passed over, the one that led on last. reason: of the signal.
     """
     done = strategies[-1]
-    day = now.date().isoformat()
     tried = Tried(escapes.count + 1, finding.number, finding.signal, done.name, now, way, reason=reason)
     names = dict.fromkeys((*finding.tried, *(each.name for each in strategies)))
     after = escapes.judged(CameTo.NOTHING).with_finding(replaced(finding, tried=tuple(names), is_due=False))
-    return replaced(
-        after,
-        count=tried.number,
-        tried=(*after.tried, tried)[-MOST_TRIED:],
-        turns_left=plan.turns,
-        day=day,
-        today=escapes.tried_on(now) + 1,
-        nudge="",
-    )
+    return replaced(after.with_attempt(tried), turns_left=plan.turns, nudge="")
 
 
 def without_way(escapes: Escapes, finding: Finding) -> Escapes:

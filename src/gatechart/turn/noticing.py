@@ -19,7 +19,6 @@ from gatechart.values import (
     LONGEST_TOLD,
     MOVED,
     NO_ESCAPES,
-    NO_TRAIL,
     AgentId,
     CameTo,
     Escapes,
@@ -35,6 +34,7 @@ from gatechart.values import (
     Timer,
     Trail,
     TrailEntry,
+    begun_at,
     digest_of,
     kinds_of,
 )
@@ -193,7 +193,7 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
     What detectors remember is kept where the graph still has them.
     """
     if not graph.has_signals:
-        return replaced(snapshot, trail=NO_TRAIL), ()
+        return replaced(snapshot, trail=begun_at("", snapshot.trail.escapes)), ()
     trail = snapshot.trail
     watch = watch_of(graph, trail.entry_point)
     if watch is None or snapshot.status is not Status.ACTIVE:

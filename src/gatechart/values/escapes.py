@@ -19,7 +19,7 @@ MOST_KEYS: Final = 200
 """How many keys of calls that it went back over an agent's record keeps; a way back over more is closed."""
 
 MOST_TRIED: Final = 20
-"""How many attempts an agent's record keeps, the newest ones; the history has all of them."""
+"""How many attempts an agent's record keeps; the history has all of them."""
 
 
 class CameTo(StrEnum):
@@ -79,7 +79,7 @@ class Escapes:
     count: int = 0  # attempts so far
     findings: int = 0  # findings so far
     open: tuple[Finding, ...] = ()
-    tried: tuple[Tried, ...] = ()  # the newest MOST_TRIED, oldest first
+    tried: tuple[Tried, ...] = ()  # at most MOST_TRIED, with the newest of each strategy, oldest first
     turns_left: int = 0  # turns until the newest attempt has come to nothing
     day: str = ""  # date of the newest attempt, in UTC
     today: int = 0  # attempts on that day
@@ -132,8 +132,21 @@ class Escapes:
         return replaced(self, keys=tuple(each for each in self.keys if each.key != key))
 
     def tried_on(self, moment: datetime) -> int:
-        """Return how many attempts were made on the day of a moment, in UTC."""
-        return self.today if self.day == moment.date().isoformat() else 0
+        """Return how many attempts were made on the day of a moment, in UTC; a clock that was put back begins none."""
+        return self.today if moment.date().isoformat() <= self.day else 0
+
+    def with_attempt(self, attempt: Tried) -> Escapes:
+        """Return the record with an attempt counted.
+
+        Of more than MOST_TRIED the oldest is left out of which the strategy was tried again since, so that cooldowns
+        are kept.
+        """
+        tried, day = [*self.tried, attempt], attempt.time.date().isoformat()
+        if len(tried) > MOST_TRIED:
+            again = (n for n, each in enumerate(tried) if each.strategy in {later.strategy for later in tried[n + 1 :]})
+            del tried[next(again, 0)]
+        today = self.tried_on(attempt.time) + 1
+        return replaced(self, count=attempt.number, tried=tuple(tried), day=max(self.day, day), today=today)
 
     def last_tried(self, strategy: str) -> datetime | None:
         """Return when a strategy was tried last, as far as the record goes back."""
