@@ -19,6 +19,7 @@ from statecharts.online_shop.graphs import automatic, online_shop
 from statecharts.scenario import play
 from statecharts.services import Services
 from statecharts.telecom_support import telecom_support
+from statecharts.tool_ring import ring
 from statecharts.transfers import research, review
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
@@ -29,6 +30,7 @@ CHARTS: Final = {
     **{graph.name: graph for graph in (*examples, telecom_support)},
     **{f"online_shop.{graph.name}": graph for graph in automatic},
     **{f"transfers.{graph.name}": graph for graph in (research, review)},
+    "tool_ring": ring(),
 }
 
 

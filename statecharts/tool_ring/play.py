@@ -1,10 +1,11 @@
-"""Plays the ring: many agents at once, with and without their plan, in situations in which tools fail."""
+"""Plays the ring: many agents, with and without their plan, in situations in which tools fail."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from statistics import median
 from typing import Final
@@ -82,18 +83,31 @@ async def play(
     *,
     beginning: datetime = BEGINNING,
 ) -> Played:
-    """Play a situation with so many agents at once, on a clock that nobody waits for.
+    """Play a situation with so many agents at once, which share their circuit breakers, on a clock of their own.
 
     url: of a store; agents that are there already go on. on_ended: called as each agent ends. beginning: when it is
     played, by that clock.
     """
-    clock, graph = VirtualClock(beginning), situation.graph
-    async with (
-        Runtime.open(url, graphs=[graph, human_desk], services=situation.services, clock=clock) as runtime,
-        hurried(clock, runtime),
-    ):
-        playing = [_played(runtime, graph, f"ring-{number}", on_ended) for number in range(agents)]
+    async with _hosted(situation, url, beginning) as runtime:
+        playing = [_played(runtime, situation.graph, f"ring-{number}", on_ended) for number in range(agents)]
         return _summary(await asyncio.gather(*playing))
+
+
+async def play_apart(situation: Situation, agents: int, on_ended: Callable[[], None] = lambda: None) -> Played:
+    """Play a situation with so many agents, each with tools and circuit breakers of its own."""
+    ended: list[Agent[RingContext]] = []
+    for number in range(agents):
+        async with _hosted(situation, "memory:", BEGINNING) as runtime:
+            ended.append(await _played(runtime, situation.graph, f"ring-{number}", on_ended))
+    return _summary(ended)
+
+
+@asynccontextmanager
+async def _hosted(situation: Situation, url: str, beginning: datetime) -> AsyncIterator[Runtime]:
+    clock, graphs = VirtualClock(beginning), [situation.graph, human_desk]
+    opened = Runtime.open(url, graphs=graphs, services=situation.services, clock=clock)
+    async with opened as runtime, hurried(clock, runtime):
+        yield runtime
 
 
 async def _played(runtime: Runtime, graph: AnyGraph, agent_id: str, on_ended: Callable[[], None]) -> Agent[RingContext]:

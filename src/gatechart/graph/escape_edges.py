@@ -33,22 +33,25 @@ def undoing(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator
     """Yield the transitions of the state in which calls are taken back. The way back that follows is none of them."""
     if goes_back(plans) and UNDOING not in known:
         for kind in ("done", "error"):
-            yield Transition(UNDOING, f"{kind}.invoke.{UNDO}", actions=_nothing)
+            yield Transition(UNDOING, f"{kind}.invoke.{UNDO}", actions=ask_to_go_on)
 
 
 def undoing_state(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[State[Any]]:
     """Yield the state in which calls are taken back, if any plan has a strategy that leads back over calls."""
     if goes_back(plans) and UNDOING not in known:
-        yield State(UNDOING, invoke=Invoke(_take_back, id=UNDO), description="takes back the calls before a way back")
+        yield State(
+            UNDOING, invoke=Invoke(take_calls_back, id=UNDO), description="takes back the calls before a way back"
+        )
 
 
-async def _take_back(_context: Any, work: Any) -> Payload:
+async def take_calls_back(_context: Any, work: Any) -> Payload:
+    """Take back the calls that the agent's record names."""
     undone: Payload = await work.take_back()
     return undone
 
 
-def _nothing(_context: Any, _event: Event) -> None:
-    """Wait for the way back."""
+def ask_to_go_on(_context: Any, _event: Event) -> None:
+    """Do nothing: the turn itself asks for the way back."""
 
 
 def escaping(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
