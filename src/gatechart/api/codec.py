@@ -36,9 +36,9 @@ from gatechart.values import (
     Severity,
     Snapshot,
     hidden,
-    hidden_text,
 )
 from gatechart.values.frozen import value
+from gatechart.values.secrets import hidden_text
 
 T = TypeVar("T")
 

@@ -22,7 +22,8 @@ from gatechart.errors import (
     RemoteEventError,
     RemoteOutsideError,
 )
-from gatechart.values import Awaited, Snapshot, why_given_up
+from gatechart.values import Awaited, Snapshot
+from gatechart.values.agents import why_given_up
 
 T = TypeVar("T")
 

@@ -20,9 +20,14 @@ from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError, StoreCorruptError
 from gatechart.values import (
+    ALARM_GRAPH,
+    ALERTS_GRAPH,
     BY_CHANGE,
     BY_START,
-    OWN_GRAPHS,
+    DIRECTORY_GRAPH,
+    LESSONS_GRAPH,
+    SCHEDULE_GRAPH,
+    WATCHDOG_GRAPH,
     ActiveIn,
     FailureReport,
     Mail,
@@ -64,6 +69,7 @@ else:
         )
     )
 
+_OWN_GRAPHS: Final = {ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH}
 _MOST_WAITING: Final = 100  # mail and invokes shown with an agent
 GraphOption = Annotated[
     str | None,
@@ -360,7 +366,7 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
     """Find the events that the agent accepts, or why that is unknown; neither of an agent of the framework itself."""
-    if snapshot.graph in OWN_GRAPHS:
+    if snapshot.graph in _OWN_GRAPHS:
         return None, None
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)

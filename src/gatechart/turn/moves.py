@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gatechart.values import EventName, Moved, StateName, character_at, character_of, checksum_of, written
+from gatechart.values import EventName, Moved, StateName, character_of, written
+from gatechart.values.trail import character_at, checksum_of
 
 _REMEMBERED = 1024  # moves without their payloads
 _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever add up to the number of two others

@@ -12,7 +12,6 @@ from gatechart.values.agents import (
     Snapshot,
     Status,
     ended_in_loop,
-    why_given_up,
     without_trail,
 )
 from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
@@ -52,7 +51,6 @@ from gatechart.values.delays import (
     seconds_of,
 )
 from gatechart.values.detectors import (
-    EVERY_TURN,
     HOLDS,
     AnyOf,
     Detector,
@@ -111,7 +109,7 @@ from gatechart.values.escapes import (
     Way,
 )
 from gatechart.values.failure_reports import FailureReport, failure_report
-from gatechart.values.findings import FOUND, SEVERITIES, WATCHDOG_AGENT, WATCHDOG_GRAPH, FindingKind, HealthFinding
+from gatechart.values.findings import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, FindingKind, HealthFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.handoffs import (
     HandoffChange,
@@ -194,19 +192,14 @@ from gatechart.values.secrets import (
     SECRET,
     all_shown,
     hidden,
-    hidden_text,
     revealed,
     revealed_text,
     shown,
-    shown_repr,
     withheld,
 )
 from gatechart.values.tool_policies import (
-    EVERY_TOOL,
     RATE_REMEDY,
-    Alternative,
     Capability,
-    Off,
     PoliciesByTool,
     Rate,
     ToolPolicies,
@@ -232,18 +225,13 @@ from gatechart.values.trail import (
     Trail,
     TrailEntry,
     begun_at,
-    character_at,
     character_of,
-    checksum_of,
     digest_of,
     entries_in,
     kinds_of,
     written,
 )
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
-
-OWN_GRAPHS = frozenset({ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH})
-"""Names of the framework's graphs."""
 
 __all__ = [
     "ALARM",
@@ -272,8 +260,6 @@ __all__ = [
     "ERROR_REFUSED",
     "ESCAPE",
     "ESCAPE_DUE",
-    "EVERY_TOOL",
-    "EVERY_TURN",
     "FOUND",
     "HIGHEST_NUMBER",
     "HOLDS",
@@ -300,7 +286,6 @@ __all__ = [
     "NO_TRAIL",
     "OFFERED",
     "OUTCOME",
-    "OWN_GRAPHS",
     "PATTERN",
     "PROGRESSED",
     "RATE_REMEDY",
@@ -310,7 +295,6 @@ __all__ = [
     "SAID",
     "SCHEDULE_GRAPH",
     "SECRET",
-    "SEVERITIES",
     "SINK_AGENT",
     "STARTED",
     "TRAIL",
@@ -326,7 +310,6 @@ __all__ = [
     "AgentId",
     "Agrees",
     "AlertMessage",
-    "Alternative",
     "Answer",
     "AnyOf",
     "Awaited",
@@ -406,7 +389,6 @@ __all__ = [
     "NoWay",
     "Noted",
     "Obstacle",
-    "Off",
     "Offer",
     "OfferChosen",
     "OpenHandoff",
@@ -480,9 +462,7 @@ __all__ = [
     "WorkOutcome",
     "all_shown",
     "begun_at",
-    "character_at",
     "character_of",
-    "checksum_of",
     "count_of",
     "delay_text",
     "digest_of",
@@ -491,7 +471,6 @@ __all__ = [
     "entries_in",
     "failure_report",
     "hidden",
-    "hidden_text",
     "in_utc",
     "is_count",
     "is_reserved",
@@ -507,12 +486,10 @@ __all__ = [
     "seconds_in",
     "seconds_of",
     "shown",
-    "shown_repr",
     "sort_key",
     "under_tool",
     "unkept",
     "walk",
-    "why_given_up",
     "withdrawal_of",
     "withheld",
     "without_trail",
