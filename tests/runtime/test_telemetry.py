@@ -17,12 +17,14 @@ from opentelemetry.trace import StatusCode
 
 from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
+from gatechart.escape import GiveUp, Nudge
 from gatechart.graph import Accepts, Best, EntryPoint
 from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import MailEnd, Needs, Profile, Role
 from tests.runtime.support import WrappedStore, at_rest
+from tests.runtime.test_escapes import go_round, ring
 
 PREFIX = "gatechart.handoff."
 LOG = "gatechart.runtime.telemetry"
@@ -116,7 +118,7 @@ class Watch:
         monkeypatch.setattr(trace, "get_tracer_provider", lambda: self.tracers)
         monkeypatch.setattr(metrics, "get_meter_provider", lambda: meters)
 
-    def points(self, name):
+    def points(self, name, prefix=PREFIX):
         """The points of a metric."""
         data = self.reader.get_metrics_data()
         found = [
@@ -124,15 +126,15 @@ class Watch:
             for resource in (data.resource_metrics if data else ())
             for scope in resource.scope_metrics
             for each in scope.metrics
-            if each.name == PREFIX + name
+            if each.name == prefix + name
         ]
         return [point for each in found for point in each.data.data_points]
 
-    def counts(self, name, *by):
+    def counts(self, name, *by, prefix=PREFIX):
         """The counts of a metric by these attributes."""
         counted = Counter()
-        for point in self.points(name):
-            counted[tuple(point.attributes[PREFIX + each] for each in by)] += point.value
+        for point in self.points(name, prefix):
+            counted[tuple(point.attributes[prefix + each] for each in by)] += point.value
         return dict(counted)
 
     def spans(self, name):
@@ -530,3 +532,19 @@ def test_without_opentelemetry_a_runtime_hands_work_over_and_logs_it_all_the_sam
         *("a handoff was offered", "a handoff was accepted", "a handoff was completed"),
     ]
     assert told.stdout.splitlines()[-2:] == ["completed ''", "imported:"]
+
+
+async def test_attempts_to_get_out_are_counted_and_traced_and_the_last_of_one_that_gave_up_as_an_error(watch, clock):
+    graph = ring(Nudge(), last=GiveUp(), cooldown="0s")
+    async with Runtime.open("memory:", graphs=[graph], clock=clock) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+    by = ("graph", "signal", "strategy", "reason")
+    assert watch.counts("attempts", *by, prefix="gatechart.escape.") == {
+        ("ring", "repeats", "nudge", "loop detected"): 1,
+        ("ring", "repeats", "give_up", "loop detected"): 1,
+    }
+    (nudged,) = watch.spans("escape nudge")
+    assert (nudged.attributes["gatechart.escape.agent"], nudged.status.status_code) == (agent.id, StatusCode.UNSET)
+    (gave_up,) = watch.spans("escape give_up")
+    assert (gave_up.attributes["gatechart.escape.attempt"], gave_up.status.status_code) == (2, StatusCode.ERROR)
