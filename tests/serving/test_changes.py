@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from gatechart.api import TURN
-from gatechart.api.routes import TURN as TURNS
+from gatechart.api.route import TURN as TURNS
 from gatechart.clients import ChangesMissedError, HttpClient, event_streams
 from gatechart.clients.event_streams import Told, told_events
 from gatechart.serving import Lifecycle, listening

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.api import ErrorDocument
-from gatechart.api.routes import STREAM
+from gatechart.api.route import STREAM
 from gatechart.serving import Application, answers
 from gatechart.serving.openapi import openapi_document
 from tests.serving.conftest import TOKEN, serving

@@ -60,7 +60,7 @@ from gatechart.api.home import AgentHome
 from gatechart.api.making import check_writable, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.requests import UnderRequest, execute_once, is_about
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
 
 __all__ = [

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatechart.api.base_command import Plain, WritingCommand
 from gatechart.api.codec import ALARM_RAISED, Answer
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.values import LONGEST_NAME, AgentId
 
 MOST_NAMED: Final = 1000

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, Field, JsonValue, Strict
 
 from gatechart.api.codec import Answer
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.handoff.packet import Time
 from gatechart.turn import check_finite
 from gatechart.values import HIGHEST_NUMBER, Payload

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatechart.api.base_command import BaseCommand, Limit, WritingCommand
 from gatechart.api.codec import BREAKER, BREAKERS, Answer
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.values import LONGEST_NAME
 
 BreakerName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]

@@ -1,4 +1,4 @@
-"""Commands that homes of agents execute: frozen values that travel as JSON.
+"""Commands that homes of agents execute: frozen values that travel as JSON, each with its HTTP route.
 
 A command that writes can be repeated under the same `event_id` or `idempotency_key` without further effect, because
 its sender may not know whether it arrived.
@@ -59,7 +59,7 @@ from gatechart.api.directory_commands import (
     RateHandoffCommand,
     RegisterEntryCommand,
 )
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS

@@ -8,7 +8,7 @@ from pydantic import AllowInfNan, Field, Strict
 
 from gatechart.api.base_command import BaseCommand, Limit, WritingCommand
 from gatechart.api.codec import CHOICE, DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.handoff import HandoffPacket
 from gatechart.values import LONGEST_NAME, Mark, Needs, Profile
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatechart.api.base_command import BaseCommand, Limit
 from gatechart.api.codec import FINDINGS, HOSTS, Answer
-from gatechart.api.routes import Route
+from gatechart.api.route import Route
 from gatechart.values import FindingKind
 
 

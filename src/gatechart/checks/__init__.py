@@ -1,10 +1,13 @@
-"""What can be said of a graph without running it: findings, what entry points reach, paths to test."""
+"""What can be said of a graph without running it: findings, what entry points reach, paths to test.
+
+A new check is a function with `@rule` in the module of its subject; nothing else names it.
+"""
 
 from gatechart.checks.analysis import reach
+from gatechart.checks.checking import RULES, check, check_all, report
 from gatechart.checks.event_rules import RaisesEvents
 from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
 from gatechart.checks.paths import Path, PathStep, TooManyConfigurationsError, paths
-from gatechart.checks.report import RULES, check, check_all, report
 from gatechart.checks.state_rules import NamesFields
 from gatechart.graph import Allow
 

@@ -1,4 +1,4 @@
-"""The command that looks for what is wrong."""
+"""`gatechart doctor`: shows the findings that a home gathers by `watchdog.rules`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from gatechart.api import TURN as TURN_ANSWER
-from gatechart.api.routes import END, ITEM, MISSED, TURN
+from gatechart.api.route import END, ITEM, MISSED, TURN
 from gatechart.clients.errors import ChangesMissedError, ItemsMissedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.server import is_not_ready, refusal
 from gatechart.values import HistoryEntry, Retry

@@ -25,7 +25,7 @@ from gatechart.api import (
     StopCommand,
     check_writable,
 )
-from gatechart.api.routes import CHANGES, MOST, STREAM
+from gatechart.api.route import CHANGES, MOST, STREAM
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.event_streams import Changes, Events, Published
 from gatechart.clients.server import UNAVAILABLE, checked_token, checked_url, is_not_ready, refusal, tellable

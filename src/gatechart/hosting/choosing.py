@@ -12,9 +12,9 @@ from gatechart.api import ChooseCommand
 from gatechart.errors import ChoiceFailedError, OutsideError, PayloadError, contained
 from gatechart.graph.selection import WEIGHTS
 from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import ensure
-from gatechart.hosting.learning import Learning, Lesson, noted
 from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned

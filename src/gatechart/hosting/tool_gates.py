@@ -1,4 +1,7 @@
-"""What the tool calls of one process share: places under bulkheads, rates, and the policies of the deployment."""
+"""What the tool calls of one process share: places under bulkheads, rates, and the policies of the deployment.
+
+Circuit breakers, which all processes share, are in `breakers`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What happens next, as pure functions: selection and routing after W3C SCXML, Appendix D."""
 
 from gatechart.kernel.legal import misfit, path_of
-from gatechart.kernel.route import Block, Done, Plan, plan_entry, plan_microstep, plan_start
+from gatechart.kernel.plan import Block, Done, Plan, plan_entry, plan_microstep, plan_start
 from gatechart.kernel.select import (
     Candidates,
     Configuration,

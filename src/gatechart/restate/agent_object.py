@@ -23,6 +23,7 @@ from gatechart.restate.auxiliary_objects import (
     read_payloads,
 )
 from gatechart.restate.choices import choice_for
+from gatechart.restate.escapes import engine_answer
 from gatechart.restate.handlers import VERBS, decide
 from gatechart.restate.journals import adopt_journals, forget_journals
 from gatechart.restate.migration.arrival import standing, terms_for
@@ -42,7 +43,6 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import Names, ServiceConfig
-from gatechart.restate.ways_out import engine_answer
 from gatechart.turn import shown
 from gatechart.values import Mail
 

@@ -1,4 +1,6 @@
-"""Decisions of an agent: one journaled run turns the stored state and a call into the new state and orders.
+"""The handlers of an agent's object, by verb.
+
+Each decides in one journaled run, which turns the stored state and a call into the new state and orders.
 
 Everything nondeterministic happens here: actions, the clock, generated ids. The engine journals the result before
 anything is done about it.

@@ -13,7 +13,7 @@ from gatechart.api import ErrorDocument
 from gatechart.errors import InvocationOverError
 from gatechart.graph import EntryPoint
 from gatechart.hosting.idleness import Idleness
-from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
+from gatechart.hosting.invoke_attempts import TOO_LONG, InvokeEnded, attempt, failure_payload
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.tool_gates import ToolGates

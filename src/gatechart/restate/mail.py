@@ -14,9 +14,9 @@ from gatechart.errors import EventIdReusedError, IncompatibleGraphError, Unknown
 from gatechart.graph import AnyGraph
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.choices import chosen, gate_for
+from gatechart.restate.escapes import way_out_of
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.restate.ways_out import way_out_of
 from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
     MOST_DEFERRED,

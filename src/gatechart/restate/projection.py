@@ -17,10 +17,10 @@ from gatechart.errors import UnknownAgentError
 from gatechart.hosting.group_commit import Committer
 from gatechart.ports import Store
 from gatechart.restate.auxiliary_objects import patience
+from gatechart.restate.escapes import add_readers
 from gatechart.restate.migration.departure import past_of
 from gatechart.restate.state import TURNS, Turn
 from gatechart.restate.terms import ServiceConfig
-from gatechart.restate.ways_out import add_readers
 from gatechart.turn import stopped
 from gatechart.values import (
     OFFERED,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, assert_never
 from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
-from gatechart.hosting.escaping import attempt_of, log_attempt
+from gatechart.hosting.escapes import attempt_of, log_attempt
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.state import (
     IDS,
@@ -313,7 +313,7 @@ class UnitOfWork:
                 self.order("cancel", engine_id=each.engine_id)
 
     def _apply(self, operation: Operation) -> None:
-        """Apply one operation of the ledger: to the state, or as an order to the engine."""
+        """Apply one operation of the commit rules: to the state, or as an order to the engine."""
         match operation:
             case AppendTurn(turn):
                 self._append(turn)

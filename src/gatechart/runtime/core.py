@@ -22,7 +22,7 @@ from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.choosing import Chooser
 from gatechart.hosting.directory import Gate
 from gatechart.hosting.group_commit import Committer, nothing
-from gatechart.hosting.invoke_attempt import traceback_of
+from gatechart.hosting.invoke_attempts import traceback_of
 from gatechart.hosting.lessons import LessonBook
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatechart.hosting.escaping import attempt_of
+from gatechart.hosting.escapes import attempt_of
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core

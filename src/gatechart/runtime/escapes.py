@@ -7,7 +7,7 @@ from typing import Any
 
 from gatechart.escape import ToolFacts
 from gatechart.graph import AnyGraph
-from gatechart.hosting.escaping import past_turns
+from gatechart.hosting.escapes import past_turns
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.tool_facts import tool_facts
 from gatechart.runtime.core import Core

@@ -15,7 +15,7 @@ from gatechart.errors import InvocationOverError, UnwritableError
 from gatechart.graph import EntryPoint
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.idleness import Idleness, SharedPlace
-from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempts, failure_payload
+from gatechart.hosting.invoke_attempts import TOO_LONG, InvokeEnded, attempts, failure_payload
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.registry import Registry

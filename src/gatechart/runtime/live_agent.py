@@ -18,7 +18,7 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import AnyGraph, OnRefusal
-from gatechart.hosting.escaping import way_out
+from gatechart.hosting.escapes import way_out
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gatechart.hosting.escaping import log_attempt
+from gatechart.hosting.escapes import log_attempt
 from gatechart.runtime.handoff_facts import (
     Facts,
     closes_loop,

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gatechart.api import AlarmCommand, Command, DeregisterEntryCommand, ListAnswer, RegisterEntryCommand
-from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
+from gatechart.api.route import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access, Caller, CallerRole, Pace

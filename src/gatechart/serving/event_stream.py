@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from gatechart.api.routes import END, MISSED
+from gatechart.api.route import END, MISSED
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.serving.connections import cut_off, disconnected

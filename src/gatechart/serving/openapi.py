@@ -20,7 +20,7 @@ from gatechart.api import (
     StartCommand,
     StartOnCommand,
 )
-from gatechart.api.routes import CHANGES, LIVE, READY, STREAM
+from gatechart.api.route import CHANGES, LIVE, READY, STREAM
 from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
 from gatechart.serving.answers import headers_of
 from gatechart.serving.requests import OPERATIONS, Operation

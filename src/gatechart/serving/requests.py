@@ -27,7 +27,7 @@ from gatechart.api import (
     StartOnCommand,
 )
 from gatechart.api.alarm_commands import MOST_NAMED
-from gatechart.api.routes import MOST, Route
+from gatechart.api.route import MOST, Route
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from gatechart.api.routes import ITEM
+from gatechart.api.route import ITEM
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
 from gatechart.serving.event_stream import Cursor, EventStream, ReplayBuffer, after_end, record

@@ -87,7 +87,7 @@ class MemoryStore:
         return verdicts
 
     def _commit_one(self, unit: Unit) -> list[Verdict] | None:
-        """Commit one of the most frequent units, which need no ledger: a turn without effects, or mail without an id.
+        """Commit one of the most frequent units, which need no rules: a turn without effects, or mail without an id.
 
         Return None for any other unit.
         """
@@ -99,7 +99,7 @@ class MemoryStore:
         return None
 
     def _commit_turns(self, units: Sequence[Unit]) -> list[Verdict] | None:
-        """Commit turns without effects, which need no ledger. Return None if there is any other unit."""
+        """Commit turns without effects, which need no rules. Return None if there is any other unit."""
         turns = [unit for unit in units if isinstance(unit, TurnRecord) and not unit.effects]
         return [self._tables.take_turn(turn) for turn in turns] if len(turns) == len(units) else None
 

@@ -1,4 +1,4 @@
-"""The tables of the store in memory. Operations are applied to them, and the ledger reads them."""
+"""The tables of the store in memory. Operations are applied to them, and the commit rules read them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Tables:
         self.breakers: dict[str, BreakerRecord] = {}  # by name
 
     def apply(self, operation: Operation) -> None:
-        """Apply one operation of the ledger."""
+        """Apply one operation of the commit rules."""
         match operation:
             case AppendTurn(turn):
                 self.append(turn)

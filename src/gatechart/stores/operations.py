@@ -1,4 +1,4 @@
-"""The closed set of operations that make up a commit, and the queries of the ledger to a store.
+"""The closed set of operations that make up a commit, and the queries of the commit rules to a store.
 
 A new kind of operation needs a case wherever operations are applied: in memory (`memory_tables`), in SQL (`sql.commit`)
 and on Restate (`restate.unit_of_work`). Each `match` ends in `assert_never`, so mypy names the places that lack the

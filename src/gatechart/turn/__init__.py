@@ -26,7 +26,7 @@ from gatechart.turn.arguments import (
     sought_id,
 )
 from gatechart.turn.choices import asks_for_choice, take_choice, unchosen, undecided
-from gatechart.turn.escapes import asks_for_way_out, tactic_of, take_way_out
+from gatechart.turn.escape_turns import asks_for_way_out, tactic_of, take_way_out
 from gatechart.turn.handoff_acceptance import (
     Rejection,
     Void,

@@ -1,4 +1,4 @@
-"""Mail to an agent: what it is about, the turns that apply it, and what becomes of it if it is refused or fails.
+"""Mail to an agent: the turns that apply it, and whether what failed is tried again, refused or dead.
 
 Only mail between agents leads to turns about handoffs: an event of such a name from a person is an ordinary event.
 """

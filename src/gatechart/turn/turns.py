@@ -27,6 +27,7 @@ from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadErr
 from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
+from gatechart.turn.escape_requests import ask_way_out
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.lessons import judgements
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
@@ -37,7 +38,6 @@ from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.turn.undoing import go_on
-from gatechart.turn.ways_out import ask_way_out
 from gatechart.values import (
     RECURRING,
     AgentId,

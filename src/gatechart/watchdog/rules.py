@@ -1,4 +1,4 @@
-"""What is found in agents, mail, circuit breakers, hosts and sinks."""
+"""The rules of the watchdog and of `gatechart doctor`: what is wrong with agents, mail, breakers, hosts and sinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commit a batch of units in one transaction: load, ask the ledger, write."""
+"""Commit a batch of units in one transaction: load, ask the commit rules, write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The schema of a database: created if there is none, checked if there is one, upgraded on request."""
+"""The schema of a database: created if there is none, checked if there is one, upgraded on request.
+
+The steps from version to version are the modules of `persistence/versions`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a home's choices learn from what is kept of earlier ones: scores, and what is to be kept of the next one."""
+"""Choices of a target that learn from earlier ones: their scores, and the record from which the next ones learn."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from gatechart.api import ErrorDocument
 from gatechart.errors import ElsewhereError, EventError, ProjectionLagError
 from gatechart.escape import ToolFacts
 from gatechart.graph import AnyGraph
-from gatechart.hosting.escaping import past_turns, way_out
+from gatechart.hosting.escapes import past_turns, way_out
 from gatechart.hosting.lessons import LEARNING, keeper_of, lessons_kept
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.tool_facts import tool_facts

@@ -1,4 +1,4 @@
-"""Everything that can be said against a graph without running it."""
+"""Check a graph: every rule of the modules around, asked without running the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The turn in which an agent takes a way out of what its signals noticed."""
+"""The turn of an escape: strategies are tried in order, until one leads out of what the agent's signals noticed."""
 
 from __future__ import annotations
 

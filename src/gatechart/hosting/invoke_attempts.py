@@ -1,4 +1,4 @@
-"""The attempts at an invocation, the same in every runtime."""
+"""One attempt at an invocation, the same in every runtime, and the loop of attempts where no engine has one."""
 
 from __future__ import annotations
 

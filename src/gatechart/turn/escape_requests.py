@@ -1,4 +1,4 @@
-"""How an agent asks its home for a way out of what a turn has noticed."""
+"""How a turn asks the agent's home for a way out of what it noticed. Taken it is in `escape_turns`."""
 
 from __future__ import annotations
 

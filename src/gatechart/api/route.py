@@ -1,4 +1,7 @@
-"""HTTP routes: the method, path and status of a command, for server and client alike."""
+"""What an HTTP route is: its method, path and status.
+
+Each command declares its own; those of streams and of health are here.
+"""
 
 from __future__ import annotations
 
