@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from functools import cache
 from random import Random
 from statistics import mean, stdev
-from time import thread_time
+from time import process_time, thread_time
 from typing import TypeAlias
 
 from benchmarks.measure import Better, Contestant, Effort, Measure
-from gatechart import Best
+from gatechart import AgentContext, Best, EntryPoint, Runtime, State, StateTransitionGraph
 from gatechart.handoff import HandoffPacket
 from gatechart.selection import choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
@@ -119,6 +119,27 @@ async def choose_among_many(effort: Effort) -> float:
     return (thread_time() - begun) / len(texts) * 1e6
 
 
+async def choose_at_a_home(effort: Effort) -> float:
+    """The same with the way of a home to it: the directory as it stands now, with loads and breakers."""
+    candidates, asked = directory()
+    graphs = [
+        StateTransitionGraph(
+            each.graph,
+            context=AgentContext,
+            states=[State("E")],
+            entry_points=[EntryPoint("E", profile=each.profile, description=each.text)],
+        )
+        for each in candidates
+    ]
+    texts = asked[: effort.part_of(ENTRY_POINTS, 50)]
+    async with Runtime.open("memory:", graphs=graphs) as home:
+        await home.choose(HandoffPacket(current_problem=asked[0]))  # builds the index of texts
+        begun = process_time()
+        for text in texts:
+            await home.choose(HandoffPacket(current_problem=text))
+        return (process_time() - begun) / len(texts) * 1e6
+
+
 async def score_many(effort: Effort) -> float:
     """The same for the scores of texts alone."""
     index, texts = directory_index(), directory()[1][: effort.part_of(ENTRY_POINTS, 50)]
@@ -134,6 +155,7 @@ measure = Measure(
     "µs",
     Better.LOWER,
     (
+        Contestant("gatechart, a home's choice", choose_at_a_home, target=2_000),
         Contestant("gatechart, a choice, explained", choose_among_many, target=2_000),
         Contestant("gatechart, its texts alone", score_many, target=1_000),
     ),

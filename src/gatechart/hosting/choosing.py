@@ -19,7 +19,7 @@ from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_o
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.rewards import Reward, kind_of, reward_of
-from gatechart.values import Candidate, Choice
+from gatechart.values import Candidate, Choice, Profile
 from gatechart.values.frozen import replaced
 
 
@@ -161,7 +161,7 @@ class _Texts:
 
     def __init__(self, choosing: Choosing) -> None:
         self._choosing = choosing
-        self._known: Mapping[str, Sequence[str]] = {}
+        self._known: Sequence[tuple[str, Profile, str]] = ()
         self._likeness: Likeness | None = None
         self._one_builds = asyncio.Lock()
 
@@ -183,14 +183,17 @@ class _Texts:
         return {"text": found}, likeness.least if self._choosing.least is None else self._choosing.least
 
     async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
-        texts = {each.id: texts_of(each) for each in candidates}
-        if self._likeness is None or texts != self._known:
-            self._likeness = await asyncio.to_thread(self._built, candidates, texts)
-            self._known = texts
+        told_by = [
+            (each.id, each.profile, each.text) for each in candidates
+        ]  # mostly the same objects, so compared fast
+        if self._likeness is None or told_by != self._known:
+            self._likeness = await asyncio.to_thread(self._built, candidates)
+            self._known = told_by
         return self._likeness
 
-    def _built(self, candidates: Sequence[Candidate], texts: Mapping[str, Sequence[str]]) -> Likeness:
+    def _built(self, candidates: Sequence[Candidate]) -> Likeness:
         embed, before = self._choosing.embed, self._likeness
         if embed is None:
             return index_of(candidates)
+        texts = {each.id: texts_of(each) for each in candidates}
         return EmbeddingIndex(texts, embed, known=before.vectors if isinstance(before, EmbeddingIndex) else {})

@@ -39,6 +39,7 @@ class Registry:
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
+        self._graphs: tuple[AnyGraph, ...] = ()
         self.declares_events = False  # whether any graph does, so that what is posted must be checked
         self._own: dict[str, Callable[[], AnyGraph]] = {}
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
@@ -58,6 +59,7 @@ class Registry:
 
     def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
+        self._graphs = tuple(each for name, each in self._newest.items() if name not in self._own)
         self.declares_events = self.declares_events or bool(graph.event_types)
 
     def register_own(self, name: str, make: Callable[[], AnyGraph]) -> None:
@@ -78,7 +80,7 @@ class Registry:
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each graph, in the order in which the names were first registered."""
-        return tuple(graph for name, graph in self._newest.items() if name not in self._own)
+        return self._graphs
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
         """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""
