@@ -127,6 +127,7 @@ REMEDIES: dict[str, str] = {
     "StoreUnreachableError": "see that the server runs",
     "StoreUnreadableError": "make file and folders readable",
     "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
+    "TakingBackError": "name a version before or after that",
     "TurnTimeoutError": "let a state invoke what takes long",
     "UndeclaredEventError": "there are 'one', 'two'",
     "UndeclaredInvokeError": "there are 'one', 'two'",

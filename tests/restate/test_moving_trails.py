@@ -5,14 +5,20 @@ import asyncio
 import pytest
 
 from gatechart import ANY, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
+from gatechart.escape import Nudge
 from gatechart.graph import Invoke, Signal
+from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.signals import NoProgress, Repeats, ToolFailures
-from gatechart.values import Called, entries_in
+from gatechart.testing import VirtualClock
+from gatechart.values import Called, CameTo, entries_in
 from tests.noticing import go_round
 from tests.restate.moving import home, quiet
 from tests.runtime.busy_agents import Task, note
+from tests.runtime.handovers import rest
+from tests.runtime.test_escapes import go_round as go_on
+from tests.runtime.test_escapes import ring, tried
 
 SLOW_S = 2.0
 
@@ -128,3 +134,22 @@ async def test_an_invoke_that_moves_while_it_waits_for_the_answer_to_a_signal_ca
     assert [name for name, _ in agent.context.notes] == ["signal.failing", "done.invoke.f"]
     assert len([each for each in entries_in(agent.snapshot.trail.text) if isinstance(each, Called)]) == 5
     assert new.orders == [4, 5]
+
+
+@pytest.mark.sqlite_is_enough
+async def test_what_an_agent_tried_moves_with_it_and_so_does_what_its_graph_learned(engine, tmp_path, sqlite_url):
+    graph = ring(Nudge(), cooldown="1h")
+    async with Runtime.open(sqlite_url, graphs=[graph], clock=VirtualClock()) as runtime:
+        agent = await runtime.start("ring", at="A", agent_id="a")
+        while not agent.snapshot.trail.escapes.count:
+            await agent.send("GO")
+        await rest(runtime)
+        before, known = agent.snapshot.trail.escapes, lessons_kept(await runtime.read(keeper_of("ring")))
+    async with home(engine, tmp_path, served=[graph]) as (namespace, _, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            agent = await runtime.resume("a")
+            assert agent.snapshot.trail.escapes == before
+            assert lessons_kept(await runtime.read(keeper_of("ring"))) == known
+            await go_on(agent)
+            assert tried(agent) == [("nudge", CameTo.NOTHING), ("give_up", CameTo.NOTHING)]

@@ -9,10 +9,12 @@ import pytest
 
 from gatechart import ANY, AgentContext, Limits, Migration, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import BacklogFullError, ElsewhereError, InboxFullError, UnknownAgentError
+from gatechart.escape import Rollback
 from gatechart.testing import VirtualClock
-from gatechart.values import Capabilities, Forgotten, HandoffStatus
+from gatechart.values import Capabilities, Forgotten, HandoffStatus, Role
 from tests.runtime.handovers import ALL
 from tests.runtime.support import Gate, at_rest, gated, parcel
+from tests.runtime.test_escapes import CIRCLE, go_round, ring
 
 pytestmark = pytest.mark.sample_on_restate
 
@@ -292,6 +294,38 @@ async def keeps_ids(home, most):
         assert Terms().keep_ids == most
 
 
+async def looks_back(home, has):
+    graph = ring(Rollback(), transitions=[Transition("S", "GO", "A"), *CIRCLE], doors=("S",))
+    if has:
+        async with home.open(graph) as runtime:
+            assert await tried_by(runtime) == ["rollback", "give_up"]
+        return
+    from tests.restate import moving
+
+    place = moving.home(home.place.engine, None, served=[graph], projects=False)
+    async with place as (_, _, opened), opened() as runtime:
+        assert await tried_by(runtime) == ["give_up"]
+
+
+async def tried_by(runtime):
+    """What an agent tried that went round in circles."""
+    agent = await runtime.start("ring", at="S")
+    await go_round(agent)
+    return [each.strategy for each in agent.snapshot.trail.escapes.tried]
+
+
+async def knows_hosts(home, has):
+    async with home.open() as runtime:
+        if has:
+            async with asyncio.timeout(10):
+                while not (hosts := await runtime.hosts()):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            assert [each.role for each in hosts] == [Role.OWNER]
+            return
+        with pytest.raises(ElsewhereError, match="deployments list"):
+            await runtime.hosts()
+
+
 async def settles_at_once(home, has):
     """A rejection is no turn of its target: it is projected with that in which the one that asked hears of it."""
     async with home.open(*ALL) as runtime:
@@ -324,6 +358,8 @@ CHECKS = {
         forgets_at_once,
         prunes,
         keeps_ids,
+        looks_back,
+        knows_hosts,
         settles_at_once,
     )
 } | {"home": home_in_words}

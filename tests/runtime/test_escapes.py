@@ -101,6 +101,22 @@ async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):
     assert tried(agent) == [("give_up", CameTo.NOTHING)]
 
 
+def burst(_context, _event):
+    raise RuntimeError("the door is stuck")
+
+
+async def test_an_agent_that_found_no_way_out_looks_again_when_its_signal_fires_again(place):
+    stuck = [Transition(state, "escape.give_up", "A", actions=burst) for state in ("A", "B")]
+    async with Runtime.open(place, graphs=[ring(Reroute(), transitions=[*CIRCLE, *stuck])]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent, 20)
+        told = await attempts(agent)
+        assert len(told) > 1
+        assert {turn.event.name for turn in told} == {"escape.none"}
+        assert "the door is stuck" in told[0].event.payload["passed"][-1]["why"]
+        assert (agent.snapshot.trail.escapes.count, agent.snapshot.trail.escapes.findings) == (0, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class AskAround(Strategy):
     """A strategy of a program: by itself it has the chart take `escape.ask_around`."""

@@ -10,7 +10,7 @@ from gatechart.api.alarm_commands import AlarmCommand
 from gatechart.api.commands import Command
 from gatechart.api.making import made
 from gatechart.errors import NotFailedError
-from gatechart.graph import AnyGraph, graph_name
+from gatechart.graph import UNDOING, AnyGraph, graph_name
 from gatechart.turn import checked_addressee, checked_id, plain_payload
 from gatechart.values import (
     ALARM,
@@ -98,6 +98,8 @@ class AlarmsHome(ABC):
     async def retry_agent(self, agent_id: AgentId, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
         """Have an agent that failed go on from where it was before: at the last version before it failed.
 
+        If it took calls back by then, that is where it was before it did so.
+
         No action runs; timers and invokes of the states there start anew, and steps that were recorded in them are
         taken again. reason: for the history. idempotency_key: repeating the call with the same key has no further
         effect. Raises NotFailedError, UnknownAgentError, and as `rollback` does.
@@ -109,4 +111,10 @@ class AlarmsHome(ABC):
                 return snapshot
         if snapshot.status is not Status.FAILED or snapshot.version < 2:
             raise NotFailedError(agent_id, snapshot.status.value)
-        return await self.rollback(agent_id, snapshot.version - 1, reason=reason, idempotency_key=idempotency_key)
+        version = await self._before_failure(snapshot)
+        return await self.rollback(agent_id, version, reason=reason, idempotency_key=idempotency_key)
+
+    async def _before_failure(self, failed: Snapshot) -> int:
+        recent = await self.history(failed.agent_id, after=max(failed.version - 1 - _RECENT, 0), limit=_RECENT)
+        versions = (each.version for each in reversed(recent) if UNDOING not in each.target)
+        return next((each for each in versions if each < failed.version), failed.version - 1)

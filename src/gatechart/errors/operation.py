@@ -151,6 +151,20 @@ class RollbackError(EventError):
 
 
 @dataclass(eq=False)
+class TakingBackError(EventError):
+    """At the requested version the agent was taking calls back. Nothing was changed."""
+
+    agent_id: str
+    version: int
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} was taking calls back at version {self.version}, for a way out that is over; "
+            "name a version before or after that"
+        )
+
+
+@dataclass(eq=False)
 class FeedLaggedError(EventError):
     """A subscriber of a feed was too slow. It may continue iterating after the gap."""
 

@@ -10,7 +10,7 @@ from gatechart.graph.definition import ANY, Invoke, State, Transition
 from gatechart.graph.escape import GAVE_UP, UNDO, UNDOING, Adds, EscapePlan, Strategy
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
-from gatechart.values import Event, Payload, StateName
+from gatechart.values import ERROR_MAIL, ESCAPE_DUE, Event, Payload, StateName
 
 
 def plans_in(plan: EscapePlan | None, states: Iterable[State[Any]]) -> tuple[EscapePlan, ...]:
@@ -30,24 +30,25 @@ def goes_back(plans: Iterable[EscapePlan]) -> bool:
 
 
 def undoing(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
-    """Yield the transitions of the state in which calls are taken back. The way back that follows is none of them."""
+    """Yield the transitions of the state in which calls are taken back. The way back that follows is none of them.
+
+    If the mail is dead by which the agent asks to go on with that way, it ends as failed.
+    """
     if goes_back(plans) and UNDOING not in known:
         for kind in ("done", "error"):
             yield Transition(UNDOING, f"{kind}.invoke.{UNDO}", actions=ask_to_go_on)
-
-
-def undoing_state(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[State[Any]]:
-    """Yield the state in which calls are taken back, if any plan has a strategy that leads back over calls."""
-    if goes_back(plans) and UNDOING not in known:
-        yield State(
-            UNDOING, invoke=Invoke(take_calls_back, id=UNDO), description="takes back the calls before a way back"
-        )
+        yield Transition(UNDOING, ERROR_MAIL, GAVE_UP, guard=asked_in_vain)
 
 
 async def take_calls_back(_context: Any, work: Any) -> Payload:
     """Take back the calls that the agent's record names."""
     undone: Payload = await work.take_back()
     return undone
+
+
+def asked_in_vain(_context: Any, event: Event) -> bool:
+    """Whether the dead mail is the agent's own, which asked for a way out."""
+    return bool(event.payload.get("event") == ESCAPE_DUE)
 
 
 def ask_to_go_on(_context: Any, _event: Event) -> None:
@@ -63,14 +64,19 @@ def escaping(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName])
         yield from _leaving(adds)
 
 
-def states_added(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[State[Any]]:
-    """Yield the states that the strategies add. known: states that the graph has."""
-    given = set(known)
+def states_added(plans: Sequence[EscapePlan], known: Iterable[StateName]) -> Iterator[State[Any]]:
+    """Yield the states that the plans add. known: states that the graph has."""
+    given, added = set(known), adding(plans)
     found = {adds.state: _state(adds) for _, adds in added if adds.state not in given}
+    undoes = goes_back(plans) and UNDOING not in given
     ends = {adds.otherwise for _, adds in added if adds.handoff is not None or adds.flow is not None}
-    if GAVE_UP in ends - given and GAVE_UP not in found:
+    if (undoes or GAVE_UP in ends) and GAVE_UP not in (*given, *found):
         found[GAVE_UP] = _state(Adds(GAVE_UP))
     yield from found.values()
+    if undoes:
+        yield State(
+            UNDOING, invoke=Invoke(take_calls_back, id=UNDO), description="takes back the calls before a way back"
+        )
 
 
 def _leaving(adds: Adds) -> Iterator[Transition[Any]]:

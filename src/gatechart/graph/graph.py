@@ -34,7 +34,6 @@ from gatechart.graph.escape_edges import (
     state_names,
     states_added,
     undoing,
-    undoing_state,
 )
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
@@ -197,7 +196,7 @@ class StateTransitionGraph(Generic[ContextT]):
         tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
         known = state_names(walk(tree))
         plans = plans_in(escape, walk(tree))
-        added = (*states_added(adding(plans), known), *undoing_state(plans, known))
+        added = tuple(states_added(plans, known))
         tree = (*tree, *added)
         draft = Draft(
             name=name,

@@ -140,6 +140,8 @@ RESTATE: Final = Capabilities(
     forgets_at_once=False,
     prunes=False,
     keeps_ids=200,
+    looks_back=False,
+    knows_hosts=False,
     settles_at_once=False,
 )
 

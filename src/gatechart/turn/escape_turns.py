@@ -178,10 +178,9 @@ class _Attempt:
         return None
 
     def in_vain(self) -> TurnRecord:
-        """Return the turn that says why no way is open."""
-        before, event = self.scene.snapshot, self._event("escape.none", "no way is open")
-        turn = unmoved(before, event, before.handoffs)
-        return _with_escapes(turn, without_way(before.trail.escapes, self.scene.finding))
+        """Return the turn that says why no way is open. The trail begins anew, so that the signal can fire again."""
+        turn = self._standing(self._event("escape.none", "no way is open"))
+        return _with_escapes(turn, without_way(self.scene.snapshot.trail.escapes, self.scene.finding))
 
     async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
         """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""
@@ -335,11 +334,15 @@ class _Attempt:
         return replaced(turn, snapshot=replaced(turn.snapshot, trail=replaced(turn.snapshot.trail, escapes=escapes)))
 
     def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:
-        before = self.scene.snapshot
-        turn = self._labelled(unmoved(before, self._event(strategy.event, how), before.handoffs), strategy, how)
-        trail = begun_anew(self.scene.graph, before.trail, before.trail.escapes)
-        turn = replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
+        turn = self._labelled(self._standing(self._event(strategy.event, how)), strategy, how)
         return _with_escapes(turn, self._after(how))
+
+    def _standing(self, event: Event) -> TurnRecord:
+        """Return a turn that leaves the agent where it is, with a trail that begins anew."""
+        before = self.scene.snapshot
+        turn = unmoved(before, event, before.handoffs)
+        trail = begun_anew(self.scene.graph, before.trail, before.trail.escapes)
+        return replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
 
     def _as_it_was(
         self, strategy: Strategy, target: Snapshot, how: str, more: Payload, after: Escapes | None = None

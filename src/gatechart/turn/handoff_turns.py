@@ -16,6 +16,7 @@ from gatechart.turn.turn_context import Turn, TurnLog, own_copy
 from gatechart.turn.turns import committed_context, completed, delegate, recorded
 from gatechart.values import (
     ERROR_MAIL,
+    ESCAPE_DUE,
     AgentId,
     Effect,
     Event,
@@ -145,6 +146,8 @@ def keeps(turn: TurnRecord, dead: Mail) -> bool:
 
 def _told(dead: Mail) -> Payload:
     about = {"handoff": dead.payload["handoff"]} if is_noted(dead.event, dead.payload, dead.sender) else {}
+    if dead.event == ESCAPE_DUE:
+        about = {name: dead.payload[name] for name in ("finding", "signal") if name in dead.payload}
     return {"event": dead.event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}
 
 

@@ -21,6 +21,7 @@ from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
+from gatechart.turn.noticing import begun_anew
 from gatechart.turn.turn_context import told
 from gatechart.turn.turns import take_trail_mail, take_turn
 from gatechart.values import (
@@ -174,17 +175,21 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
     """Tell the agent of dead mail in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
-    before = without_due(previous) if event.payload.get("event") == ESCAPE_DUE else previous
+    before = _without_due(graph, previous, event) if event.payload.get("event") == ESCAPE_DUE else previous
     turn = await reacted(graph, before, event, previous.handoffs, (), services)
     return replaced(turn, previous=previous)
 
 
-def without_due(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot of an agent that asks for no way out any more: its mail is dead."""
+def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
+    """Return the snapshot of an agent that asks for no way out of a finding any more. event: tells of its dead mail.
+
+    The trail begins anew, so that the signal can fire again.
+    """
     escapes = snapshot.trail.escapes
-    for finding in escapes.open:
-        escapes = without_way(escapes, finding)
-    return replaced(snapshot, trail=replaced(snapshot.trail, escapes=escapes))
+    finding = escapes.finding(event.payload.get("finding", 0))
+    if finding is None:
+        return snapshot
+    return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, without_way(escapes, finding)))
 
 
 def graph_offered(mail: Mail) -> str:

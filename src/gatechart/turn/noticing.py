@@ -19,6 +19,7 @@ from gatechart.values import (
     LONGEST_TOLD,
     MOVED,
     NO_ESCAPES,
+    NO_TRAIL,
     AgentId,
     CameTo,
     Escapes,
@@ -190,11 +191,13 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
     """Return a snapshot whose trail suits the graph, and the timer that it then needs.
 
     For an agent that goes on in these states without a turn of its chart: after a rollback, a fork or a migration.
-    What detectors remember is kept where the graph still has them.
+    What detectors remember is kept where the graph still has them; the record of escapes, whatever it has.
     """
-    if not graph.has_signals:
-        return replaced(snapshot, trail=begun_at("", snapshot.trail.escapes)), ()
     trail = snapshot.trail
+    if not graph.has_signals:
+        counted = trail.escapes is not NO_ESCAPES
+        kept = replaced(begun_at(trail.entry_point, trail.escapes), recent=trail.recent) if counted else NO_TRAIL
+        return replaced(snapshot, trail=kept), ()
     watch = watch_of(graph, trail.entry_point)
     if watch is None or snapshot.status is not Status.ACTIVE:
         return snapshot, ()

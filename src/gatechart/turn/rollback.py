@@ -7,14 +7,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.errors import OpenHandoffError, RollbackError
-from gatechart.graph import AnyGraph
+from gatechart.errors import OpenHandoffError, RollbackError, TakingBackError
+from gatechart.graph import UNDOING, AnyGraph
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import delegated
 from gatechart.turn.noticing import with_trail_of
 from gatechart.turn.transfers import reentered
 from gatechart.turn.turns import beginnings
 from gatechart.values import (
+    NO_ESCAPES,
     NO_TRAIL,
     AgentId,
     CancelAll,
@@ -53,9 +54,11 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
 
     Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
     transfers stay as they are, and an agent is invoked again only if it is not at work. The trail begins anew,
-    and the record of escapes stays. Raises RollbackError if another version of the graph drove the agent then, and
-    OpenHandoffError if an open handoff began after the target version, or was withdrawn and has not been answered.
+    and the record of escapes stays, but that no way out is due any more. Raises RollbackError if another version of the
+    graph drove the agent then, TakingBackError if it was taking calls back, and OpenHandoffError if an open handoff
+    began after the target version, or was withdrawn and has not been answered.
     """
+    _check_not_undoing(target)
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
@@ -72,7 +75,8 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
 
 def _kept_trail(before: Snapshot, target: Snapshot) -> Trail:
     """Return a trail that begins anew, with what no way back takes from an agent: its escapes, and what it knows."""
-    begun = begun_at(target.trail.entry_point, before.trail.escapes)
+    escapes = before.trail.escapes
+    begun = begun_at(target.trail.entry_point, escapes if escapes is NO_ESCAPES else escapes.interrupted)
     return begun if begun is NO_TRAIL else replaced(begun, recent=before.trail.recent)
 
 
@@ -85,10 +89,12 @@ def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, s
     """Return the first turn of another agent, which begins as the target was. No action runs.
 
     target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
-    Mail, keyed timers, handoffs and the counts of transfers stay with the agent that has them.
+    Mail, keyed timers, handoffs, the counts of transfers and the record of escapes stay with the agent that has them.
+    Raises TakingBackError.
     """
+    _check_not_undoing(target)
     own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
-    own = replace(own, started=event.time, changed=event.time)
+    own = replace(own, started=event.time, changed=event.time, trail=begun_at(target.trail.entry_point))
     after, begun = _attended(graph, own, event, services)
     return TurnRecord(None, after, event, (), 0, effects=begun)
 
@@ -101,6 +107,12 @@ def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) 
     begun = [effect for state in states for effect in beginnings(graph, state, event.time)]
     noticing, timer = with_trail_of(graph, replace(after, handoffs=standing.handoffs), event.time)
     return noticing, (*begun, *timer, *standing.effects)
+
+
+def _check_not_undoing(target: Snapshot) -> None:
+    """Raise TakingBackError if an agent was taking calls back, for a way out that nobody would go on with."""
+    if UNDOING in target.configuration:
+        raise TakingBackError(target.agent_id, target.version)
 
 
 def _is_withdrawn(each: OpenHandoff) -> bool:

@@ -39,6 +39,7 @@ from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.turn.undoing import go_on
 from gatechart.values import (
+    NO_ESCAPES,
     RECURRING,
     AgentId,
     Cancel,
@@ -221,7 +222,8 @@ async def completed(
         return recorded(macrostep, previous, event, started, before=before, replied=replied)
     if entry_point:
         kept = macrostep.trail
-        macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=kept.escapes)
+        escapes = kept.escapes if kept.escapes is NO_ESCAPES else kept.escapes.settled
+        macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=escapes)
     fired = notice(macrostep, previous)
     if macrostep.trail.escapes.undoing:
         go_on(macrostep)

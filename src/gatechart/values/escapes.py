@@ -109,6 +109,17 @@ class Escapes:
         others = tuple(each for each in self.open if each.number != changed.number)
         return replaced(self, open=(*others, changed))
 
+    @property
+    def interrupted(self) -> Escapes:
+        """The record once something else leads the agent on: no way out is due or under way, and all tried stays so."""
+        waiting = tuple(replaced(each, is_due=False) if each.is_due else each for each in self.open)
+        return replaced(self, open=waiting, undoing=(), then=None, nudge="")
+
+    @property
+    def settled(self) -> Escapes:
+        """The record once the agent has other work: nothing that was found in the work before is to be got out of."""
+        return replaced(self.judged(CameTo.NOTHING), open=(), undoing=(), then=None, nudge="")
+
     def judged(self, came_to: CameTo) -> Escapes:
         """Return the record with the newest attempt judged, if it is not judged yet."""
         newest = self.newest

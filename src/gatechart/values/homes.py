@@ -48,4 +48,6 @@ class Capabilities:
     forgets_at_once: bool = True  # `erase` leaves nothing behind; otherwise the engine keeps journals until they expire
     prunes: bool = True  # `prune` is available
     keeps_ids: int | None = None  # how many of an agent's newest event ids are recognised; None: all until pruned
+    looks_back: bool = True  # escape plans look back at an agent's turns; otherwise only where there is a projection
+    knows_hosts: bool = True  # `hosts` lists the processes that host agents, and the watchdog looks after them
     settles_at_once: bool = True  # `handoffs` shows the current status; otherwise it lags, most for unaccepted offers
