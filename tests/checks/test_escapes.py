@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart.checks import check, check_all
+from gatechart.errors import InvalidGraphError
 from gatechart.escape import (
     EscapePlan,
     GiveUp,
@@ -156,3 +157,20 @@ def test_an_escape_to_a_graph_that_is_not_loaded() -> None:
 def test_a_finding_about_a_plan_can_be_allowed() -> None:
     allow = Allow("GC901", "escape, rollback", "checkpoints come with the next version")
     assert found(ring(plan(Rollback("checkpoint")), allow=allow)) == []
+
+
+def test_a_plan_for_calls_that_cannot_be_taken_back_needs_no_signal_of_the_graph() -> None:
+    escape = EscapePlan({"repeats": Rollback(), "undo_failed": ToHuman("desk", at="IN")})
+    assert found(ring(escape)) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ({"states": [State("UNDOING")]}, "in that state calls are taken back"),
+        ({"signals": [Signal(Repeats(), "repeats"), Signal(Repeats(), "undo_failed")]}, "is the signal of a call"),
+    ],
+)
+def test_the_names_of_what_plans_add_for_taking_calls_back_are_theirs(more: dict[str, Any], fault: str) -> None:
+    with pytest.raises(InvalidGraphError, match=fault):
+        ring(EscapePlan({"repeats": Rollback()}), **more)

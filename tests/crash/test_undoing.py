@@ -30,6 +30,7 @@ async def test_an_agent_that_nothing_disturbs_takes_its_calls_back_and_makes_the
     await check(crash_url, tmp_path, deaths=0)
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_nothing_is_paid_or_taken_back_twice(killed_at_commits):
     assert await killed_at_commits("undoing_agents", live, check, step=7) > 5
 

@@ -6,6 +6,7 @@ import pytest
 from pydantic import Field, SecretStr
 
 from gatechart import (
+    ANY,
     AgentContext,
     Alerts,
     Runtime,
@@ -17,12 +18,12 @@ from gatechart import (
     Transition,
 )
 from gatechart import tool as made
-from gatechart.escape import Alert, EscapePlan, GiveUp, Restart, Rollback
+from gatechart.escape import Alert, EscapePlan, GiveUp, Reroute, Restart, Rollback
 from gatechart.graph import Invoke, Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import CameTo
+from gatechart.values import CameTo, Reaction, Reason
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON
@@ -85,7 +86,7 @@ async def check(context, work):
     return await work.sleep("for long", "1d")
 
 
-def trip(function, *strategies, **plan):
+def trip(function, *strategies, answers=(), if_undo_fails=(), **plan):
     return StateTransitionGraph(
         "trip",
         context=Trip,
@@ -98,10 +99,11 @@ def trip(function, *strategies, **plan):
             Transition("READY", "GO", "BUYING"),
             Transition("BUYING", "done.invoke.buy", "CHECKING"),
             Transition("CHECKING", "done.invoke.check", "DONE"),
+            *answers,
         ],
         entry_points=["READY", "BUYING"],
         signals=Signal(ToolFailures(3), "failing"),
-        escape=EscapePlan({"failing": strategies}, **plan),
+        escape=EscapePlan({"failing": strategies, "undo_failed": if_undo_fails}, **plan),
     )
 
 
@@ -155,6 +157,46 @@ async def test_a_call_that_cannot_be_taken_back_leads_to_the_next_strategy(place
         [passed] = last.event.payload["passed"]
         assert passed["strategy"] == "restart"
         assert passed["why"].startswith("cancel could not take a call back: ")
+        [failed] = await undo_failures(agent)
+        assert (failed.reason, failed.reaction) == (Reason.TOOL_FAILURE, Reaction.ESCAPING)
+        [evidence] = failed.evidence
+        assert (evidence["tool"], evidence["error"], evidence["strategy"]) == ("cancel", "ConnectionError", "restart")
+        assert evidence["undone"] == []
+
+
+async def undo_failures(agent):
+    """The signals of calls that could not be taken back."""
+    return [turn.fired for turn in await agent.history() if turn.fired and turn.fired.signal == "undo_failed"]
+
+
+@pytest.mark.sample_on_restate
+@pytest.mark.parametrize(
+    ("strategy", "failures", "tried"),
+    [(Reroute("READY"), 1, ("undo_failed", "reroute")), (Restart("READY"), 2, ("undo_failed", "give_up"))],
+)
+async def test_a_plan_may_say_what_is_tried_if_a_call_cannot_be_taken_back(place, strategy, failures, tried):
+    graph = trip(book_two, Restart(), if_undo_fails=strategy, cooldown="0s")
+    async with Runtime.open(place, graphs=graph, services=Desk(breaks=True)) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("GAVE_UP", "READY", timeout=30)
+        assert len(await undo_failures(agent)) == failures
+        assert [(each.signal, each.strategy) for each in agent.snapshot.trail.escapes.tried] == [tried]
+
+
+@pytest.mark.sample_on_restate
+async def test_a_chart_may_answer_that_a_call_cannot_be_taken_back_and_then_no_way_out_is_due(place):
+    answer = Transition(ANY, "signal.undo_failed", "READY")
+    async with Runtime.open(
+        place, graphs=trip(book_two, Restart(), answers=[answer]), services=Desk(breaks=True)
+    ) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("READY", timeout=30)
+        [failed] = await undo_failures(agent)
+        assert failed.reaction is Reaction.TAKEN
+        await agent.send("GO")
+        await agent.until("CHECKING", timeout=30)
+        escapes = agent.snapshot.trail.escapes
+        assert (escapes.count, escapes.is_due, escapes.undoing, escapes.then) == (0, False, (), None)
 
 
 async def test_a_way_back_over_a_call_that_must_not_be_repeated_is_closed_and_says_which(place):

@@ -35,6 +35,9 @@ UNDOING: Final[StateName] = "UNDOING"
 UNDO: Final = "undo_calls"
 """Id of the invoke that takes them back."""
 
+UNDO_FAILED: Final = "undo_failed"
+"""Name of the signal that fires if a call could not be taken back. Only what names it answers it."""
+
 EVERY_SIGNAL: Final = "*"
 """In place of a signal's name: the strategies are those for every signal that has none of its own."""
 
@@ -219,8 +222,9 @@ class EscapePlan:
     def answers(self, signal: str, tools: Iterable[str] = ()) -> tuple[Strategy, ...]:
         """Return what is tried for a signal; empty for nothing. tools: those that failed or were called again."""
         own = dict(self.tools)
+        names = (signal,) if signal == UNDO_FAILED else (signal, EVERY_SIGNAL)
         groups = (*(own[name] for name in tools if name in own), self.strategies)
-        found = (dict(group).get(name) for group in groups for name in (signal, EVERY_SIGNAL))
+        found = (dict(group).get(name) for group in groups for name in names)
         return next((each for each in found if each), ())
 
 

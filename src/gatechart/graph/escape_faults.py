@@ -9,9 +9,18 @@ from pydantic import BaseModel
 
 from gatechart.context import has_any_field
 from gatechart.errors import Fault, suggestion
-from gatechart.graph.definition import EntryPoint, State
-from gatechart.graph.escape import EVERY_SIGNAL, EscapePlan, Nameable, Strategy, unknown_names
-from gatechart.graph.escape_edges import plans_in, state_names
+from gatechart.graph.definition import EntryPoint, Invoke, State
+from gatechart.graph.escape import (
+    EVERY_SIGNAL,
+    UNDO,
+    UNDO_FAILED,
+    UNDOING,
+    EscapePlan,
+    Nameable,
+    Strategy,
+    unknown_names,
+)
+from gatechart.graph.escape_edges import goes_back, plans_in, state_names
 from gatechart.graph.function_faults import handoff_faults
 from gatechart.graph.names import texts
 from gatechart.graph.signals import Signal
@@ -34,7 +43,18 @@ def escape_faults(
             yield Fault(place, f"{each!r} is not a plan", "write EscapePlan({signal: strategies})")
         elif each is not None:
             yield from _faults_of(place, each, names, known)
-    yield from _clashes(plans_in(plan, states))
+    plans = plans_in(plan, states)
+    if plans and UNDO_FAILED in names:
+        told = f"{UNDO_FAILED!r} is the signal of a call that could not be taken back"
+        yield Fault(f"signals, {UNDO_FAILED}", told, "give the signal another name")
+    if goes_back(plans) and not any(each.name == UNDOING and _takes_back(each) for each in states):
+        told = "in that state calls are taken back, and it is not the graph's own"
+        yield Fault(f"state {UNDOING!r}", told, "give the state another name; transitions out of it begin at ANY")
+    yield from _clashes(plans)
+
+
+def _takes_back(state: State[Any]) -> bool:
+    return any(each.id == UNDO for each in state.invoke if isinstance(each, Invoke))
 
 
 def _fields(context: Any) -> tuple[str, ...] | None:
@@ -46,7 +66,7 @@ def _fields(context: Any) -> tuple[str, ...] | None:
 def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Nameable) -> Iterator[Fault]:
     yield from _bound_faults(place, plan)
     for signal in plan.signals:
-        if signal not in (*signals, EVERY_SIGNAL) and not plan.shared:
+        if signal not in (*signals, EVERY_SIGNAL, UNDO_FAILED) and not plan.shared:
             yield Fault(f"{place}, {signal}", f"no signal has the name {signal!r}", suggestion(signal, signals))
     for strategy in plan.every:
         if isinstance(strategy, Strategy):

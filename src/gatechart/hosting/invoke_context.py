@@ -23,7 +23,7 @@ from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_policies import tool_layers
-from gatechart.hosting.trail_desk import TrailDesk
+from gatechart.hosting.trail_desk import TrailDesk, kind_of
 from gatechart.turn import checked_key, checked_words, plain_payload
 from gatechart.values import (
     LONGEST_TOLD,
@@ -245,7 +245,7 @@ class Work(Generic[ServicesT]):
     async def take_back(self) -> dict[str, Any]:
         """Take back the calls over which the agent goes back, the newest first, until one cannot be taken back.
 
-        Returns the tools that were called for it, and what went wrong. For the state that escape plans add for this.
+        Returns the tools that were called for it, and what went wrong with which. For the state that escape plans add.
         Each call is recorded with the agent, so that it is never made twice.
         """
         undone: list[str] = []
@@ -257,7 +257,7 @@ class Work(Generic[ServicesT]):
             result = await talk._tool_calls().call(each.tool, (), arguments, undoes=each.call_id)
             if result.failure is not None:
                 told = f"{each.tool} could not take a call back: {result.failure.kind}: {result.failure.message}"
-                return {"undone": undone, "problem": told}
+                return {"undone": undone, "problem": told, "tool": each.tool, "error": kind_of(result.failure)}
             undone.append(each.tool)
         return {"undone": undone, "problem": ""}
 

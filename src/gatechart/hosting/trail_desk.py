@@ -131,7 +131,7 @@ class TrailDesk:
             self.digest(arguments),
             ok=failure is None,
             outcome=self.digest(json.loads(value or NOTHING) if failure is None else _shown(failure)),
-            error="" if failure is None else _kind(failure),
+            error="" if failure is None else kind_of(failure),
             attempts=result.attempts,
             task=self._opened.trail.task,
             time_ms=int(self._host.now().timestamp() * 1000),
@@ -193,9 +193,10 @@ class TrailDesk:
         return self._seen
 
 
-def _kind(failure: ToolFailure) -> str:
+def kind_of(failure: ToolFailure) -> str:
+    """Return the type of what a tool raised, or the kind of the failure if it raised nothing."""
     return failure.type or failure.kind.value
 
 
 def _shown(failure: ToolFailure) -> Payload:
-    return {"type": _kind(failure), "message": failure.message}
+    return {"type": kind_of(failure), "message": failure.message}

@@ -24,7 +24,7 @@ from gatechart.context import (
     rewritten,
 )
 from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
-from gatechart.graph import SIGNAL, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
+from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.escape_requests import ask_way_out
@@ -226,7 +226,7 @@ async def completed(
         macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=escapes)
     fired = notice(macrostep, previous)
     if macrostep.trail.escapes.undoing:
-        go_on(macrostep)
+        fired = go_on(macrostep) or fired
     if fired is not None:
         savepoint = Savepoint(macrostep)
         try:
@@ -246,7 +246,12 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
     """Have the chart answer a signal."""
     signal, leaves = Event(f"{SIGNAL}{fired.signal}", fired.payload, macrostep.turn.now), macrostep.configuration
     is_taken = await macrostep.answer(signal)
-    is_asked = not is_taken and macrostep.graph.has_escapes and ask_way_out(macrostep, fired)
+    if fired.reaction is Reaction.ESCAPING:  # it has asked already
+        is_asked = True
+        if UNDOING not in macrostep.configuration:
+            macrostep.trail = replaced(macrostep.trail, escapes=macrostep.trail.escapes.interrupted)
+    else:
+        is_asked = not is_taken and macrostep.graph.has_escapes and ask_way_out(macrostep, fired)
     reaction = Reaction.TAKEN if is_taken else Reaction.ESCAPING if is_asked else Reaction.UNTAKEN
     macrostep.fired = replaced(fired, reaction=reaction)
     note_answer(macrostep, signal, leaves)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from gatechart.graph import UNDO, UNDOING
+from gatechart.escape import failed_tools, tactic_for, with_asked
+from gatechart.graph import UNDO, UNDO_FAILED, UNDOING
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import ESCAPE_DUE, EnterAt, Escapes, Finding, GoBack, Payload, Send
+from gatechart.values import (
+    ESCAPE_DUE,
+    EnterAt,
+    Escapes,
+    Event,
+    Finding,
+    FiredSignal,
+    GoBack,
+    Payload,
+    Reaction,
+    Reason,
+    Send,
+)
 from gatechart.values.frozen import replaced
 
 _ENDED: Final = f"done.invoke.{UNDO}"
@@ -28,32 +41,62 @@ def way_of(told: Payload) -> GoBack | EnterAt:
     return EnterAt(told["entry_point"], told["payload"], is_fresh=True, keep=keep)
 
 
-def go_on(macrostep: Macrostep) -> None:
-    """Have the agent ask to go on with its way back once the calls are taken back, or one of them could not be.
+def go_on(macrostep: Macrostep) -> FiredSignal | None:
+    """Have the agent ask to go on with its way back once the calls are taken back.
 
-    If something else led it away meanwhile, it forgets the way back.
+    If one could not be, return the signal that says so: the agent then asks for a way out of that, if a plan names the
+    signal, and otherwise for the next way out of what was found before. If something else led the agent away
+    meanwhile, it forgets the way back.
     """
     trail, event = macrostep.trail, macrostep.turn.event
     escapes, then = trail.escapes, trail.escapes.then
     if not escapes.undoing or then is None:
-        return
+        return None
     after = replaced(escapes, undoing=(), then=None)
-    if UNDOING in macrostep.configuration and not macrostep.is_final:
-        if event.name not in (_ENDED, _FAILED):
-            return
-        after = _asking(after, then)
-        told = {**then, "problem": _problem(event.name, event.payload)}
-        macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, told))
     macrostep.trail = replaced(trail, escapes=after)
+    if UNDOING not in macrostep.configuration or macrostep.is_final:
+        return None
+    if event.name not in (_ENDED, _FAILED):
+        macrostep.trail = trail
+        return None
+    fired = _failure(event, then["goes_on"]["strategy"])
+    if fired is not None and _has_answer(macrostep, fired, then):
+        after, finding = with_asked(_passed_over(after, then), fired.signal)
+        told = {**fired.payload, "finding": finding.number, "leaves": then["leaves"]}
+    else:
+        after = after.with_finding(replaced(_finding(after, then), is_due=True))
+        told = {**then, "problem": "" if fired is None else fired.evidence[0]["problem"]}
+    macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, told))
+    macrostep.trail = replaced(trail, escapes=after)
+    return fired
 
 
-def _asking(escapes: Escapes, then: Payload) -> Escapes:
+def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
+    """Whether a plan names the signal. A way out of that signal itself which fails the same is but passed over."""
+    tools = failed_tools(fired.payload)
+    is_named = tactic_for(macrostep.graph, then["leaves"], fired.signal, tools) is not None
+    return is_named and then["signal"] != fired.signal
+
+
+def _passed_over(escapes: Escapes, then: Payload) -> Escapes:
+    """Return the record with the strategy passed over whose calls could not be taken back."""
+    finding = _finding(escapes, then)
+    tried = dict.fromkeys((*finding.tried, then["goes_on"]["strategy"]))
+    return escapes.with_finding(replaced(finding, tried=tuple(tried), is_due=False))
+
+
+def _finding(escapes: Escapes, then: Payload) -> Finding:
     known = escapes.finding(then["finding"])
-    finding = Finding(then["finding"], then["signal"]) if known is None else known
-    return escapes.with_finding(replaced(finding, is_due=True))
+    return Finding(then["finding"], then["signal"]) if known is None else known
 
 
-def _problem(name: str, payload: Payload) -> str:
-    """Return why the calls could not be taken back; empty if they are."""
-    told: Any = payload["message"] if name == _FAILED else payload["result"]["problem"]
-    return str(told)
+def _failure(event: Event, strategy: str) -> FiredSignal | None:
+    """Return the signal of a call that could not be taken back; None if all are. strategy: that of the way back."""
+    if event.name == _FAILED:
+        told = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
+    else:
+        told = dict(event.payload["result"])
+    if not told["problem"]:
+        return None
+    evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **told}
+    return FiredSignal(UNDO_FAILED, Reason.TOOL_FAILURE, (evidence,), reaction=Reaction.ESCAPING)
