@@ -139,7 +139,11 @@ def test_what_is_missing_names_the_extra_that_brings_it(python, tmp_path, progra
             {"sqlalchemy", "cel", "alembic", "transitions", "cronsim", "rapidfuzz"},
         ),
         (A_GRAPH + HOSTED, ["memory:"], {"sqlalchemy", "filelock", "cel", "ruamel"}),
-        (A_GRAPH + HOSTED, ["sqlite+aiosqlite:///a.db"], {"sqlalchemy.ext.asyncio", "alembic", "mako", "cel", "ruamel", "rich"}),
+        (
+            A_GRAPH + HOSTED,
+            ["sqlite+aiosqlite:///a.db"],
+            {"sqlalchemy.ext.asyncio", "alembic", "mako", "cel", "ruamel", "rich"},
+        ),
         (CHART, [], {"cel", "prompt_toolkit", "sqlalchemy"}),
     ],
 )

@@ -32,7 +32,7 @@ _ALERT: Final = TypeAdapter(AlertMessage)
 class SinkTerms(BaseModel):
     """Which sink an agent delivers to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     sink: str
 
@@ -40,7 +40,7 @@ class SinkTerms(BaseModel):
 class Pending(BaseModel):
     """An alert that is not delivered yet."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     alert: dict[str, Any]
     since: datetime
@@ -52,7 +52,7 @@ class Pending(BaseModel):
 class GivenUp(BaseModel):
     """An alert that nobody got."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
     title: str
@@ -63,6 +63,8 @@ class GivenUp(BaseModel):
 
 class SinkContext(AgentContext):
     """What the agent of a sink keeps."""
+
+    model_config = ConfigDict(defer_build=True)
 
     sink: str
     pending: list[Pending] = Field(default_factory=list)  # the oldest first

@@ -37,7 +37,7 @@ from gatechart.values import (
     Way,
     name_of,
 )
-from gatechart.values.frozen import fill
+from gatechart.values.frozen import fill, value
 
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
 """A function of the context that returns what an entry point takes."""
@@ -46,7 +46,7 @@ _USUAL_FIELD = "messages"
 _LONGEST_SHOWN = 600  # characters of a repeated block in a nudge
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Nudge(Strategy):
     """Tell the model that it goes round in circles, and how, with its next turn.
 
@@ -132,7 +132,7 @@ class Reroute(Strategy):
         return any(leads_away(scene.graph, target, scene.failed_states) for edge in edges for target in edge.targets)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CutOut(Strategy):
     """Leave the repeated block out of the conversation and go on before it: the active states are entered again."""
 
@@ -242,7 +242,7 @@ class Restart(Strategy):
         yield from _faults_of(place, self.payload)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Repair(Strategy):
     """Have a flow outside mend what is wrong, and wait for it: a function, or another agent (`Invoke(agent=…)`)."""
 
@@ -256,7 +256,7 @@ class Repair(Strategy):
         return Adds(f"REPAIRING_BY_{self.flow.id}", flow=self.flow, then=name_of(self.then), otherwise=self.otherwise)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Alert(Strategy):
     """Tell people through a sink of the home's configuration, and go on with what is tried next."""
 

@@ -24,7 +24,7 @@ from gatechart.values import (
     name_of,
     seconds_of,
 )
-from gatechart.values.frozen import fill
+from gatechart.values.frozen import fill, value
 
 GAVE_UP: Final[StateName] = "GAVE_UP"
 """Failed final state that a plan adds. Its output is the evidence."""
@@ -42,7 +42,7 @@ EVERY_SIGNAL: Final = "*"
 """In place of a signal's name: the strategies are those for every signal that has none of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Adds:
     """What a strategy adds to the chart: a transition from anywhere on its event, and the state to which it leads.
 
@@ -56,7 +56,7 @@ class Adds:
     otherwise: StateName = GAVE_UP  # follows if nobody takes the work, or the flow fails
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Nameable:
     """What strategies can refer to by name in their graph."""
 
@@ -104,7 +104,7 @@ class Strategy:
         yield from ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HandOn(Strategy):
     """Hand the work on. In a plan, the handoff itself may be written."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -25,7 +24,7 @@ class TransferRole(StrEnum):
     ENDED = "ended"  # takes `otherwise` at the end of an invoke
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NoneLeft:
     """A guard that agrees once no transfer of the state is left."""
 
@@ -39,7 +38,7 @@ class NoneLeft:
         return count_of(counts, self.state).taken >= self.most
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FirstRefusal:
     """A guard that agrees as long as no choice was refused since the state was entered."""
 

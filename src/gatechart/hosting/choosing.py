@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -20,7 +19,7 @@ from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.rewards import Reward, kind_of, reward_of
 from gatechart.values import Candidate, Choice, Profile
-from gatechart.values.frozen import replaced
+from gatechart.values.frozen import replaced, value
 
 
 class Chooser(Protocol):
@@ -39,7 +38,7 @@ class Chooser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Choosing:
     """How a home chooses whom work is handed to, where selections leave it open."""
 

@@ -45,7 +45,7 @@ REGISTER, DEREGISTER, MARK, RATE, FORGET = "REGISTER", "DEREGISTER", "MARK", "RA
 class EntryTerms(BaseModel):
     """What is registered of an entry, or which entry point of a graph it is."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: str
     graph: str
@@ -63,7 +63,7 @@ class EntryTerms(BaseModel):
 class Rating(BaseModel):
     """A person's answers about a piece of work that was handed on, whether it goes on or has ended."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     handoff: str
     needed: bool | None = None
@@ -81,6 +81,8 @@ class Rating(BaseModel):
 
 class EntryContext(AgentContext):
     """What is kept of an entry."""
+
+    model_config = ConfigDict(defer_build=True)
 
     terms: EntryTerms
     is_registered: bool = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
 from random import Random
@@ -19,7 +18,7 @@ class Drawn:
     probability: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Exploring:
     """Choose the best candidate, and in some cases one of the best few, with known probabilities.
 

@@ -13,7 +13,6 @@ Needs numpy, from the extra `gatechart[learning]`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,7 +56,7 @@ class Scored:
         return min(max((self.total - _LOWEST) / _SPAN, 0.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Learned:
     """Score candidates by their texts and by what came of earlier choices.
 

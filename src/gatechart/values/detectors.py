@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.values.agents import Event
+from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import StateName
 from gatechart.values.profiles import Profile
@@ -115,7 +116,7 @@ class AnyOf(Symptom):
         return sum(part.holds(found) for part in self.parts) >= self.least
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Inverted(Symptom):
     """A symptom that holds while another does not."""
 

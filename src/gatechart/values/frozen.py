@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, Final, TypeVar, dataclass_transform
 
@@ -19,11 +20,11 @@ def value(kind: type[T]) -> type[T]:
     """Make the class a frozen dataclass with slots that is built in less than half the usual time.
 
     Dataclasses call `object.__setattr__` with a name for each field; this calls the setter of the slot directly. They
-    compile each method by itself, which is most of what an import takes; this compiles all of them at once.
+    compile every method, which is most of what an import takes; this compiles only the initializer.
     Defaults must be plain values: no factories, and every field is an argument. A `__repr__` of the class's own stays.
     """
     made = dataclass(init=False, repr=False, eq=False, slots=True)(kind)
-    for method in _compiled(made):
+    for method in (_initializer(made), *_comparisons(made)):
         setattr(made, method.__name__, method)
     for name in _COMMON.keys() - vars(kind).keys():
         setattr(made, name, _COMMON[name])
@@ -60,36 +61,54 @@ class Sparse:
         return handler(source) | {"serialization": writer}
 
 
-def _compiled(kind: type[Any]) -> tuple[FunctionType, ...]:
-    """Compile the methods that name the fields from their source, as dataclasses do, but all at once."""
+def _initializer(kind: type[Any]) -> FunctionType:
     names = [each.name for each in fields(kind)]
-    compared = [each.name for each in fields(kind) if each.compare]
     # A class that inherits slots would inherit from its base that it is frozen, too.
     opens = len(names) >= _MANY and kind.__bases__ == (object,)
     setting = _setting_as_open(names) if opens else _setting(names)
-    given = ", ".join(f"{name}=_SAME" for name in names)
-    contents = ", ".join(f"self.{name} if {name} is _SAME else {name}" for name in names)
-    own, others = (f"({''.join(f'{whose}.{name}, ' for name in compared)})" for whose in ("self", "other"))
-    source = (
-        f"def __init__(self, {', '.join(names)}):\n{setting}"
-        f"def __replace__(self, *, {given}):\n    return _kind({contents})\n"
-        f"def __eq__(self, other):\n"
-        f"    return {own} == {others} if other.__class__ is self.__class__ else NotImplemented\n"
-        f"def __hash__(self):\n    return hash({own})\n"
-    )
     known: dict[str, Any] = {f"_set_{name}": getattr(kind, name).__set__ for name in names}
-    known |= {"_kind": kind, "_SAME": _SAME, "_set": object.__setattr__}
     if opens:
-        known["_open"] = type(kind.__name__, (), {"__slots__": names})
-    exec(source, known)
-    initializer: FunctionType = known["__init__"]
-    initializer.__defaults__ = tuple(each.default for each in fields(kind) if each.default is not MISSING)
-    initializer.__annotations__ = {each.name: each.type for each in fields(kind)} | {"return": None}
-    methods = initializer, known["__replace__"], known["__eq__"], known["__hash__"]
-    for method in methods:
-        method.__qualname__ = f"{kind.__qualname__}.{method.__name__}"
-        method.__module__ = kind.__module__
-    return methods
+        known |= {"_set": object.__setattr__, "_open": type(kind.__name__, (), {"__slots__": names})}
+    made = _compiled(kind, f"def __init__(self, {', '.join(names)}):\n{setting}", known)
+    made.__defaults__ = tuple(each.default for each in fields(kind) if each.default is not MISSING)
+    made.__annotations__ = {each.name: each.type for each in fields(kind)} | {"return": None}
+    return made
+
+
+def _replacer(kind: type[Any]) -> FunctionType:
+    names = [each.name for each in fields(kind)]
+    given = "".join(f", {name}=_SAME" for name in names)
+    contents = ", ".join(f"self.{name} if {name} is _SAME else {name}" for name in names)
+    source = f"def __replace__(self, *{given}):\n    return _kind({contents})\n"
+    return _compiled(kind, source, {"_kind": kind, "_SAME": _SAME})
+
+
+def _comparisons(kind: type[Any]) -> tuple[FunctionType, FunctionType]:
+    compared = [each.name for each in fields(kind) if each.compare]
+    contents: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda _self: ()
+
+    def __eq__(self: Any, other: Any) -> bool:  # noqa: N807
+        return contents(self) == contents(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self: Any) -> int:  # noqa: N807
+        return hash(contents(self))
+
+    return _named(kind, __eq__), _named(kind, __hash__)
+
+
+def _compiled(kind: type[Any], source: str, known: dict[str, Any]) -> FunctionType:
+    """Compile a method that names the fields from its source, as dataclasses do."""
+    made: dict[str, Any] = {}
+    exec(source, known, made)
+    (method,) = made.values()
+    return _named(kind, method)
+
+
+def _named(kind: type[Any], method: Any) -> FunctionType:
+    method.__qualname__ = f"{kind.__qualname__}.{method.__name__}"
+    method.__module__ = kind.__module__
+    named: FunctionType = method
+    return named
 
 
 def _setting(names: Sequence[str]) -> str:
@@ -110,6 +129,12 @@ def _shown(self: Any) -> str:
     return f"{type(self).__qualname__}({contents})"
 
 
+def _replace_first(self: Any, **changes: Any) -> Any:
+    """Compile the method when it is first used, which most kinds of values never do."""
+    type(self).__replace__ = method = _replacer(type(self))
+    return method(self, **changes)
+
+
 def _refuse(self: Any, name: str, *_content: Any) -> None:
     raise FrozenInstanceError(f"{type(self).__qualname__} is frozen: {name!r} can be neither set nor deleted")
 
@@ -124,6 +149,7 @@ def _restore(self: Any, contents: list[Any]) -> None:
 
 _COMMON: Final = {
     "__repr__": _shown,
+    "__replace__": _replace_first,
     "__setattr__": _refuse,
     "__delattr__": _refuse,
     "__getstate__": _contents,
