@@ -1,11 +1,18 @@
 """`gatechart doctor`: what is wrong, as a table and as JSON, by the exit code, with what would help."""
 
 import asyncio
+import inspect
+import re
 from datetime import UTC, datetime, timedelta
 
+import pytest
+from typer.main import get_command
+
 from gatechart import Runtime, State, StateTransitionGraph
+from gatechart.cli.commands import app
 from gatechart.stores.opening import open_store
 from gatechart.values import HostRecord, Role
+from gatechart.watchdog import rules
 
 slow = StateTransitionGraph("slow", states=[State("HERE", expects="1ms")], entry_points=["HERE"])
 
@@ -39,3 +46,18 @@ def test_a_silent_host_is_critical_and_the_remedy_is_told(gatechart, sqlite_url)
     assert "`gatechart run` hosts the agents" in told.out
     [found] = gatechart("doctor", sqlite_url, "--json").document["findings"]
     assert (found["key"], found["severity"], found["evidence"]["pid"]) == ("silent:h-1", "critical", 4711)
+
+
+def commands_told(module):
+    """The commands that a module names in what it says would help."""
+    return sorted(set(re.findall(r"`gatechart ([^`]+)`", "".join(re.sub(r'"\s*f?"', "", inspect.getsource(module))))))
+
+
+@pytest.mark.parametrize("told", commands_told(rules))
+def test_each_command_that_a_finding_names_exists_with_its_options(told):
+    words, command = told.split(), get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    assert command.name
+    options = {name for each in command.params for name in each.opts}
+    assert {each for each in words if each.startswith("-")} <= options

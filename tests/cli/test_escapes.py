@@ -7,8 +7,10 @@ import pytest
 from gatechart import Runtime
 from gatechart.cli.errors import ExitCode, code_of
 from gatechart.errors import AgentEndedError
-from gatechart.escape import GiveUp, Nudge, Reroute
+from gatechart.escape import GiveUp, Nudge, Reroute, Restart
+from gatechart.hosting.limits import Limits
 from tests.runtime.test_escapes import CIRCLE, WAY_OUT, go_round, ring
+from tests.runtime.test_undoing import PIN, Desk, book_two, taking_back, trip
 
 LOST = ring(Nudge(), Reroute(), last=GiveUp(), cooldown="1h")
 SAVED = ring(Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"))
@@ -81,3 +83,21 @@ async def test_who_waits_for_an_agent_that_gave_up_in_a_loop_is_told_so():
             await agent.until("DONE")
     assert code_of(raised.value) is ExitCode.LOOPED
     assert raised.value.reason == "loop detected"
+
+
+async def undoing(folder):
+    url, desk = f"sqlite+aiosqlite:///{folder / 'agents.db'}", Desk(opened=asyncio.Event())
+    limits = Limits(close_s=0.1)
+    async with Runtime.open(url, graphs=trip(book_two, Restart()), services=desk, limits=limits) as runtime:
+        await taking_back(runtime)
+
+
+@pytest.mark.parametrize("verb", ["show", "trail", "history", "mail"])
+def test_no_secret_of_calls_that_are_being_taken_back_is_printed(project, gatechart, verb):
+    asyncio.run(undoing(project))
+    agent = ["--agent", "a"] if verb == "mail" else ["a"]
+    for more in ([], ["--json"]):
+        told = gatechart(verb, *agent, *more)
+        assert told.code == 0
+        assert PIN not in told.out + told.err
+    assert verb != "show" or "UNDOING" in told.out

@@ -1,5 +1,6 @@
 """Ways back over calls that must not be repeated: closed, or taken back first, and keys that stay, on every home."""
 
+import asyncio
 from collections import Counter
 
 import pytest
@@ -18,6 +19,7 @@ from gatechart import (
     Transition,
 )
 from gatechart import tool as made
+from gatechart.api import SNAPSHOT
 from gatechart.escape import Alert, EscapePlan, GiveUp, Reroute, Restart, Rollback
 from gatechart.graph import Invoke, Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
@@ -39,7 +41,7 @@ class Trip(AgentContext):
 class Desk:
     """Services: a flight is booked and cancelled, money is paid by key, and a check fails as often as told."""
 
-    def __init__(self, *more, fails=3, undo="cancel", breaks=False):
+    def __init__(self, *more, fails=3, undo="cancel", breaks=False, opened=None):
         self.deeds = []
         self.keys = []
         self.fails = fails
@@ -47,6 +49,8 @@ class Desk:
 
         @made(policies=NO_RETRY)
         async def cancel(booking: str, pin: SecretStr) -> None:
+            if opened is not None:
+                await opened.wait()
             if self.breaks:
                 raise ConnectionError("no answer")
             self.deeds.append(f"cancel {booking} {pin.get_secret_value()}")
@@ -231,3 +235,30 @@ async def test_calls_that_are_made_again_after_a_way_back_keep_their_keys(place,
         assert first != second
         assert again == [first, second]
         await eventually(lambda: agent.snapshot.trail.escapes.keys == ())
+
+
+PIN = "pin-0815"
+
+
+async def taking_back(runtime):
+    """An agent that is taking calls back, of which the arguments are secret."""
+    agent = await runtime.start("trip", at="BUYING", agent_id="a")
+    await agent.until("UNDOING", timeout=30)
+    return agent
+
+
+@pytest.mark.sample_on_restate
+async def test_secret_arguments_are_shown_nowhere_while_calls_are_taken_back(place, caplog):
+    caplog.set_level("DEBUG")
+    opened = asyncio.Event()
+    async with Runtime.open(place, graphs=trip(book_two, Restart()), services=Desk(opened=opened)) as runtime:
+        agent = await taking_back(runtime)
+        snapshot, turns, mail = await runtime.read("a"), await agent.history(), await runtime.mail()
+        assert [each.tool for each in snapshot.trail.escapes.undoing] == ["cancel", "cancel"]
+        for each in (snapshot, snapshot.trail.escapes, *snapshot.trail.escapes.undoing, agent, turns, mail):
+            assert PIN not in f"{each!r} {each}"
+        assert PIN not in SNAPSHOT.write(snapshot).decode()
+        assert PIN not in str(SNAPSHOT.plain(snapshot))
+        opened.set()
+        await agent.until("DONE", timeout=30)
+    assert PIN not in caplog.text

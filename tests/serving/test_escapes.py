@@ -1,9 +1,14 @@
 """The record of an agent's ways out over HTTP: with its snapshot, and as turns of its history."""
 
+import asyncio
+
+import httpx
+
 from gatechart.clients import HttpClient
-from gatechart.escape import GiveUp, Nudge
+from gatechart.escape import GiveUp, Nudge, Restart
 from gatechart.values import CameTo
 from tests.runtime.test_escapes import go_round, ring
+from tests.runtime.test_undoing import PIN, Desk, book_two, trip
 from tests.serving.conftest import TOKEN, serving
 
 
@@ -22,3 +27,22 @@ async def test_a_client_sees_what_an_agent_tried_and_what_came_of_it(sqlite_url)
         ]
         names = [turn.event.name for turn in await client.history(agent.id) if turn.event.name.startswith("escape.")]
         assert names == ["escape.nudge", "escape.give_up"]
+
+
+async def test_a_client_sees_no_secret_of_the_calls_that_are_being_taken_back(sqlite_url):
+    graph, opened = trip(book_two, Restart()), asyncio.Event()
+    async with (
+        serving(sqlite_url, token=TOKEN, graphs=[graph], services=Desk(opened=opened)) as served,
+        HttpClient(served.url, token=TOKEN) as client,
+        httpx.AsyncClient(base_url=served.url, headers={"Authorization": f"Bearer {TOKEN}"}) as raw,
+    ):
+        await client.start("trip", at="BUYING", agent_id="a")
+        async with asyncio.timeout(30):
+            while "UNDOING" not in (await client.read("a")).configuration:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        for path in ("agents/a", "agents/a/history", "agents", "mail"):
+            answer = await raw.get(path)
+            assert answer.status_code == 200, path
+            assert PIN not in answer.text
+        assert "cancel" in (await raw.get("agents/a")).text
+        opened.set()

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from gatechart.values.frozen import replaced, value
 from gatechart.values.names import EventName, Payload, StateName
+from gatechart.values.secrets import shown_repr
 
 ESCAPE: Final = "escape."
 """Prefix of the events of escapes; the name of the strategy follows."""
@@ -62,6 +63,8 @@ class Undoing:
     arguments: Payload  # secrets are marked
     call_id: str  # of the call that is taken back, as no other call of the agent has it
 
+    __repr__ = shown_repr
+
 
 @value
 class KeptKey:
@@ -89,6 +92,8 @@ class Escapes:
     keys: tuple[KeptKey, ...] = ()  # of calls that the agent went back over and has not made again
     undoing: tuple[Undoing, ...] = ()  # calls that are being taken back, the newest first
     then: Payload | None = None  # payload with which it asks to go on once they are taken back
+
+    __repr__ = shown_repr
 
     @property
     def is_due(self) -> bool:
@@ -183,6 +188,8 @@ class EnterAt:
     is_fresh: bool = False  # whether its context begins anew, and no exit action runs
     keep: tuple[str, ...] = ()  # fields of the context that it keeps although it begins anew
     allow: tuple[str, ...] = ()  # tools that must not be repeated, and may be where it begins anew
+
+    __repr__ = shown_repr
 
 
 @value

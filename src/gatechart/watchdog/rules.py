@@ -96,9 +96,9 @@ _SAYS = {
     FindingKind.UNCLAIMED: "{count} mail waits for an agent that does not exist",
 }
 _HELPS = {
-    FindingKind.DEAD: "`gatechart mail --to {agent} --status dead` shows it; `gatechart mail retry NUMBER` tries it "
+    FindingKind.DEAD: "`gatechart mail --agent {agent} --status dead` shows it; `gatechart mail retry NUMBER` tries it "
     "again, `gatechart mail discard NUMBER` gives it up",
-    FindingKind.FAILING: "`gatechart mail --to {agent}` shows why; mend the cause, it is tried again by itself",
+    FindingKind.FAILING: "`gatechart mail --agent {agent}` shows why; mend the cause, it is tried again by itself",
     FindingKind.WAITING: "`gatechart run` hosts agents, if nobody does; `gatechart show {agent}` shows what it does",
     FindingKind.UNCLAIMED: "start agent {agent}, or give the mail up with `gatechart mail discard NUMBER`",
 }
@@ -145,7 +145,7 @@ def found_refused(mail: Iterable[Mail], terms: WatchdogTerms) -> Iterator[Health
                 recipient,
                 found[0].accepted,
                 f"{len(found)} mail was refused within {_lasting(terms.window_s)}: {found[-1].reason[:200]}",
-                f"`gatechart mail --to {recipient} --status refused` shows it; `gatechart accepts {recipient}` says "
+                f"`gatechart mail --agent {recipient} --status refused` shows it; `gatechart accepts {recipient}` says "
                 "what is accepted",
                 evidence=evidence,
             )
