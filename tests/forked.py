@@ -29,7 +29,7 @@ import gatechart
 ROOT = Path(__file__).parents[1]
 PIPE = subprocess.PIPE
 COMMAND = "gatechart.cli:main"
-OTHER_MODULES = ("sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.sqlite.pysqlite", "typer.main")
+OTHER_MODULES = ("sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.sqlite.aiosqlite", "typer.main")
 NUMBER = struct.Struct("i")
 
 

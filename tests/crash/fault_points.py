@@ -102,7 +102,13 @@ class FaultPoints:
         self._install_on_servers()
         writing, reading = sqlite.writing_engine, sqlite.reading_engine
         sqlite.writing_engine = lambda url: self.watch(writing(url))
-        sqlite.reading_engine = lambda url: self.watch(reading(url), "reading ")
+
+        def watched_reader(url):
+            engine = reading(url)
+            self.watch(engine.sync_engine, "reading ")
+            return engine
+
+        sqlite.reading_engine = watched_reader
 
     def _install_on_servers(self):
         """Watches all cursors and connections to PostgreSQL, those that read among them."""

@@ -1,25 +1,89 @@
-"""The interface to one kind of database, which a module for each kind implements."""
+"""The interface to one kind of database, and how all kinds are read. A module for each kind implements it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-class Reader(Protocol):
-    """A reader that runs several reads at a time, on connections that cannot write."""
+def _never(_error: Exception) -> bool:
+    return False
+
+
+class Reader:
+    """A reader that runs several reads at a time.
+
+    Each read runs to its end, even if its caller is cancelled. One that was cut off would leave its connection open.
+    """
+
+    def __init__(self, engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> None:
+        """Create a reader.
+
+        is_cut: whether an error says that the connection was lost, so that another connection may succeed.
+        """
+        self._engine = engine
+        self._is_cut = is_cut
+        self._reads: set[asyncio.Task[object]] = set()
+        self._is_open = True
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of the work. Cancelling the caller stops the wait, not a read that has begun.
+        """Return the result of the work. Cancelling the caller stops the wait, not the read."""
+        if not self._is_open:
+            raise RuntimeError("the database is closed")
+        read = asyncio.create_task(self._read(work))
+        self._reads.add(read)
+        read.add_done_callback(self._forget)
+        return await asyncio.shield(read)
 
-        Raises RuntimeError if the database was closed.
-        """
-        ...
+    async def end(self) -> None:
+        """Accept no more reads, and wait until those under way have ended."""
+        self._is_open = False
+        while self._reads:
+            await asyncio.wait(self._reads)
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return await self._read_once(work)
+        except Exception as error:
+            if not self._is_cut(error):
+                raise
+            logger.debug("a connection was lost; another is tried", exc_info=error)
+            return await self._read_once(work)
+
+    async def _read_once(self, work: Callable[[Connection], T]) -> T:
+        async with self._engine.connect() as connection:
+            try:
+                return await connection.run_sync(work)
+            except Exception as error:
+                if self._is_cut(error):  # SQLAlchemy does not see errors of statements that bypass it
+                    await connection.invalidate(error)
+                raise
+
+    def _forget(self, read: asyncio.Task[object]) -> None:
+        self._reads.discard(read)
+        if not read.cancelled():
+            read.exception()  # marks it as retrieved, for the caller may be gone
+
+
+@asynccontextmanager
+async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> AsyncIterator[Reader]:
+    """Open a reader on the engine. At the end, wait for the reads under way and close their connections."""
+    reader = Reader(engine, is_cut)
+    try:
+        yield reader
+    finally:
+        await reader.end()
+        await engine.dispose()
 
 
 class Writer(Protocol):

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer
+from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer, opened_reader
 from gatechart.stores.sql.postgres_connections import (
     FAILURES,
-    opened_reader,
+    is_cut,
     read_errors,
     reading_engine,
     write_errors,
@@ -46,14 +46,14 @@ class PostgresDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Reader]:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             yield reader
 
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[Hold]:
         """See Database."""
         async with (
-            opened_reader(reading_engine(self._url)) as reader,
+            opened_reader(reading_engine(self._url), is_cut) as reader,
             opened_session(self.name, writing_engine(self._url)) as session,
         ):
             yield _ServerHold(self, self._url, reader, session)
@@ -61,7 +61,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[tuple[Reader, Writer]]:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             engine = writing_engine(self._url)
             try:
                 yield reader, _Transactions(self.name, engine)

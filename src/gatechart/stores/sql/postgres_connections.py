@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
 
 from asyncpg import InterfaceError, InternalClientError, PostgresError
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 from sqlalchemy import exc as sqlalchemy_errors
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.engine import URL
@@ -30,10 +28,6 @@ from gatechart.errors import (
 )
 from gatechart.stores.sql.columns import UNREADABLE
 from gatechart.stores.sql.dialects import keep_every_text
-
-T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 READERS: Final = 4
 TIMEOUT_S: Final = 30.0  # for a connection or a statement, unless the URL has `?timeout=`
@@ -83,67 +77,6 @@ def is_cut(error: BaseException) -> bool:
     is_noted = isinstance(error, DBAPIError) and error.connection_invalidated
     is_of_driver = isinstance(cause, InterfaceError | InternalClientError) and not isinstance(cause, ValueError)
     return is_noted or is_of_driver or isinstance(cause, OSError) or state_of(error).startswith(_GONE)
-
-
-class ServerReader:
-    """A reader that runs several reads at a time, each on a connection of an engine. Fulfils `Reader`.
-
-    Each read runs to its end, even if its caller is cancelled. One that was cut off would leave its connection open.
-    """
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
-        self._reads: set[asyncio.Task[object]] = set()
-        self._is_open = True
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        """See Reader."""
-        if not self._is_open:
-            raise RuntimeError("the database is closed")
-        read = asyncio.create_task(self._read(work))
-        self._reads.add(read)
-        read.add_done_callback(self._forget)
-        return await asyncio.shield(read)
-
-    async def end(self) -> None:
-        """Accept no more reads, and wait until those under way have ended."""
-        self._is_open = False
-        while self._reads:
-            await asyncio.wait(self._reads)
-
-    async def _read(self, work: Callable[[Connection], T]) -> T:
-        try:
-            return await self._read_once(work)
-        except Exception as error:
-            if not is_cut(error):
-                raise
-            logger.debug("a connection was lost; another is tried", exc_info=error)
-            return await self._read_once(work)
-
-    async def _read_once(self, work: Callable[[Connection], T]) -> T:
-        async with self._engine.connect() as connection:
-            try:
-                return await connection.run_sync(work)
-            except Exception as error:
-                if is_cut(error):  # SQLAlchemy does not see errors of statements that bypass it
-                    await connection.invalidate(error)
-                raise
-
-    def _forget(self, read: asyncio.Task[object]) -> None:
-        self._reads.discard(read)
-        if not read.cancelled():
-            read.exception()  # marks it as retrieved, for the caller may be gone
-
-
-@asynccontextmanager
-async def opened_reader(engine: AsyncEngine) -> AsyncIterator[ServerReader]:
-    """Open a reader on the engine. At the end, wait for the reads under way and close their connections."""
-    reader = ServerReader(engine)
-    try:
-        yield reader
-    finally:
-        await reader.end()
-        await engine.dispose()
 
 
 @contextmanager

@@ -17,11 +17,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from gatechart.errors import StoreBusyError, StoreMissingError, StoreReadOnlyError
-from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer
+from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer, opened_reader
 from gatechart.stores.sql.ownership import owned
 from gatechart.stores.sql.sqlite_connections import (
     ThreadWriter,
-    opened_reader,
     opened_writer,
     read_errors,
     reading_engine,

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from gatechart.errors import (
     GatechartError,
@@ -51,55 +52,16 @@ def writing_engine(url: URL) -> Engine:
     return engine
 
 
-def reading_engine(url: URL) -> Engine:
-    """Create an engine for several connections that cannot write. `ThreadReader` begins their transactions."""
-    engine = create_engine(url.set(drivername="sqlite"), **_options(url, connections=READERS))
-    _on_connect(engine, "PRAGMA query_only=ON")
+def reading_engine(url: URL) -> AsyncEngine:
+    """Create an engine for several connections that cannot write."""
+    engine = create_async_engine(url, **_options(url, connections=READERS))
+    _on_connect(engine.sync_engine, "PRAGMA query_only=ON")
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Connection) -> None:
+        driver_cursor(connection).execute("BEGIN")
+
     return engine
-
-
-class ThreadReader:
-    """A reader that runs several reads at a time, each in a thread. Fulfils `Reader`.
-
-    Each read runs to its end, even if its caller is cancelled. One that has not begun is withdrawn.
-    """
-
-    def __init__(self, engine: Engine, threads: ThreadPoolExecutor) -> None:
-        self._engine = engine
-        self._threads = threads
-        self._is_open = True
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        """See Reader."""
-        if not self._is_open:
-            raise RuntimeError("the database is closed")
-        return await asyncio.wrap_future(self._threads.submit(self._read, work))
-
-    async def end(self) -> None:
-        """Accept no more reads, and wait until those under way have ended."""
-        self._is_open = False
-        await asyncio.to_thread(self._threads.shutdown)
-
-    def _read(self, work: Callable[[Connection], T]) -> T:
-        with self._engine.connect() as connection:
-            driver_cursor(connection).execute("BEGIN")  # so that all that is read is of one moment
-            try:
-                return work(connection)
-            finally:
-                connection.connection.rollback()
-
-
-@asynccontextmanager
-async def opened_reader(engine: Engine) -> AsyncIterator[ThreadReader]:
-    """Open a reader on the engine. At the end, wait for the reads under way and close their connections."""
-    reader = ThreadReader(engine, ThreadPoolExecutor(READERS, thread_name_prefix="gatechart-reader"))
-    try:
-        yield reader
-    finally:
-        try:
-            await reader.end()
-        finally:
-            engine.dispose()
 
 
 class ThreadWriter:
