@@ -64,7 +64,8 @@ class Forked:
 
     def send_signal(self, number):
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended since
+                os.kill(self.pid, number)
 
     def terminate(self):
         self.send_signal(signal.SIGTERM)

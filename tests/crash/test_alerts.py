@@ -17,6 +17,7 @@ async def check(url, folder, deaths):
     assert (context.delivered, context.pending, context.lost) == (len(IDS), [], 0)
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_each_alert_reaches_its_sink(killed_at_commits):
     assert await killed_at_commits("alerting_agents", live, check, step=5) > 3
 

@@ -18,6 +18,7 @@ async def test_an_agent_that_nothing_disturbs_is_noticed_once(forks, crash_url, 
     await check(crash_url, tmp_path, deaths=0)
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_a_signal_fires_once_and_at_the_same_call(killed_at_commits):
     assert await killed_at_commits("noticing_agents", live, check, step=3) > 5
 

@@ -55,6 +55,7 @@ async def test_a_process_that_nothing_disturbs_comes_to_the_same_end(forks, cras
 
 
 @pytest.mark.slow
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_nothing_is_lost_or_done_twice(forks, new_url, tmp_path):
     assert forks.live("recurring_agents", new_url(), tmp_path / "points", "nowhere", 0) == 0
     passed = json.loads((tmp_path / "points").read_text())

@@ -20,6 +20,7 @@ async def test_a_loop_that_nothing_disturbs_takes_each_turn_and_call_once(forks,
     await check(crash_url, tmp_path, deaths=0)
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_the_next_goes_on_where_the_transcript_ends(killed_at_commits):
     assert await killed_at_commits("talking_agents", live, check, step=9) > 10
 

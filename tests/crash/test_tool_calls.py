@@ -4,6 +4,8 @@ import json
 import signal
 from collections import Counter
 
+import pytest
+
 from gatechart import Runtime
 from tests.crash.calling_agents import calling, live
 from tests.crash.ledger import check_sound
@@ -31,6 +33,7 @@ async def test_a_process_that_nothing_disturbs_calls_each_tool(forks, crash_url,
     assert await results_of(crash_url, tmp_path) == ("paid", "paid")
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_no_tool_that_must_not_be_is_repeated(forks, new_url, tmp_path):
     (tmp_path / "0").mkdir()
     assert forks.live("calling_agents", new_url(), tmp_path / "0" / "points", "nowhere", 0) == 0

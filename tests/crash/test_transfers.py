@@ -3,6 +3,8 @@
 import json
 import signal
 
+import pytest
+
 from gatechart import Runtime
 from tests.crash.choosing_agents import MOST, check_choices, choosing, live
 from tests.crash.ledger import check_sound
@@ -26,6 +28,7 @@ async def test_a_process_that_nothing_disturbs_is_led_out_of_the_loop(forks, cra
     await check(crash_url)
 
 
+@pytest.mark.sqlite_is_enough
 async def test_wherever_the_process_dies_each_choice_counts_once(forks, new_url, tmp_path):
     assert forks.live("choosing_agents", new_url(), tmp_path / "0", "nowhere", 0) == 0
     passed = json.loads((tmp_path / "0").read_text())
