@@ -6,6 +6,7 @@ LIFE counts the processes before this one. RESULT is a file that is written once
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import sys
@@ -21,6 +22,7 @@ SITUATION = Situation("random failures", Chances(seed=7))
 def main() -> None:
     url, agents, life, result = sys.argv[1:]
     logging.disable(logging.CRITICAL)
+    gc.set_threshold(200_000, 20, 100)  # thousands of agents that live are no garbage to look for
     began = BEGINNING + timedelta(hours=int(life))  # by then whatever an earlier process waited for is due
     played = asyncio.run(play(SITUATION, int(agents), url, beginning=began))
     Path(result).write_text(
