@@ -20,6 +20,7 @@ from gatechart.cli.agents import (
     start_agent,
     stop_agent,
 )
+from gatechart.cli.alarms import raise_alarm
 from gatechart.cli.breakers import close_breaker, draw_breaker, isolate_breaker, list_breakers
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.directory import (
@@ -126,6 +127,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "run": run_agents,
     "serve": serve_agents,
     "post": post_event,
+    "alarm": raise_alarm,
     "handoff": hand_on,
     "end-invoke": end_invoke,
     "migrate": migrate_agents,
