@@ -26,6 +26,7 @@ from gatechart.cli.options import (
     Settings,
 )
 from gatechart.cli.output import print_hint
+from gatechart.cli.watching import Watching
 from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import AnyGraph
@@ -168,10 +169,15 @@ async def open_host(
     creates: bool = False,
     role: Role = Role.OWNER,
     retention: Retention | None = None,
+    watching: Watching | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Open a runtime that hosts all agents of the graphs. creates: create the database if it does not exist."""
+    """Open a runtime that hosts all agents of the graphs. creates: create the database if it does not exist.
+
+    watching: whom it alerts, and what watches; nothing by default.
+    """
     if not creates:
         await check_there(settings)
+    watched: dict[str, Any] = {**(watching or {})}
     async with (
         opened_services(settings) as services,
         Runtime.open(
@@ -184,6 +190,7 @@ async def open_host(
             packet_migrations=load_packet_migrations(),
             tool_policies=load_tool_policies(),
             retention=retention,
+            **watched,
         ) as runtime,
     ):
         yield runtime

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -24,6 +25,7 @@ from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option, read_duration
 from gatechart.cli.output import clock_text, emit, print_hint, print_json_line, print_line, print_warning
+from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
 from gatechart.hosting.system import SystemClock
 from gatechart.values import HistoryEntry, Query, Role, Snapshot
@@ -154,6 +156,8 @@ async def run_agents(
     prune: PruneOption = None,
     keep_turns: KeepTurnsOption = None,
     ids_for: IdsOption = None,
+    alerts_file: AlertsFileOption = None,
+    watchdog: WatchdogOption = None,
 ) -> ExitCode | None:
     """Host the agents of the app: deliver mail, fire timers and run invokes.
 
@@ -170,10 +174,12 @@ async def run_agents(
     One process owns the store. With --standby, this one waits and takes over within two seconds after the owner ends.
     With --take-over, it takes over at once; if the old owner was only frozen, it can write nothing when it wakes up.
 
-    With --prune, and with --keep-turns, it deletes old data when it starts and every hour.
+    With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
+    for what is wrong, and tells the sinks of --alerts-file.
 
     Examples:
       gatechart run
+      gatechart run --watchdog 1m --alerts-file alerts.toml
       gatechart run --prune 90d --keep-turns 1000
       gatechart run --standby
       gatechart run --watch
@@ -181,12 +187,14 @@ async def run_agents(
       gatechart run --services myapp:open_services --grace 60
     """
     role, retention = _role(standby=standby, take_over=take_over), retention_of(prune, keep_turns, ids_for)
+    watching = watching_of(alerts_file, watchdog)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
         limits = runtime_package.Limits(close_s=grace)
-        opening = connection.open_host(settings, graphs, clock, limits, role=role, retention=retention)
+        host = partial(connection.open_host, settings, graphs, clock, limits, role=role, retention=retention)
+        opening = host(watching=watching)
         if standby:
             print_hint(f"standing by for {settings.store}")
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:

@@ -25,6 +25,7 @@ from gatechart.cli.run import (
     told_or_lost,
     told_to_go,
 )
+from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.hosting.system import SystemClock
 from gatechart.values import Rate
 
@@ -134,6 +135,8 @@ async def serve_agents(
     prune: PruneOption = None,
     keep_turns: KeepTurnsOption = None,
     ids_for: IdsOption = None,
+    alerts_file: AlertsFileOption = None,
+    watchdog: WatchdogOption = None,
 ) -> None:
     """Host the agents of the app behind an HTTP interface.
 
@@ -146,7 +149,8 @@ async def serve_agents(
     It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
     --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
 
-    With --prune, and with --keep-turns, it deletes old data when it starts and every hour.
+    With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
+    for what is wrong, and tells the sinks of --alerts-file.
 
     Examples:
       gatechart serve
@@ -158,6 +162,7 @@ async def serve_agents(
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     registrants = serving.read_registrants(registrants_file, secret)
     alarmists = serving.read_registrants(alarms_file, secret, registrants.values())
+    watching = watching_of(alerts_file, watchdog)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     lifecycle = serving.Lifecycle()
@@ -188,6 +193,7 @@ async def serve_agents(
             runtime_package.Limits(close_s=grace),
             creates=True,
             retention=retention,
+            watching=watching,
         )
         await _serve(settings, graphs, listening, hosting, lifecycle, gone, drain)
 

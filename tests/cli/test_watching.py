@@ -1,0 +1,88 @@
+"""`gatechart run --watchdog` and `--alerts-file`: hosts that look for what is wrong, and tell sinks of a file."""
+
+import re
+
+import pytest
+
+from gatechart.alerts.mailbox import Mailbox
+from gatechart.alerts.webhook import Webhook
+from gatechart.cli.errors import UsageError
+from gatechart.cli.watching import watching_of
+
+SINKS = """
+[sinks.ops]
+url = "https://hooks.example.org/gatechart"
+secret_file = "{secret}"
+
+[sinks.mail]
+host = "smtp.example.org"
+sender = "gatechart@example.org"
+to = ["ops@example.org"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file of sinks, and returns it."""
+    (tmp_path / "secret").write_text("a secret of some length\n")
+
+    def written(text=SINKS):
+        made = tmp_path / "alerts.toml"
+        made.write_text(text.replace("{secret}", str(tmp_path / "secret")))
+        return made
+
+    return written
+
+
+def test_sinks_come_from_a_file_whose_secrets_are_in_files_of_their_own(file):
+    given = watching_of(file(), "30s")
+    alerts, watchdog = given["alerts"], given["watchdog"]
+    assert [*alerts] == ["ops", "mail"]
+    assert isinstance(alerts.sink("ops"), Webhook)
+    assert isinstance(alerts.sink("mail"), Mailbox)
+    assert (watchdog.every_s, watchdog.sinks, dict(watchdog.acts)) == (30, ("ops", "mail"), {})
+
+
+def test_nothing_watches_and_nobody_is_told_by_default():
+    given = watching_of(None, None)
+    assert ([*given["alerts"]], given["watchdog"]) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "it names no sink"),
+        ("[sink.ops]\nurl = 'https://a.example'", "unknown key 'sink'; did you mean 'sinks'"),
+        ("[sinks.ops]\nurls = 'https://a.example'", "[sinks.ops]: give a url"),
+        ("[sinks.ops]\nurl = 'https://a.example'\nsecrets = 'x'", "unknown key 'secrets'"),
+        ("[sinks.ops]\nurl = 'http://a.example'\nsecret = 'a secret of some length'", "https"),
+        ("[sinks.ops]\nurl = 'https://a.example'", "secret"),
+        ("[sinks.ops]\nurl = 'https://a.example'\nsecret_file = '/nowhere'", "secret_file: '/nowhere' cannot be read"),
+        ("[sinks.mail]\nhost = 'a'\nsender = 'a'\nto = 'b@example.org'", "'a' is not a mail address"),
+        ("[sinks", "--alerts-file"),
+    ],
+)
+def test_a_file_of_sinks_that_cannot_be_is_refused_with_the_place(file, text, problem):
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        watching_of(file(text), None)
+
+
+@pytest.mark.parametrize("every", ["often", "0s"])
+def test_a_watchdog_that_looks_never_is_refused(every):
+    with pytest.raises(UsageError, match=f"--watchdog {every}"):
+        watching_of(None, every)
+
+
+def test_a_host_with_a_watchdog_keeps_what_it_finds(shop, prepare, gatechart):
+    prepare(("start", "shop", "--at", "FOUND", "--id", "a"))
+    gatechart("post", "a", "UNHEARD_OF")
+    assert gatechart("run", "--once").code == 0
+    assert gatechart("show", "watchdog").code
+    assert gatechart("run", "--once", "--watchdog", "1h").code == 0
+    assert gatechart("show", "watchdog", "--json").document["graph"] == "gatechart.watchdog"
+
+
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_host_does_not_begin_with_a_file_that_is_wrong(shop, gatechart, command, tmp_path):
+    told = gatechart(command, "--alerts-file", str(tmp_path / "none.toml"))
+    assert (told.code, "--alerts-file" in told.err) == (2, True)
