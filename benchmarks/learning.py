@@ -22,7 +22,6 @@ from time import perf_counter
 
 from gatechart.selection.evaluation import Evaluation, Recorded
 from gatechart.selection.exploration import BEST, Exploring
-from gatechart.selection.features import features
 from gatechart.selection.learned import Learned, LearnedModel, departs, promised
 from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
@@ -75,7 +74,7 @@ class Clinc:
         moved = dict(zip(mixed, [samples[each] for each in (*mixed[1:], *mixed[:1])], strict=True))
         index = TextIndex(_by_agent(samples | moved) if per_agent else samples | moved)
         stream = source.sample(rest, choices)
-        return [Said(packed(features(text)), agent_of(entry), index.scores(text)) for text, entry in stream]
+        return [Said(packed(index.features_of(text)), agent_of(entry), index.scores(text)) for text, entry in stream]
 
 
 def _by_agent(samples: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -167,7 +166,7 @@ def recorded(said: Sequence[Said], exploring: Exploring, seed: int) -> list[Reco
 
 
 def evaluated(said: Sequence[Said], seed: int) -> Evaluation:
-    return evaluate_learned(Learned(), recorded(said, Exploring(0.1, 3), seed), BEST)
+    return evaluate_learned(Learned(), recorded(said, Exploring(0.2, 3), seed), BEST)
 
 
 def row(name: str, worlds: Sequence[Sequence[Said]], learned: Learned) -> None:

@@ -46,6 +46,9 @@ class Mixed:
         one, other = (each.scores(text) for each in self._both)
         return {name: (one[name] + other[name]) / 2 for name in one}
 
+    def features_of(self, text: str) -> Mapping[str, float]:
+        return self._both[0].features_of(text)
+
 
 def found(index: Likeness, text: str) -> tuple[str, float]:
     """The best candidate, with its score."""

@@ -23,6 +23,7 @@ FULL = Profile(
     group="shop",
     schedule=(Hours(("MON", "FRI"), "09:00", "17:00", "Europe/Berlin"), Hours(begins="22:00", ends="02:00")),
     cost=2.5,
+    expected_s=3600.0,
 )
 VALIDATOR = Draft202012Validator(schema())
 

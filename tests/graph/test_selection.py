@@ -78,6 +78,7 @@ def test_a_profile_may_leave_out_everything() -> None:
         ({"tier": True}, "tier=True is no tier"),
         ({"group": None}, "group=None: it is a NoneType, no text"),
         ({"cost": float("nan")}, "cost=nan is no cost"),
+        ({"expected_s": -1.0}, "expected_s=-1.0 is no time"),
         ({"schedule": Hours()}, f"schedule={Hours()!r} is no tuple of Hours"),
         ({"schedule": (Hours("MON"),)}, "days 'MON' cannot be"),
         ({"schedule": (Hours(begins="9 o'clock"),)}, 'the time "9 o\'clock" cannot be'),

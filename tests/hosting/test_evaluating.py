@@ -42,7 +42,7 @@ async def test_learning_is_better_where_texts_mislead(is_right, verdict):
     async with house("memory:", asks(), refund, parcel, choosing=exploring, clock=VirtualClock()) as runtime:
         await choices(runtime, 120, is_right)
         told = (await evaluate_directory(runtime, Learned())).learning
-        assert (told.verdict, told.choices) == (verdict, 60)
+        assert (told.verdict, told.choices) == (verdict, 90)
 
 
 async def test_nothing_can_be_told_where_nothing_was_recorded():

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from gatechart import Choosing, HandoffPacket
+from gatechart import Choosing, EntryPoint, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.graph import Best
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.selection import Exploring, Learned, terms_of
 from gatechart.values import Ended, Needs, Profile
-from tests.runtime.handovers import house, only, rest, target_of, worker
+from tests.runtime.handovers import house, only, pass_time, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -64,6 +64,35 @@ async def test_what_people_say_of_the_work_changes_its_reward(place):
         assert chosen.observation().reward == 0.75
 
 
+def measured(cost):
+    """A graph whose work should cost 2 at most, take no more than a minute, and costs so much."""
+    return StateTransitionGraph(
+        "measured",
+        states=["WORKING", State("FINISHED", final=True, data=lambda context, event: {"cost": cost})],
+        transitions=[Transition("WORKING", "DONE", "FINISHED")],
+        entry_points=[EntryPoint("WORKING", profile=Profile(samples=("refund my order",), cost=2.0, expected_s=60))],
+    )
+
+
+@pytest.mark.parametrize(("cost", "reward"), [(2, 1.0), (2.5, 0.8), ("dear", 1.0), (None, 1.0)])
+async def test_work_that_cost_more_than_its_profile_says_is_worth_less(place, cost, reward):
+    async with house(place, asks(BY_TEXT), measured(cost), choosing=RECORDING) as runtime:
+        await (await handed(runtime)).send("DONE")
+        (chosen,) = (await kept_of(runtime, "measured.WORKING")).choices
+        assert (chosen.cost, chosen.observation().reward) == (cost if isinstance(cost, int | float) else None, reward)
+
+
+@pytest.mark.not_on_restate("its clock cannot be moved")
+@pytest.mark.parametrize(("seconds", "reward"), [(60, 1.0), (61, 0.8)])
+async def test_work_that_took_longer_than_its_profile_says_is_worth_less(place, seconds, reward):
+    async with house(place, asks(BY_TEXT), measured(1), choosing=RECORDING) as runtime:
+        target = await handed(runtime)
+        await pass_time(runtime, seconds)
+        await target.send("DONE")
+        (chosen,) = (await kept_of(runtime, "measured.WORKING")).choices
+        assert (chosen.took_s, chosen.observation().reward) == (seconds, reward)
+
+
 async def test_what_is_kept_of_choices_is_forgotten_with_the_user(place):
     async with house(place, asks(BY_TEXT), refund, parcel, choosing=RECORDING) as runtime:
         await (await handed(runtime)).send("DONE")
@@ -107,7 +136,7 @@ async def test_what_failed_again_and_again_is_learned_once_learning_is_trusted(p
     async with house(place, asks(LEARNING), refund, parcel, choosing=trusted) as runtime:
         choice = await runtime.choose(asking_for(LEARNING))
         assert choice.candidate.id == "refund.WORKING"
-        await failing(runtime, 3)
+        await failing(runtime, 2)
         choice = await runtime.choose(asking_for(LEARNING))
         assert choice.candidate.id == "parcel.WORKING"
         parts = {each.id: dict(each.parts) for each in choice.explanation.judged}

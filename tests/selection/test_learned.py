@@ -55,7 +55,7 @@ SOME = [observed(number) for number in range(120)]
 def test_a_model_that_saw_nothing_chooses_as_the_text_scores_do():
     found = told(LEARNED.model())
     assert max(found, key=lambda each: found[each].total) == "orders.TAKING"
-    assert [found[each].prior for each in CANDIDATES] == pytest.approx([125 / 190, 64 / 190, 1 / 190])
+    assert [found[each].prior for each in CANDIDATES] == pytest.approx([25 / 42, 16 / 42, 1 / 42])
     assert {each.learned for each in found.values()} == {0.0}
 
 

@@ -37,6 +37,7 @@ def read_profile(spot: Spot | None, faults: Faults) -> Profile | None:
         group=given.text("group"),
         schedule=tuple(_schedule(given, faults)),
         cost=given.number("cost"),
+        expected_s=given.number("expected_s"),
     )
 
 

@@ -16,6 +16,7 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
         "group": "text",
         "schedule": "hours",
         "cost": "number",
+        "expected_s": "number",
     },
     "hours": {"days": "days", "begins": "text", "ends": "text", "zone": "text"},
     "best": {
@@ -42,6 +43,7 @@ SELECTION_MEANINGS: Final = {
     "group": "What fails together with others of the same group.",
     "schedule": "When it takes work; always where left out.",
     "cost": "What a piece of work costs, in a unit of one's own.",
+    "expected_s": "Seconds that a piece of work should take at most; what takes longer is worth less to learning.",
     "best": "The best target in the directory, chosen once the turn is committed.",
     "needs": "What work needs: one of the capabilities, one of the domains, a tier at least, a language.",
     "scorers": "What decides, by weight: names of scorers, or of bound functions of packet and candidate.",

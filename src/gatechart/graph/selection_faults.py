@@ -31,6 +31,8 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
         yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
     if profile.cost is not None and not _is_number(profile.cost):
         yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
+    if profile.expected_s is not None and not _is_number(profile.expected_s):
+        yield Fault(place, f"expected_s={profile.expected_s!r} is no time", "pass a number of seconds of 0 or more")
     yield from _schedule_faults(place, profile.schedule)
 
 

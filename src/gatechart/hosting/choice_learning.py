@@ -11,10 +11,9 @@ from typing import Any, Final
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
-from gatechart.selection.features import features
 from gatechart.selection.history import HistoryIndex
 from gatechart.selection.learned import Learned, Scored, departs, promised
-from gatechart.selection.observations import Observations, packed
+from gatechart.selection.observations import Observations
 from gatechart.selection.rewards import Reward
 from gatechart.values import Candidate, Choice
 from gatechart.values.frozen import value
@@ -65,22 +64,24 @@ class Learning:
 
     async def lesson(
         self,
-        text: str,
+        features: str,
         text_scores: Mapping[str, float],
         candidates: Sequence[Candidate],
         names: Iterable[str],
         now: datetime,
     ) -> Lesson:
-        """Return what is learned about work. names: of the scorers in use. Raises ExtraMissingError without numpy."""
+        """Return what is learned about work. Raises ExtraMissingError without numpy.
+
+        features: of its text, packed. names: of the scorers in use.
+        """
         wanted = set(names)
-        found = packed(features(text))
         groups = {each.id: each.graph for each in candidates if each.is_local}
         async with self._one_learns:
             if wanted & {"learned", "history"}:
                 await self._refresh()
-            learned = await self._learned_scores(found, text_scores, groups, now) if "learned" in wanted else {}
-            history = await self._history_scores(found) if "history" in wanted else {}
-        return Lesson(found, text_scores, groups, learned, history)
+            learned = await self._learned_scores(features, text_scores, groups, now) if "learned" in wanted else {}
+            history = await self._history_scores(features) if "history" in wanted else {}
+        return Lesson(features, text_scores, groups, learned, history)
 
     async def _refresh(self) -> None:
         kept = await self._directory.kept_choices(self._seen)
@@ -97,19 +98,19 @@ class Learning:
         return _NONE.added(*(each for each in made if each is not None))
 
     async def _learned_scores(
-        self, text: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
+        self, features: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
     ) -> Mapping[str, Scored]:
         if self._model is None:
             return {each: Scored(prior) for each, prior in promised(text_scores, groups).items()}
         if self._model.observations is not self._observed:
             self._model = await asyncio.to_thread(self._model.over, self._observed)
         undecided = sum(now - each.at < UNDECIDED_FOR for each in self._undecided)
-        return self._model.scores(text, text_scores, groups, undecided)
+        return self._model.scores(features, text_scores, groups, undecided)
 
-    async def _history_scores(self, text: str) -> Mapping[str, float]:
+    async def _history_scores(self, features: str) -> Mapping[str, float]:
         if self._history is None:
             self._history = await asyncio.to_thread(HistoryIndex, self._observed.items)
-        return self._history.scores(text)
+        return self._history.scores(features)
 
 
 def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, Any] | None:
@@ -125,6 +126,8 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
         departs=departs(chosen, scores, lesson.groups),
         user=packet.user_id,
         source=packet.source_agent,
+        expected_s=choice.candidate.profile.expected_s,
+        expected_cost=choice.candidate.profile.cost,
     )
 
 

@@ -17,6 +17,7 @@ from gatechart.hosting.directory_verbs import ensure
 from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
+from gatechart.selection.observations import packed
 from gatechart.selection.rewards import Reward, kind_of, reward_of
 from gatechart.values import Candidate, Choice, Profile
 from gatechart.values.frozen import replaced, value
@@ -110,8 +111,9 @@ class DirectoryChooser:
             with contained():
                 candidates = await self._performing(packet, terms, await self._directory.candidates())
                 names = set(terms.order or terms.weights)
-                scores, least = await self._texts.scores(packet, names, candidates, is_recorded=self._choosing.records)
-                lesson = await self._lesson(packet, scores, candidates, names, now)
+                compared = await self._texts.compared(packet, names, candidates, is_recorded=self._choosing.records)
+                scores = {} if compared is None else {"text": compared.scores}
+                lesson = await self._lesson(compared, candidates, names, now)
                 choice = choose(
                     packet,
                     terms,
@@ -120,7 +122,7 @@ class DirectoryChooser:
                     seed=packet.handoff_id,
                     scores=scores if lesson is None else {**scores, **lesson.scores},
                     functions={} if asking is None else asking.selectors,
-                    least=least,
+                    least=0.0 if compared is None else compared.least,
                     allow_registered=self._choosing.allow_registered,
                     exploring=self._choosing.exploring or BEST,
                     parts={} if lesson is None else lesson.parts,
@@ -131,17 +133,16 @@ class DirectoryChooser:
 
     async def _lesson(
         self,
-        packet: HandoffPacket,
-        scores: Mapping[str, Mapping[str, float]],
+        compared: _Compared | None,
         candidates: Sequence[Candidate],
         names: Set[str],
         now: datetime,
     ) -> Lesson | None:
         """Return what earlier choices say about this one; None if none are kept, and the terms do not ask for it."""
-        if not self._choosing.records and names.isdisjoint(LEARNING):
+        if compared is None or (not self._choosing.records and names.isdisjoint(LEARNING)):
             return None
-        text = self._choosing.says(packet)
-        return await self._learning.lesson(text, scores.get("text", {}), candidates, names, now)
+        features = packed(compared.likeness.features_of(compared.text))
+        return await self._learning.lesson(features, compared.scores, candidates, names, now)
 
     async def _performing(
         self, packet: HandoffPacket, terms: SelectionTerms, candidates: Sequence[Candidate]
@@ -155,6 +156,16 @@ class DirectoryChooser:
         return [replaced(each, performance=special[each.id]) if each.id in special else each for each in candidates]
 
 
+@value
+class _Compared:
+    """How well a text fits each candidate."""
+
+    text: str
+    likeness: Likeness
+    scores: Mapping[str, float]
+    least: float  # from which on there is a match
+
+
 class _Texts:
     """How well texts fit the candidates, whose own texts are looked through when they have changed."""
 
@@ -164,22 +175,24 @@ class _Texts:
         self._likeness: Likeness | None = None
         self._one_builds = asyncio.Lock()
 
-    async def scores(
+    async def compared(
         self, packet: HandoffPacket, names: Set[str], candidates: Sequence[Candidate], *, is_recorded: bool
-    ) -> tuple[Mapping[str, Mapping[str, float]], float]:
-        """Return the text score of each candidate, if they are needed, and from which on there is a match.
+    ) -> _Compared | None:
+        """Return how well a packet's text fits each candidate; None if no scorer asks for it.
 
         names: of the scorers in use. is_recorded: whether the choice is kept, together with the text scores.
         """
         if not is_recorded and names.isdisjoint(BY_TEXT):
-            return {}, 0.0
+            return None
         async with self._one_builds:
             likeness = await self._newest(candidates)
         text = self._choosing.says(packet)
         # Vectors may come from a model that takes its time; words take less than the way to a thread.
         is_quick = self._choosing.embed is None
         found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
-        return {"text": found}, likeness.least if self._choosing.least is None else self._choosing.least
+        return _Compared(
+            text, likeness, found, likeness.least if self._choosing.least is None else self._choosing.least
+        )
 
     async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
         told_by = [

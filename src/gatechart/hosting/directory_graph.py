@@ -227,6 +227,7 @@ def _note(context: EntryContext, event: Event) -> None:
         kind=str(told.get("kind", ""))[:LONGEST_TEXT],
         handed_on=int(told.get("handed_on", 0)),
         took_s=_seconds_since(told.get("at"), event.time),
+        cost=told.get("cost"),
     )
     said = next((each.answers for each in context.ratings if each.handoff == outcome.handoff), {})
     context.outcomes = [*context.outcomes, replaced(outcome, **said)][-MOST_OUTCOMES:]

@@ -42,7 +42,7 @@ async def evaluate_directory(
 ) -> DirectoryEvaluation:
     """Tell from what a home's directory keeps whether learning is better than text scores, and when to hand work on.
 
-    The first half of the choices only teaches; the second half is judged. Nothing is changed. store, graphs: with both,
+    The first quarter of the choices only teaches; the rest is judged. Nothing is changed. store, graphs: with both,
     the histories that led to handoffs of which somebody said something are played through these graphs, so that
     thresholds can be tried. Raises ExtraMissingError without numpy, and ElsewhereError on an engine without a
     projection.

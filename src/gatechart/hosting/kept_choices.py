@@ -41,6 +41,9 @@ class KeptChoice:
     ended_at: datetime | None = None
     handed_on: int = 0
     took_s: float = 0.0
+    cost: float | None = None
+    expected_s: float | None = None  # as the profile said when the choice was made
+    expected_cost: float | None = None
     quality: float | None = None
 
     @property
@@ -50,7 +53,8 @@ class KeptChoice:
             return None
         came_back = self.ended is Ended.CAME_BACK
         done = came_back or self.ended is Ended.COMPLETED
-        return Outcome(done, came_back, self.took_s, satisfaction=self.quality, handed_on=self.handed_on)
+        measured = (self.took_s, self.expected_s, self.cost, self.expected_cost)
+        return Outcome(done, came_back, *measured, self.quality, self.handed_on)
 
     def observation(self, reward: Reward = reward_of) -> Observation | None:
         """Return what learning makes of it; None if it goes on."""
@@ -83,9 +87,12 @@ def told_of(
     departs: bool,
     user: str,
     source: str,
+    expected_s: float | None = None,
+    expected_cost: float | None = None,
 ) -> dict[str, Any]:
     """Return the payload that tells an entry that it was chosen, of at most MOST_BYTES if user and source are short."""
     told: dict[str, Any] = {"handoff": handoff, "features": features, "prior": prior, "departs": departs}
+    told |= {"expected_s": expected_s, "expected_cost": expected_cost}
     told |= {"user": user, "source": source, "ranked": [list(each) for each in ranked[:MOST_RANKED]]}
     while len(told["ranked"]) > 1 and len(canonical_json(told)) > MOST_BYTES:
         told["ranked"].pop()
@@ -108,13 +115,15 @@ def with_choice(kept: Sequence[KeptChoice], told: Mapping[str, Any], at: datetim
         bool(told["departs"]),
         told["user"],
         told["source"],
+        expected_s=told.get("expected_s"),
+        expected_cost=told.get("expected_cost"),
     )
     return [*kept, chosen][-MOST_CHOICES:]
 
 
 def with_outcome(kept: Sequence[KeptChoice], outcome: WorkOutcome) -> list[KeptChoice]:
     """Return what is kept, joined by what came of one of the choices."""
-    given = {name: getattr(outcome, name) for name in ("ended", "handed_on", "took_s")}
+    given = {name: getattr(outcome, name) for name in ("ended", "handed_on", "took_s", "cost")}
     return [replaced(each, **given, ended_at=outcome.at) if each.handoff == outcome.handoff else each for each in kept]
 
 

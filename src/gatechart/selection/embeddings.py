@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from gatechart.errors import EmbeddingError, needing
-from gatechart.selection.texts import MOST_TEXTS, TOGETHER, blended
+from gatechart.selection.features import Rarity, features
+from gatechart.selection.texts import MOST_TEXTS, TOGETHER, blended, documents_of
 
 Embed: TypeAlias = Callable[[Sequence[str]], Iterable[Iterable[float]]]
 """Makes a vector of each text, all of one length. Called outside of turns, with many texts at once."""
@@ -41,7 +42,7 @@ class EmbeddingIndex:
     True
     """
 
-    __slots__ = ("_candidates", "_embed", "_ids", "_together", "least", "vectors")
+    __slots__ = ("_candidates", "_embed", "_ids", "_rarity", "_together", "least", "vectors")
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class EmbeddingIndex:
         self._embed = embed
         self._ids = tuple(sorted(texts))
         told = [sorted({each for each in islice(texts[id_], MOST_TEXTS) if each.strip()}) for id_ in self._ids]
+        self._rarity = Rarity(map(documents_of, told))
         self.vectors = _vectors(embed, {each for known_texts in told for each in known_texts}, known)
         self._candidates = [[self.vectors[each] for each in known_texts] for known_texts in told]
         self._together = [_sum(each) for each in self._candidates]
@@ -75,6 +77,10 @@ class EmbeddingIndex:
         self._check_length(asked)
         together = [_likeness(asked, each) for each in self._together]
         return blended(self._ids, together, lambda at: _best(asked, self._candidates[at]))
+
+    def features_of(self, text: str) -> Mapping[str, float]:
+        """Return the features of a text; one is worth the more the fewer candidates have it."""
+        return self._rarity.weighed(features(text))
 
     def _check_length(self, asked: Vector) -> None:
         expected = next((len(each) for each in self.vectors.values()), len(asked))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log, sqrt
 from typing import Final
 
@@ -57,6 +57,23 @@ def scaled(weights: Mapping[str, float]) -> dict[str, float]:
     """Return weights in the same proportions, whose squares add up to 1."""
     length = sqrt(sum(each * each for each in weights.values()))
     return {name: each / length for name, each in weights.items()} if length else {}
+
+
+class Rarity:
+    """Tells how rare features are among candidates: worth more the fewer have one, and most where none has it."""
+
+    __slots__ = ("_most", "_of")
+
+    def __init__(self, candidates: Iterable[Iterable[Mapping[str, float]]]) -> None:
+        """candidates: the features of the texts of each."""
+        found = [set().union(*each) for each in candidates]
+        self._most = log(1 + len(found)) + 1
+        self._of = {name: self._most - log(1 + count) for name, count in Counter(chain.from_iterable(found)).items()}
+
+    def weighed(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return the weights of features by how rare they are, too, whose squares add up to 1."""
+        of, most = self._of.get, self._most
+        return scaled({name: each * of(name, most) for name, each in weights.items()})
 
 
 def _weight(feature: str, count: int) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from math import log, sqrt
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import sqrt
 from typing import Final
 
 from gatechart.selection.observations import Observation, unpacked
@@ -15,9 +15,9 @@ NEWEST: Final = 100
 
 
 class HistoryIndex:
-    """Work that went well, by the features of its texts. A rare feature counts for more than a common one."""
+    """Work that went well, by the features of its texts."""
 
-    __slots__ = ("_at", "_ids", "_rarest", "_rarity")
+    __slots__ = ("_at", "_ids")
 
     def __init__(self, observations: Iterable[Observation]) -> None:
         """observations: the oldest first; those whose reward is no success do not count."""
@@ -26,19 +26,16 @@ class HistoryIndex:
             if each.reward >= SUCCESS:
                 by_candidate[each.candidate].append(each.features)
         texts = [(name, unpacked(each)) for name, own in sorted(by_candidate.items()) for each in own[-NEWEST:]]
-        counts = Counter(place for _, pairs in texts for place, _ in pairs)
-        self._rarest = log(1 + len(texts)) + 1
-        self._rarity = {place: self._rarest - log(1 + count) for place, count in counts.items()}
         self._ids = tuple(name for name, _ in texts)
         self._at: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for number, (_, pairs) in enumerate(texts):
-            for place, weight in self._weighed(pairs):
+            for place, weight in _scaled(pairs):
                 self._at[place].append((number, weight))
 
     def scores(self, features: str) -> dict[str, float]:
         """Return for each candidate with work that went well how near a text is to the nearest of it, from 0 to 1."""
         near: dict[int, float] = defaultdict(float)
-        for place, weight in self._weighed(unpacked(features)):
+        for place, weight in _scaled(unpacked(features)):
             for number, other in self._at.get(place, ()):
                 near[number] += weight * other
         best: dict[str, float] = {}
@@ -47,7 +44,7 @@ class HistoryIndex:
             best[name] = min(max(likeness, best.get(name, 0.0)), 1.0)
         return best
 
-    def _weighed(self, pairs: Iterable[tuple[int, int]]) -> Iterable[tuple[int, float]]:
-        weights = {place: weight * self._rarity.get(place, self._rarest) for place, weight in pairs}
-        length = sqrt(sum(each * each for each in weights.values())) or 1.0
-        return ((place, each / length) for place, each in weights.items())
+
+def _scaled(pairs: Sequence[tuple[int, int]]) -> Iterable[tuple[int, float]]:
+    length = sqrt(sum(each * each for _, each in pairs)) or 1.0
+    return ((place, each / length) for place, each in pairs)

@@ -145,9 +145,9 @@ class LearnedModel:
 
 
 def promised(text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> dict[str, float]:
-    """Return the reward that each text score promises: its group's share of the best scores of all groups, cubed.
+    """Return the reward that each text score promises: its group's share of the best scores of all groups, squared.
 
-    Shares do not depend on how a scorer spreads its scores; the cube sets off the best. Within a group, scores keep
+    Shares do not depend on how a scorer spreads its scores; the square sets off the best. Within a group, scores keep
     their proportions.
 
     >>> promised({"orders.A": 0.4, "orders.B": 0.2, "refunds.C": 0.4}, {"orders.A": "orders", "orders.B": "orders"})
@@ -158,12 +158,12 @@ def promised(text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GR
         group = groups.get(each, each)
         best[group] = max(score, best.get(group, 0.0))
     highest = max(best.values(), default=0.0) or 1.0
-    whole = sum((each / highest) ** 3 for each in best.values()) or 1.0
+    whole = sum((each / highest) ** 2 for each in best.values()) or 1.0
     return {each: _promised(score, best[groups.get(each, each)], highest, whole) for each, score in text_scores.items()}
 
 
 def _promised(score: float, of_group: float, highest: float, whole: float) -> float:
-    return max(score, 0.0) / of_group * (of_group / highest) ** 3 / whole if of_group else 0.0
+    return max(score, 0.0) / of_group * (of_group / highest) ** 2 / whole if of_group else 0.0
 
 
 def departs(candidate: str, text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> bool:

@@ -33,7 +33,7 @@ _PAIR: Final = ">Hb"  # bucket, weight
 def packed(features: Mapping[str, float]) -> str:
     """Return features of a text in the form in which an observation keeps them, of at most 512 characters.
 
-    features: weights by name, such as `gatechart.selection.features.features(text)`, or those of an embedding by place.
+    features: weights by name, such as those that `Likeness.features_of` returns: rare ones must weigh more.
 
     >>> unpacked(packed({"re": 0.6, "ref": 0.8})) == unpacked(packed({"ref": 0.8, "re": 0.6}))
     True

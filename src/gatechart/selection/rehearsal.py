@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gatechart.selection.evaluation import Evaluation, Recorded, Verdict, evaluate
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned, Scored
 from gatechart.values.frozen import value
+
+JUDGED: Final = 0.75
+"""The part of recorded choices that is judged, the last. Those before only teach."""
 
 
 @value
@@ -20,7 +24,7 @@ class Rehearsal:
 
 
 def rehearsed(
-    learned: Learned, records: Sequence[Recorded], exploring: Exploring = BEST, judged: float = 0.5
+    learned: Learned, records: Sequence[Recorded], exploring: Exploring = BEST, judged: float = JUDGED
 ) -> Rehearsal:
     """Return what learning would have chosen at recorded choices, in their order.
 
@@ -42,7 +46,7 @@ def evaluate_learned(
     records: Sequence[Recorded],
     exploring: Exploring = BEST,
     *,
-    judged: float = 0.5,
+    judged: float = JUDGED,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:

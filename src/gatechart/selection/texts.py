@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice
-from math import log
+from itertools import islice
 from typing import Final, Protocol
 
-from gatechart.selection.features import features, scaled, words_of
+from gatechart.selection.features import Rarity, features, scaled, words_of
 from gatechart.selection.rows import UNIT, Rows, whole
 from gatechart.values import Candidate
 
@@ -46,6 +44,10 @@ class Likeness(Protocol):
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
         ...
 
+    def features_of(self, text: str) -> Mapping[str, float]:
+        """Return the features of a text; one is worth the more the fewer candidates have it."""
+        ...
+
 
 class TextIndex:
     """Tells how well a text fits each candidate: TF-IDF over words, pairs of words and the strings within them.
@@ -62,34 +64,32 @@ class TextIndex:
     'refunds'
     """
 
-    __slots__ = ("_everything", "_ids", "_rarest", "_rarity", "_words", "least")
+    __slots__ = ("_everything", "_ids", "_rarity", "_words", "least")
 
     def __init__(self, texts: Mapping[str, Iterable[str]], *, least: float = LEAST) -> None:
         """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
         self.least = least
         self._ids = tuple(sorted(texts))
-        documents = [_documents(texts[each]) for each in self._ids]
-        counts = Counter(chain.from_iterable(set().union(*each) for each in documents))
-        self._rarest = log(1 + len(documents)) + 1
-        self._rarity = {name: self._rarest - log(1 + count) for name, count in counts.items()}
+        documents = [documents_of(texts[each]) for each in self._ids]
+        self._rarity = Rarity(documents)
         self._everything = Rows([self._sum(each) for each in documents])
-        self._words = tuple(Rows([self._weighed(words_of(each)) for each in document]) for document in documents)
+        self._words = tuple(Rows([self._rarity.weighed(words_of(each)) for each in document]) for document in documents)
 
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
         found = features(text)
-        together = self._everything.sums(whole(self._weighed(found)))
-        words = whole(self._weighed(words_of(found)))
+        together = self._everything.sums(whole(self._rarity.weighed(found)))
+        words = whole(self._rarity.weighed(words_of(found)))
         return blended(self._ids, together, lambda at: max(self._words[at].sums(words)), UNIT * UNIT)
 
-    def _weighed(self, weights: Mapping[str, float]) -> dict[str, float]:
-        rarity, rarest = self._rarity.get, self._rarest
-        return scaled({name: each * rarity(name, rarest) for name, each in weights.items()})
+    def features_of(self, text: str) -> Mapping[str, float]:
+        """See Likeness."""
+        return self._rarity.weighed(features(text))
 
     def _sum(self, documents: Iterable[Mapping[str, float]]) -> dict[str, float]:
         total: dict[str, float] = {}
         for document in documents:
-            for name, each in self._weighed(document).items():
+            for name, each in self._rarity.weighed(document).items():
                 total[name] = total.get(name, 0.0) + each
         return scaled(total)
 
@@ -131,6 +131,6 @@ def blended(
     return scores
 
 
-def _documents(texts: Iterable[str]) -> list[Mapping[str, float]]:
+def documents_of(texts: Iterable[str]) -> list[Mapping[str, float]]:
     """Return the features of different texts that say something, sorted: sums of floats depend on their order."""
     return [each for each in map(features, sorted(set(islice(texts, MOST_TEXTS)))) if each]

@@ -195,7 +195,7 @@ def conclusion(
 ) -> tuple[ChangeHandoff, *tuple[Send, ...]]:
     """End a handoff from its target's side, and tell the source if that waits for it, and the directory."""
     settle = ChangeHandoff(taken.id, HandoffStatus.ACCEPTED, status, details, result)
-    outcomes = reports(taken, status)
+    outcomes = reports(taken, status, result)
     if taken.mode is Mode.TRANSFER:
         return settle, *outcomes
     told = {

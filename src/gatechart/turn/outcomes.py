@@ -17,15 +17,19 @@ def work_of(packet: HandoffPacket, at: str) -> Payload:
     return {"user": packet.user_id, "kind": (*named, packet.reason.value)[0], "at": at}
 
 
-def reports(taken: OpenHandoff, status: HandoffStatus) -> tuple[Send, ...]:
+def reports(taken: OpenHandoff, status: HandoffStatus, result: Payload | None) -> tuple[Send, ...]:
     """Return the outcomes to send when work ends: to the entry that took it, and to those that handed it on before.
 
+    result: may have a number `cost`.
     A delegate's part ends while the work goes on, so only the delegate hears of it.
     """
     ended = _ENDS.get(status)
     if ended is None or taken.work is None:
         return ()
     told = {"ended": ended.value, "user": taken.work["user"], "kind": taken.work["kind"], "reason": taken.reason.value}
+    cost = (result or {}).get("cost")
+    if isinstance(cost, int | float) and not isinstance(cost, bool):
+        told["cost"] = cost
     own = _report(taken.recipient, taken.id, told | {"source": taken.peer, "at": taken.work["at"]})
     steps = [PathStep.model_validate(each) for each in taken.path] if taken.mode is Mode.TRANSFER else []
     return (*own, *(send for each in _earlier(steps, told) for send in each))

@@ -54,6 +54,7 @@ class WorkOutcome:
     kind: str = ""  # of problem: the first domain or capability that it needed, else the reason
     handed_on: int = 0  # how often it was handed on again before it ended
     took_s: float = 0.0  # from its acceptance to its end
+    cost: float | None = None  # what whoever ended it says that it cost; None if nobody said
     needed: bool | None = None  # a person's answer: whether handing on was needed; None if nobody said
     in_time: bool | None = None  # whether it came in time, rather than too late
     quality: float | None = None  # how good the work was, from 0 to 1

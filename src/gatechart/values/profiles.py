@@ -70,6 +70,7 @@ class Profile:
     group: str = ""  # what fails together
     schedule: tuple[Hours, ...] = ()  # none: always
     cost: float | None = None  # of a piece of work, in a unit of one's own; 0 if None
+    expected_s: float | None = None  # seconds that a piece of work should take at most; None: any time
 
     def over(self, default: Profile | None) -> Profile:
         """Return the profile with what it leaves out taken from another."""
