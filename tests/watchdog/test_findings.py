@@ -12,6 +12,9 @@ from gatechart import (
     Act,
     AgentContext,
     Alerts,
+    EntryPoint,
+    Handoff,
+    HandoffPacket,
     Limits,
     Runtime,
     State,
@@ -34,6 +37,7 @@ from gatechart.values import (
     Retry,
     Role,
 )
+from tests.runtime.spoiling import by_hand
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 UNLEARNED = WatchdogTerms(learns=False)
@@ -286,3 +290,39 @@ def test_what_cannot_be_done_is_refused_when_the_watchdog_is_configured():
         Watchdog(acts={"hungry": Act.WAKE})
     with pytest.raises(ValueError, match="0 seconds"):
         Watchdog(every=0)
+
+
+desk = StateTransitionGraph("desk", states=["LOOKING"], entry_points=[EntryPoint("LOOKING", takes=HandoffPacket)])
+
+
+async def test_mail_that_an_agent_could_not_be_read_for_is_delivered_if_the_watchdog_is_told_to(sqlite_url, clock):
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
+        await runtime.start("case", at="WAITING", agent_id="waits")
+    await by_hand(sqlite_url, "UPDATE agents SET status = 'spoilt' WHERE id = 'waits'")
+    watchdog = Watchdog("1m", acts={"waiting": Act.WAKE}, terms=UNLEARNED)
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock, watchdog=watchdog) as runtime:
+        await kept(runtime, lambda _: True)
+        await runtime.post("waits", "GO")
+        await asyncio.sleep(0.2)
+        await by_hand(sqlite_url, "UPDATE agents SET status = 'active' WHERE id = 'waits'")
+        assert (await runtime.read("waits")).configuration == ("WAITING",)
+        clock.advance("6m")
+        async with asyncio.timeout(30):
+            while (await runtime.read("waits")).configuration != ("DONE",):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_the_work_of_an_agent_that_is_stuck_is_handed_on_once_if_the_watchdog_is_told_to(clock):
+    to_desk = Handoff("desk", at="LOOKING")
+    watchdog = Watchdog("1m", acts={"stuck": Act.ESCALATE}, escalate_to=to_desk, terms=UNLEARNED)
+    async with Runtime.open(MemoryStore(), graphs=[case, desk], clock=clock, watchdog=watchdog) as runtime:
+        await runtime.start("case", at="WRITING", agent_id="writes")
+        await kept(runtime, lambda _: True)
+        await asyncio.sleep(0.1)
+        for _ in range(3):
+            clock.advance("2h")
+            await asyncio.sleep(0.1)
+        async with asyncio.timeout(30):
+            while not (handed := await runtime.handoffs(source="writes")):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert [each.target_graph for each in handed] == ["desk"]

@@ -1,0 +1,68 @@
+"""What a host's sign of life tells of its process: what it uses, and for how long it got nowhere."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from gatechart.hosting.process_usage import _Meter, usage_of
+
+psutil = pytest.importorskip("psutil")
+
+
+def test_a_process_is_measured_with_its_children():
+    measure = usage_of(lambda: 7)
+    alone = measure()
+    assert alone["memory"] > 1_000_000
+    assert (alone["committed"], alone["cpu"] >= 0) == (7, True)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        both = measure()
+        child.stdin.close()
+    assert both["children"] == alone["children"] + 1
+
+
+class Hurried:
+    """A psutil whose process uses processors as it is told, with a network that nobody can count."""
+
+    Error = psutil.Error
+
+    def __init__(self):
+        self.cpu_s = 0.0
+
+    def Process(self, _pid):  # noqa: N802  psutil's name
+        return self
+
+    def children(self, *, recursive):
+        return []
+
+    def cpu_times(self):
+        return SimpleNamespace(user=self.cpu_s, system=0.0)
+
+    def memory_info(self):
+        return SimpleNamespace(rss=1)
+
+    def net_io_counters(self):
+        return None
+
+
+def test_a_process_is_busy_for_nothing_as_long_as_it_uses_processors_and_commits_nothing():
+    machine, done = Hurried(), [1]
+    meter = _Meter(machine, lambda: done[0])
+
+    def idle_since(cpu_s, turns):
+        machine.cpu_s += cpu_s
+        done[0] += turns
+        before = meter._at
+        facts = meter.measure()
+        assert "received_per_s" not in facts
+        return meter._idle_since, before
+
+    began, _ = idle_since(0.0, 0)
+    assert idle_since(1e6, 0)[0] == began
+    assert idle_since(1e6, 0)[0] == began
+    got_on, before = idle_since(1e6, 1)
+    assert got_on > before
+    assert idle_since(1e6, 0)[0] == got_on
+    rested, before = idle_since(0.0, 0)
+    assert rested > before
