@@ -26,7 +26,7 @@ from gatechart.graph import (
 from gatechart.graph.signals import answered
 from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.signals import Lacks, handing_on
-from gatechart.values import Needs, Profile, Reason
+from gatechart.values import Candidate, Needs, Profile, Reason
 
 REFUNDS = Profile(domains=("refunds",), capabilities=("process_refund",), tier=2, samples=("I want a refund",))
 ORDERS = Profile(domains=("orders",), capabilities=("query_order",))
@@ -141,6 +141,31 @@ def test_it_is_only_judged_if_the_graphs_are_known() -> None:
     assert problems("GC801", graph, target(REFUNDS)) == []
     (allowed,) = report(graph, among=[graph, target(REFUNDS)]).allowed
     assert allowed.reason == "people register"
+
+
+BILLS = Candidate("anna", "people", "HELPING", profile=Profile(domains=("bills",)), is_local=False)
+
+
+def codes(graph: AnyGraph, *registered: Candidate) -> list[str]:
+    return [each.code for each in report(graph, among=(graph, target(REFUNDS)), registered=registered).findings]
+
+
+def test_what_somebody_can_who_is_registered_is_no_finding() -> None:
+    graph = asking(Best(Needs(domains=("bills",))))
+    assert ("GC801" in codes(graph), "GC801" in codes(graph, BILLS)) == (True, False)
+
+
+def test_a_handoff_to_where_the_work_of_somebody_registered_begins_is_no_finding() -> None:
+    moved = Transition("TALKING", "ASKED", "WAITING", actions=Handoff("people", at="HELPING"))
+    graph = StateTransitionGraph("desk", transitions=[moved], states=["WAITING"], entry_points=["TALKING"])
+    assert ("GC503" in codes(graph), "GC503" in codes(graph, BILLS)) == (True, False)
+
+
+def test_an_allowance_is_kept_for_the_time_when_nobody_is_registered() -> None:
+    allowed = Allow("GC801", HERE, reason="people for bills come and go")
+    graph = asking(Best(Needs(domains=("bills",))), allow=[allowed])
+    for found in (codes(graph), codes(graph, BILLS)):
+        assert {"GC801", "GC401"}.isdisjoint(found)
 
 
 # GC802

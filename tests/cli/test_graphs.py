@@ -337,6 +337,30 @@ graphs = [team, open_team]
 """
 
 
+ASKING = """
+from gatechart import Best, EntryPoint, Handoff, State, StateTransitionGraph, Transition
+from gatechart.values import Needs, Profile
+
+moved = Transition("TALKING", "ASKED", "WAITING", actions=Handoff(Best(Needs(domains=("bills",)))))
+back = Transition("WAITING", "handoff.failed", "TALKING")
+desk = StateTransitionGraph("desk", transitions=[moved, back], entry_points=["TALKING"])
+door = EntryPoint("HELPING", profile=Profile(domains=("orders",)), description="somebody helps")
+people = StateTransitionGraph("people", states=[State("HELPING", final=True)], entry_points=[door])
+graphs = [desk, people]
+"""
+
+
+def test_check_knows_what_is_registered_in_the_directory_on_wish(project, gatechart):
+    (project / "bills.py").write_text(ASKING)
+    at = ("--app", "bills:graphs", "--store", f"sqlite+aiosqlite:///{project / 'bills.db'}")
+    who = ("anna", "people", "--at", "HELPING", "--person", "--domain", "bills")
+    registered = gatechart(*at, "directory", "register", *who)
+    assert registered.code == 0, registered.err
+    assert "no profile has the domain 'bills'" in gatechart(*at, "check").out
+    told = gatechart(*at, "check", "--directory")
+    assert (told.code, "bills" in told.out) == (0, False)
+
+
 def test_a_map_tells_how_much_work_entry_points_have(project, gatechart):
     (project / "teams.py").write_text(DIRECTORY)
     store = f"sqlite+aiosqlite:///{project / 'teams.db'}"

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, Kind, Node, Recall, askings
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
-from gatechart.values import EventName, Mode, StateName
+from gatechart.values import Candidate, EventName, Mode, StateName
 
 EVERY: Final = "*"
 
@@ -50,12 +50,14 @@ class Analysis:
     """A graph with everything that several rules ask about it, computed once.
 
     among: the graphs to which work may be handed on; None if they are not known.
+    registered: whoever is in the directory besides.
     allow, found: the allowances of the graph, and code and place of what the other rules found, for the rules about
     allowances.
     """
 
     graph: AnyGraph
     among: Sequence[AnyGraph] | None = None
+    registered: tuple[Candidate, ...] = ()
     allow: tuple[Allow, ...] = ()
     found: tuple[tuple[str, str], ...] = ()
 

@@ -19,6 +19,7 @@ from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
 from gatechart.errors import suggestion
 from gatechart.graph import Allow, AnyGraph
+from gatechart.values import Candidate
 
 
 def check(graph: AnyGraph, *, allow: Sequence[Allow] = ()) -> tuple[Finding, ...]:
@@ -41,13 +42,16 @@ def report(
     *,
     allow: Sequence[Allow] = (),
     among: Sequence[AnyGraph] | None = None,
+    registered: Iterable[Candidate] = (),
 ) -> Report:
     """Return the findings of a graph together with those that are allowed, each with its reason.
 
     among: the graphs to which work may be handed on; if left out, targets are not checked, and allowances for them are
     not judged.
+    registered: whoever is in the directory besides. What they can do, and where their work begins, exists; and
+    allowances for what would be found without them are not judged.
     """
-    analysis = Analysis(graph, among, allow=(*graph.allow, *allow))
+    analysis = Analysis(graph, among, tuple(registered), allow=(*graph.allow, *allow))
     found = tuple(finding for each in RULES if each not in _ABOUT_ALLOWANCES for finding in each.findings(analysis))
     judged = replace(analysis, found=tuple((finding.code, finding.place) for finding in found))
     reasons = {(each.code, each.place): each.reason for each in judged.allow if each.reason.strip()}
@@ -71,7 +75,8 @@ def _allowance_place(allow: Allow) -> str:
 def unused_allowance(analysis: Analysis) -> Iterator[Hit]:
     """So that no allowance outlives its cause."""
     for each in analysis.allow:
-        is_judged = analysis.among is not None or each.code not in _AMONG_GRAPHS
+        is_whole = analysis.among is not None and not analysis.registered
+        is_judged = is_whole or each.code not in _AMONG_GRAPHS
         if is_judged and each.reason.strip() and (each.code, each.place) not in analysis.found:
             yield _allowance_place(each), "nothing of the kind is found there", _remedy(each, analysis.found)
 

@@ -67,6 +67,8 @@ def no_such_target(analysis: Analysis) -> Iterator[Hit]:
     if analysis.among is None:
         return
     doors = {each.name: tuple(each.entry_points) for each in analysis.among}
+    for each in analysis.registered:  # perhaps at a graph of another program
+        doors[each.graph] = (*doors.get(each.graph, ()), each.entry_point)
     for asking in askings(analysis.graph.nodes):
         for problem, remedy in _nowhere(asking, doors):
             yield place_of(asking.state, asking.edge), problem, remedy

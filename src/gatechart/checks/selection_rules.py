@@ -39,14 +39,15 @@ class _Door:
 def nobody_fits(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
-    No profile has a capability or a domain of that name, or none has all that is needed together. Needs that a function
-    returns are left alone.
+    No profile, of an entry point or of whoever is known to be registered, has a capability or a domain of that
+    name, or none has all that is needed together. Needs that a function returns are left alone.
     """
     if analysis.among is None:
         return
-    doors = tuple(_doors(analysis.among))
+    declared_ones = (door.profile for door in _doors(analysis.among))
+    profiles = (*declared_ones, *(each.profile for each in analysis.registered))
     for best, place in _selections(analysis.graph).items():
-        for problem, remedy in _unfit(best, doors):
+        for problem, remedy in _unfit(best, profiles):
             yield place, problem, remedy
 
 
@@ -125,21 +126,21 @@ def _doors(graphs: Iterable[AnyGraph]) -> Iterator[_Door]:
                 yield _Door(graph.name, entry, profile)
 
 
-def _unfit(best: Best, doors: Sequence[_Door]) -> Iterator[tuple[str, str]]:
-    if not doors:
+def _unfit(best: Best, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
+    if not profiles:
         problem = f"{best.name!r} finds nobody: no entry point of the application has a profile"
         yield problem, f"give some a profile=, {_ALLOWED}"
         return
     for needs in best.alternatives:
-        unknown = tuple(_unknown(needs, doors))
+        unknown = tuple(_unknown(needs, profiles))
         yield from unknown
-        if not unknown and not any(needs.are_met_by(door.profile) for door in doors):
+        if not unknown and not any(map(needs.are_met_by, profiles)):
             yield f"no entry point has {needs.text} together", f"give one such a profile, {_ALLOWED}"
 
 
-def _unknown(needs: Needs, doors: Sequence[_Door]) -> Iterator[tuple[str, str]]:
+def _unknown(needs: Needs, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
     for field, word in _KINDS.items():
-        known = tuple(dict.fromkeys(name for door in doors for name in getattr(door.profile, field)))
+        known = tuple(dict.fromkeys(name for each in profiles for name in getattr(each, field)))
         for name in getattr(needs, field):
             if name not in known:
                 near = nearest(name, known)

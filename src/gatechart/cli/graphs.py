@@ -197,6 +197,10 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings a
 AllowedOption = Annotated[
     bool, typer.Option("--allowed", help="Also print findings that the graphs allow, and the reasons they give.")
 ]
+DirectoryOption = Annotated[
+    bool,
+    typer.Option("--directory", help="Count what is registered in the directory of the database as known, too."),
+]
 DrawnArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -242,12 +246,14 @@ async def check_graphs(
     graphs: CheckedGraphsArgument = None,
     strict: StrictOption = False,
     allowed: AllowedOption = False,
+    has_directory: DirectoryOption = False,
 ) -> ExitCode | None:
     """Check the graphs of the app for faults and likely mistakes.
 
     If a graph is invalid, all its faults are listed at once. A valid graph may still have findings: an error fails when
     it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
-    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app.
+    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and what
+    selections need must be in one of their profiles; with --directory, also in that of whoever is registered.
 
     The functions that a chart file names need not exist yet, unless the app names a module for them: CHART.yaml alone
     is checked without them, with a warning that lists them.
@@ -259,6 +265,7 @@ async def check_graphs(
       gatechart check
       gatechart check customer_service --strict
       gatechart check --allowed
+      gatechart check --directory --store sqlite+aiosqlite:///agents.db
       gatechart check charts/lamp.yaml
       gatechart check charts/lamp.yaml:house.lamps
       gatechart check --app statecharts:graphs --json | jq '.findings[].code'
@@ -267,7 +274,9 @@ async def check_graphs(
     unbound = _stand_ins()
     found = loading.newest(loading.load_as_written(settings, unbound))
     chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    reports = {graph.name: checks.report(graph, among=found) for graph in chosen}
+    entries = await _entries(settings, found) if has_directory else []
+    registered = [each.candidate for each in entries if not each.candidate.is_local]
+    reports = {graph.name: checks.report(graph, among=found, registered=registered) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
     has_failed = not severities.isdisjoint(failing) or (strict and bool(unbound.names))
@@ -409,10 +418,15 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
 
 async def _loads_of(settings: Settings, graphs: Graphs) -> dict[str, str]:
     """Return the work that entry points of the graphs have now, in words, by their ids in the directory."""
+    return {each.id: _load_text(each) for each in await _entries(settings, graphs)}
+
+
+async def _entries(settings: Settings, graphs: Graphs) -> list[DirectoryEntry]:
+    """Return all entries of the directory, in the order of their ids."""
+    found: list[DirectoryEntry] = []
     async with connection.inspect(settings, graphs) as home:
-        found: dict[str, str] = {}
-        while page := await home.directory(after=next(reversed(found), None)):
-            found |= {each.id: _load_text(each) for each in page}
+        while page := await home.directory(after=found[-1].id if found else None):
+            found += page
     return found
 
 
