@@ -23,7 +23,8 @@ from gatechart import (
     Watchdog,
     WatchdogTerms,
 )
-from gatechart.errors import UnknownAgentError
+from gatechart.errors import ActionFailedError, UnknownAgentError
+from gatechart.hosting.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
 from gatechart.hosting.watchdog_graph import WatchdogContext
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
@@ -182,6 +183,40 @@ async def test_failing_and_dead_and_refused_mail_is_found(sqlite_url):
         found = await looked(runtime, lambda found: keys(found) == ["dead:b-1", "refused:b-1"])
     assert "the press is broken" in found[0].text
     assert found[1].evidence["count"] == 10
+
+
+async def test_events_that_were_sent_and_refused_or_undone_are_found_for_each_agent_also_from_elsewhere(sqlite_url):
+    limits = Limits(beat_s=0.01)
+    async with Runtime.open(sqlite_url, graphs=[case], limits=limits) as runtime:
+        agents = [await runtime.start("case", at="BROKEN", agent_id=each) for each in ("b-1", "b-2")]
+        for agent in agents:
+            for _ in range(3 if agent.id == "b-1" else 2):
+                with pytest.raises(ActionFailedError):
+                    await agent.send("BURST")
+        for number in range(10):
+            await agents[1].send(f"UNKNOWN_{number}")
+        async with Runtime.open(sqlite_url, graphs=[case], role="reader") as reader:
+            undone, refused = await looked(reader, lambda found: len(found) == 2)
+    assert (undone.key, undone.evidence["count"], refused.key) == ("undone:b-1", 3, "refused:b-2")
+    assert "the press is broken" in undone.text
+    assert (refused.evidence["count"], refused.evidence["sent"], refused.evidence["events"]) == (10, 10, [])
+
+
+def test_troubles_are_counted_within_an_hour_and_bounds():
+    troubles = Troubles()
+    assert troubles.facts(NOON) == {}
+    for number in range(MOST_AGENTS + 1):
+        troubles.note("refused", f"a-{number}", "no", NOON + timedelta(seconds=number))
+    for _ in range(MOST_COUNTED + 1):
+        troubles.note("refused", "a-7", "x" * 1000, NOON + timedelta(minutes=50))
+    told = troubles.facts(NOON + timedelta(minutes=55))["troubles"]["refused"]
+    assert len(told) == MOST_TOLD
+    assert "a-0" not in told
+    first = next(iter(told.items()))
+    assert (first[0], first[1]["count"], len(first[1]["reason"])) == ("a-7", MOST_COUNTED, 300)
+    later = troubles.facts(NOON + timedelta(minutes=80))["troubles"]["refused"]
+    assert [*later] == ["a-7"]
+    assert troubles.facts(NOON + timedelta(hours=2)) == {}
 
 
 def host(**changes):

@@ -21,6 +21,7 @@ from gatechart.values import (
     MailQuery,
     MailStatus,
     Order,
+    Payload,
     Query,
     Snapshot,
     StateName,
@@ -36,8 +37,10 @@ from gatechart.watchdog import (
     found_refused,
     found_stuck,
     found_undelivered,
+    found_undone,
     learned_norms,
     silences,
+    troubles_of,
 )
 
 _AGENTS: Final = 200  # of a graph from whose turns it is learned how long is normal
@@ -80,8 +83,11 @@ class Examiner:
             found += await self._stuck(store, now)
             found += found_undelivered(await _sinks(store))
             if self._sees_mail:
-                found += await self._mail(store, now)
-                found += found_hosts(await store.hosts(), self._terms, now)
+                hosts = await store.hosts()
+                troubles = troubles_of(hosts, self._terms, now)
+                found += await self._mail(store, now, troubles["refused"])
+                found += found_undone(troubles["undone"], self._terms)
+                found += found_hosts(hosts, self._terms, now)
         order = ["critical", "warning", "notice"]
         return sorted(found, key=lambda each: (order.index(each.severity.value), each.key))
 
@@ -129,7 +135,9 @@ class Examiner:
             waits += [f"invoke {each.invocation.invoke}" for _, each in running]
         return waits
 
-    async def _mail(self, store: Store, now: datetime) -> list[HealthFinding]:
+    async def _mail(
+        self, store: Store, now: datetime, refused_as_sent: Mapping[AgentId, Payload]
+    ) -> list[HealthFinding]:
         most = self._terms.most
         waiting = [*await store.waiting(after=0, limit=most), *await store.due(after=(EARLIEST, 0), limit=most)]
         due = [each for each in waiting if each.due is None or each.due <= now]
@@ -140,7 +148,7 @@ class Examiner:
         refused = await store.mail(MailQuery(status=MailStatus.REFUSED, since=since, limit=most))
         return [
             *found_mail([*ready, *dead], agents.keys(), self._terms, now),
-            *found_refused(refused, self._terms),
+            *found_refused(refused, self._terms, refused_as_sent),
         ]
 
     def _is_deferred(self, agents: Mapping[AgentId, Snapshot], mail: Mail) -> bool:

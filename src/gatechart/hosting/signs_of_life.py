@@ -33,6 +33,7 @@ class Heart:
         self._started = now()
         self.id = random_id()
         self.work: Callable[[], int] = int  # how much was committed so far, which says whether the host gets on
+        self.troubles: Callable[[datetime], Payload] = lambda _: {}  # what else it tells of itself
         self._beats = False
 
     async def beat_on(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload] = dict) -> None:
@@ -44,7 +45,8 @@ class Heart:
 
     async def _beat(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload]) -> None:
         now = self._now()
-        host = HostRecord(self.id, role, socket.gethostname(), os.getpid(), self._started, now, measure())
+        facts = {**measure(), **self.troubles(now)}
+        host = HostRecord(self.id, role, socket.gethostname(), os.getpid(), self._started, now, facts)
         try:
             await signs.beat(host, forget_before=now - KEPT)
             self._beats = True

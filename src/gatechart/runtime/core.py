@@ -28,6 +28,7 @@ from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.hosting.troubles import Troubles
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
@@ -93,6 +94,7 @@ class Core:
     lessons: LessonBook | None = None  # told of the agents that keep what is learned
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
+    troubles: Troubles = field(default_factory=Troubles)
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for
     erasures: int = 0  # so far; what was read before an erasure may be gone, or belong to a new agent
     doubted: set[int] = field(default_factory=set)  # numbers of mail that may be accepted although posting failed

@@ -22,6 +22,7 @@ from gatechart.hosting.escapes import way_out
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
+from gatechart.hosting.troubles import UNDOES
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.choices import chosen
@@ -132,10 +133,14 @@ class LiveAgent:
 
     async def happen(self, event: Event) -> Outcome:
         """Process an event, which may be one of the framework's own. Otherwise as `send`."""
-        if self._is_at_once:
-            decided = run_at_once(self._process(event))
-        else:
-            decided = await self.run(partial(self._process, event))
+        try:
+            if self._is_at_once:
+                decided = run_at_once(self._process(event))
+            else:
+                decided = await self.run(partial(self._process, event))
+        except UNDOES as error:
+            self.core.troubles.note("undone", self.snapshot.agent_id, str(error), event.time)
+            raise
         outcome = decided if isinstance(decided, Outcome) else decided.outcome
         return outcome if outcome.refusal is None else self._refused(outcome)
 
@@ -424,6 +429,7 @@ class LiveAgent:
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
         if outcome.refusal is not None:
             check_declared(self.graph, outcome.event, outcome.refusal)
+        self.core.troubles.note("refused", agent_id, reason, self.core.clock.now())
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
         log_refusal(self.graph.name, agent_id, outcome.event, reason)

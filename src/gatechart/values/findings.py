@@ -30,7 +30,8 @@ class FindingKind(StrEnum):
     UNCLAIMED = "unclaimed"  # mail waits for an agent that does not exist
     FAILING = "failing"  # mail of an agent fails, and is tried again: its turns are undone
     DEAD = "dead"  # mail of an agent failed at every attempt
-    REFUSED = "refused"  # an agent refused much of its mail lately
+    UNDONE = "undone"  # turns of events that were sent to an agent raised lately, and were undone
+    REFUSED = "refused"  # an agent refused much of what it was sent lately
     BREAKER = "breaker"  # a circuit breaker is open
     SILENT = "silent"  # a host gave no sign of life
     BUSY = "busy"  # a host uses its processors and gets nowhere
@@ -43,6 +44,7 @@ SEVERITIES: Final = {
     FindingKind.UNCLAIMED: Severity.NOTICE,
     FindingKind.FAILING: Severity.WARNING,
     FindingKind.DEAD: Severity.CRITICAL,
+    FindingKind.UNDONE: Severity.WARNING,
     FindingKind.REFUSED: Severity.NOTICE,
     FindingKind.BREAKER: Severity.WARNING,
     FindingKind.SILENT: Severity.CRITICAL,

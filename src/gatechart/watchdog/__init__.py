@@ -8,6 +8,8 @@ from gatechart.watchdog.rules import (
     found_refused,
     found_stuck,
     found_undelivered,
+    found_undone,
+    troubles_of,
 )
 from gatechart.watchdog.terms import Act, WatchdogTerms
 
@@ -22,6 +24,8 @@ __all__ = [
     "found_refused",
     "found_stuck",
     "found_undelivered",
+    "found_undone",
     "learned_norms",
     "silences",
+    "troubles_of",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TypeAlias
 
 from gatechart.values import (
     AgentId,
@@ -15,6 +17,7 @@ from gatechart.values import (
     HostRecord,
     Mail,
     Origin,
+    Payload,
     Role,
     Snapshot,
     StateName,
@@ -123,8 +126,24 @@ def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) 
     )
 
 
-def found_refused(mail: Iterable[Mail], terms: WatchdogTerms) -> Iterator[HealthFinding]:
-    """Find agents that refused much of what others sent them. mail: refused, of the window.
+Troubles: TypeAlias = Mapping[str, Mapping[AgentId, Payload]]
+"""What hosts tell of events whose senders waited: by kind and agent how often it was, since when, and why."""
+
+
+def troubles_of(hosts: Iterable[HostRecord], terms: WatchdogTerms, now: datetime) -> Troubles:
+    """Return what hosts tell that gave a sign of life lately. Of one agent, the host tells that has it."""
+    found: dict[str, dict[AgentId, Payload]] = {"refused": {}, "undone": {}}
+    for host in hosts:
+        if now - host.seen <= timedelta(seconds=terms.silent_s):
+            for kind, told in host.facts.get("troubles", {}).items():
+                found.setdefault(kind, {}).update(told)
+    return found
+
+
+def found_refused(
+    mail: Iterable[Mail], terms: WatchdogTerms, sent: Mapping[AgentId, Payload] = MappingProxyType({})
+) -> Iterator[HealthFinding]:
+    """Find agents that refused much of what others sent them. mail: refused, of the window. sent: see `troubles_of`.
 
     What the framework itself says, such as an alarm, may go unheard.
     """
@@ -132,22 +151,40 @@ def found_refused(mail: Iterable[Mail], terms: WatchdogTerms) -> Iterator[Health
     for each in mail:
         if each.origin is not Origin.FRAMEWORK:
             by_agent[each.recipient].append(each)
-    for recipient, found in by_agent.items():
-        if len(found) >= terms.refusals:
+    for recipient in dict.fromkeys((*by_agent, *sent)):
+        found, told = by_agent[recipient], sent.get(recipient, {})
+        count = len(found) + told.get("count", 0)
+        if count >= terms.refusals:
+            reason = found[-1].reason if found else told["reason"]
             evidence = {
-                "count": len(found),
+                "count": count,
+                "sent": told.get("count", 0),
                 "window_s": terms.window_s,
                 "events": sorted({each.event for each in found})[:20],
-                "reason": found[-1].reason[:1000],
+                "reason": reason[:1000],
             }
             yield HealthFinding(
                 FindingKind.REFUSED,
                 recipient,
-                found[0].accepted,
-                f"{len(found)} mail was refused within {_lasting(terms.window_s)}: {found[-1].reason[:200]}",
-                f"`gatechart mail --agent {recipient} --status refused` shows it; `gatechart accepts {recipient}` says "
-                "what is accepted",
+                found[0].accepted if found else datetime.fromisoformat(told["since"]),
+                f"{count} events were refused within {_lasting(terms.window_s)}: {reason[:200]}",
+                f"`gatechart mail --agent {recipient} --status refused` shows those that came as mail; "
+                f"`gatechart accepts {recipient}` says what is accepted",
                 evidence=evidence,
+            )
+
+
+def found_undone(sent: Mapping[AgentId, Payload], terms: WatchdogTerms) -> Iterator[HealthFinding]:
+    """Find agents whose turns raise for those who send them events. sent: see `troubles_of`."""
+    for agent_id, told in sent.items():
+        if told["count"] >= terms.undone:
+            yield HealthFinding(
+                FindingKind.UNDONE,
+                agent_id,
+                datetime.fromisoformat(told["since"]),
+                f"{told['count']} events that were sent raised, and their turns were undone: {told['reason'][:200]}",
+                f"mend the action that raises; `gatechart show {agent_id}` shows where the agent is",
+                evidence=dict(told),
             )
 
 

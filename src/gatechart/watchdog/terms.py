@@ -26,6 +26,7 @@ class WatchdogTerms:
     busy_s: float = 120.0  # a host that uses its processors without a turn
     window_s: float = 3600.0  # over which refusals are counted
     refusals: int = 10  # of an agent, within the window, that are found
+    undone: int = 3  # turns of events sent to an agent that raised, within an hour, that are found
     failures: int = 2  # failed attempts at applying a piece of mail
     learns: bool = True  # whether states without `expects` have what their agents showed to be normal
     least: int = 100  # silences of a state that must be known for that
@@ -35,8 +36,8 @@ class WatchdogTerms:
     most: int = 1000  # of each kind that a look goes through
 
     def __post_init__(self) -> None:
-        if not 0 < self.quantile <= 1 or self.factor < 1 or min(self.least, self.most, self.refusals) < 1:
+        if not 0 < self.quantile <= 1 or self.factor < 1 or min(self.least, self.most, self.refusals, self.undone) < 1:
             raise ValueError(
-                f"{self!r} is not possible: quantile is above 0 and at most 1, factor, least, most and refusals are "
-                "1 or more"
+                f"{self!r} is not possible: quantile is above 0 and at most 1, factor, least, most, refusals "
+                "and undone are 1 or more"
             )
