@@ -34,6 +34,7 @@ from tests.runtime.handovers import (
     CHOOSING,
     COMPLETED,
     EXPIRED,
+    FAILED,
     PENDING,
     REJECTED,
     Talk,
@@ -115,6 +116,36 @@ async def test_a_delegation_to_the_best_comes_back(place):
         await (await target_of(runtime, agent)).send("DONE")
         await rest(runtime)
         assert (agent.configuration, await statuses(runtime)) == (("TALKING",), [COMPLETED])
+
+
+@pytest.mark.parametrize("is_invoke", [False, True])
+async def test_nobody_of_the_group_of_a_delegate_that_failed_is_asked_next(place, is_invoke):
+    best = Best(Needs(domains=("work",)), order=("tier",))
+    groups = {"west": (3, "west"), "north": (2, "west"), "east": (1, "east")}
+    doors = {name: Profile(domains=("work",), tier=tier, group=group) for name, (tier, group) in groups.items()}
+    again = Handoff(best, mode="delegate")
+    failed = "error.invoke.help" if is_invoke else "handoff.failed"
+    asks = StateTransitionGraph(
+        "asks",
+        states=[State("HELPED_ON", invoke=Invoke(agent=best, id="help")) if is_invoke else "HELPED_ON", "WAITING"],
+        transitions=[
+            Transition("TALKING", "ASK", "HELPED_ON", actions=[] if is_invoke else again),
+            Transition("HELPED_ON", failed, "WAITING", actions=again),
+            Transition("HELPED_ON", "handoff.accepted"),
+            Transition("WAITING", "handoff.accepted"),
+            Transition("WAITING", "handoff.failed", "TALKING"),
+        ],
+        entry_points=["TALKING"],
+    )
+    async with house(place, asks, *(worker(name, profile=each) for name, each in doors.items())) as runtime:
+        agent = await begun(runtime, "asks")
+        first = await only(runtime)
+        await runtime.stop(first.target)
+        await rest(runtime)
+        first, second = await runtime.handoffs(source=agent.id)
+        assert [(each.target_graph, each.status) for each in (first, second)] == [("west", FAILED), ("east", ACCEPTED)]
+        fallen = {each.id: each.fell.partition(":")[0] for each in why(second).judged}
+        assert fallen == {"east.WORKING": "", "west.WORKING": "refused", "north.WORKING": "group"}
 
 
 async def test_an_offer_that_is_rejected_is_made_to_the_next_best(place):

@@ -10,6 +10,7 @@ from typing import Any
 from gatechart.errors import PayloadError
 from gatechart.graph import Best
 from gatechart.handoff import (
+    Attempt,
     Fallbacks,
     HandoffPacket,
     PathStep,
@@ -30,6 +31,7 @@ from gatechart.values import (
     AgentId,
     ChangeHandoff,
     Delay,
+    Event,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
@@ -62,10 +64,12 @@ def stamped(
     best: Best | None,
     step: PathStep,
     taken: OpenHandoff | None,
+    tried: tuple[Attempt, ...],
     ids: Random,
 ) -> HandoffPacket:
     """Complete the packet with what its journey needs. taken: the handoff that gave the agent the work.
 
+    tried: attempts before it.
     best: what chooses the target; None if it is named. Raises what needs raise that are functions.
     """
     handoff_id = new_id(ids)
@@ -88,7 +92,7 @@ def stamped(
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
             "fallbacks": (),
-            "attempts": (),
+            "attempts": tried,
             "selection": None,
             "recipient": "",
             "evidence": "",
@@ -99,6 +103,16 @@ def stamped(
         steps = fallback_steps(fallbacks, lambda step: terms_of(step, complete))
         complete = complete.model_copy(update={"fallbacks": steps})
     return complete if best is None else with_selection(complete, terms_of(best, complete))
+
+
+def tried_before(event: Event) -> tuple[Attempt, ...]:
+    """Return the attempt with a chosen delegate whose failure an event tells of; none of its group is asked next."""
+    recipient = event.payload.get("recipient")
+    if not recipient or not (event.name == FAILED or event.name.startswith("error.invoke.")):
+        return ()
+    told = {name: event.payload[name] for name in ("agent", "details")}
+    handoff = event.payload["handoff"]
+    return (Attempt(handoff_id=handoff, recipient=recipient, obstacle=Obstacle.FAILURE, time=event.time, **told),)
 
 
 def offers_of(

@@ -153,6 +153,8 @@ def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPack
     told = {name: value for name, value in event.payload.items() if name not in ("packet", "obstacle")}
     told |= {"handoff": asked.request or asked.id, "reason": event.payload.get("obstacle", "")}
     name = event.name
+    if name == FAILED and packet is None and asked.recipient:
+        told |= {"agent": asked.peer, "recipient": asked.recipient}
     if packet is not None:
         failed = with_attempt(packet, Obstacle(event.payload["obstacle"]), event.payload["details"], event.time)
         told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]

@@ -32,7 +32,7 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
-from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
+from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped, tried_before
 from gatechart.values import (
     CHOOSING,
     ERROR_REFUSED,
@@ -327,6 +327,7 @@ class Turn(Generic[ServicesT]):
             best=best,
             step=step,
             taken=next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None),
+            tried=tried_before(self.event),
             ids=ids,
         )
         self._log.asked += offers_of(made, self.event.time, ids, progressed)
