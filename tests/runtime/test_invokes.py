@@ -1173,7 +1173,7 @@ async def test_an_invoke_that_fails_again_is_logged_in_a_line_with_the_count(pla
             await eventually(lambda: clock.next_due == clock.now() + timedelta(seconds=10))
             clock.advance(10)
         await noted(agent, 1)
-    first, *repeated = [each.getMessage() for each in caplog.records if each.name.endswith("invoke_attempt")]
+    first, *repeated = [each.getMessage() for each in caplog.records if each.name.endswith("invoke_attempts")]
     assert "Traceback" in first
     known = "an invoke failed: search in BUSY of agent a, graph busy, attempt"
     assert [each.startswith(f"{known} {n}: LookupError: ") for n, each in enumerate(repeated, 2)] == [True, True]
