@@ -6,7 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from gatechart.errors import ContextInvalidError, ReadOnlyContextError
 from gatechart.secrets import has_secrets, marked
 from gatechart.values import revealed_text
+from gatechart.values.frozen import value
 
 LISTED: Final = 10
 """How many problems of a value are listed one by one."""
@@ -164,7 +165,7 @@ def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) 
     return text, restored
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Difference:
     """The top-level fields in which two JSON texts of a context differ, as JSON values."""
 
@@ -196,14 +197,14 @@ def difference(before: str | None, after: str) -> Difference:
     old: dict[str, Any] = from_json(before)
     changed: dict[str, Any] = {}
     appended: dict[str, tuple[Any, ...]] = {}
-    for name, value in new.items():
+    for name, content in new.items():
         was = old.get(name, _ABSENT)
-        if value is was or _is_same_json(was, value):
+        if content is was or _is_same_json(was, content):
             continue
-        if _has_grown(was, value):
-            appended[name] = tuple(value[len(was) :])
+        if _has_grown(was, content):
+            appended[name] = tuple(content[len(was) :])
         else:
-            changed[name] = value
+            changed[name] = content
     if list(old) == list(new):
         return Difference(changed, appended, is_enough=True)
     return Difference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
