@@ -9,7 +9,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from gatechart import Runtime, State, StateTransitionGraph, Transition
+from gatechart import (
+    Best,
+    Choosing,
+    EntryPoint,
+    Handoff,
+    HandoffPacket,
+    Profile,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from gatechart.cli import main
 from gatechart.errors import (
     AgentAsleepError,
@@ -20,7 +31,9 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import Invoke, Migration
+from gatechart.hosting.directory_graph import entry_context
 from gatechart.restate.migration.move import move_to_engine
+from gatechart.selection import Learned
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
@@ -158,6 +171,7 @@ async def recorded(store_url):
     return [row[1] for row in (await everything(store_url))["steps"]]
 
 
+LETTER = HandoffPacket(user_id="ada", current_problem="please refund my order")
 report = StateTransitionGraph("report", states=[State("SENT", final=True)], entry_points=["SENT"])
 
 
@@ -185,6 +199,39 @@ async def test_entries_of_the_directory_move_along_with_what_is_kept_of_them(eng
             assert (moved.expires, moved.registrant, moved.mark) == (made.expires, "crm", "pinned")
             await runtime.deregister_entry("anna")
             assert await runtime.directory("anna") == ()
+
+
+async def test_what_is_kept_of_choices_moves_along_and_is_forgotten_there(engine, tmp_path, sqlite_url):
+    chosen = Handoff(Best(scorers={"text": 1.0}), packet=lambda context, event: LETTER)
+    asking = StateTransitionGraph(
+        "asking", transitions=[Transition("TALKING", "ASKED", "WAITING", actions=chosen)], entry_points=["TALKING"]
+    )
+    asked = EntryPoint("SENT", profile=Profile(samples=("refund my order",), expected_s=60))
+    refund = StateTransitionGraph("refund", states=[State("SENT", final=True)], entry_points=[asked])
+    kept_by, graphs = "directory:refund.SENT", [asking, refund]
+    async with Runtime.open(sqlite_url, graphs=graphs, choosing=Choosing(learned=Learned())) as runtime:
+        agent = await runtime.start("asking", at="TALKING")
+        await agent.send("ASKED")
+        await eventually(lambda: _ended(runtime, kept_by))
+        before = entry_context(await runtime.read(kept_by))
+        (row,) = await runtime.handoffs()
+    async with home(engine, tmp_path, served=graphs) as (namespace, _tools, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            await runtime.caught_up(kept_by)
+            assert entry_context(await runtime.read(kept_by)) == before
+            assert (await runtime.handoffs())[0].choice == row.choice
+            await runtime.forget_user("ada")
+            await runtime.caught_up(kept_by)
+            left = entry_context(await runtime.read(kept_by))
+            assert (left.choices, left.outcomes, left.completed) == ([], [], 1)
+
+
+async def _ended(runtime, agent_id):
+    if not await runtime.handoffs(status="completed"):
+        return False
+    kept = entry_context(await runtime.read(agent_id))
+    return bool(kept.choices) and kept.choices[0].ended is not None
 
 
 async def test_a_schedule_moves_only_to_a_service_that_has_schedules(engine, tmp_path, sqlite_url):
