@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Final
 
-from gatechart import Agent, Runtime
+from gatechart import Agent, Limits, Runtime
 from gatechart.contrib.human_desk import human_desk
 from gatechart.graph import AnyGraph
 from gatechart.testing import VirtualClock
@@ -88,24 +88,30 @@ async def play(
     url: of a store; agents that are there already go on. on_ended: called as each agent ends. beginning: when it is
     played, by that clock.
     """
-    async with _hosted(situation, url, beginning) as runtime:
-        playing = [_played(runtime, situation.graph, f"ring-{number}", on_ended) for number in range(agents)]
+    graph = situation.graph
+    async with _hosted(situation, graph, url, beginning, agents) as runtime:
+        playing = [_played(runtime, graph, f"ring-{number}", on_ended) for number in range(agents)]
         return _summary(await asyncio.gather(*playing))
 
 
 async def play_apart(situation: Situation, agents: int, on_ended: Callable[[], None] = lambda: None) -> Played:
     """Play a situation with so many agents, each with tools and circuit breakers of its own."""
     ended: list[Agent[RingContext]] = []
+    graph = situation.graph
     for number in range(agents):
-        async with _hosted(situation, "memory:", BEGINNING) as runtime:
-            ended.append(await _played(runtime, situation.graph, f"ring-{number}", on_ended))
+        async with _hosted(situation, graph, "memory:", BEGINNING, 1) as runtime:
+            ended.append(await _played(runtime, graph, f"ring-{number}", on_ended))
     return _summary(ended)
 
 
 @asynccontextmanager
-async def _hosted(situation: Situation, url: str, beginning: datetime) -> AsyncIterator[Runtime]:
-    clock, graphs = VirtualClock(beginning), [situation.graph, human_desk]
-    opened = Runtime.open(url, graphs=graphs, services=situation.services, clock=clock)
+async def _hosted(
+    situation: Situation, graph: AnyGraph, url: str, beginning: datetime, agents: int
+) -> AsyncIterator[Runtime]:
+    clock, graphs = VirtualClock(beginning), [graph, human_desk]
+    # The clock moves once all work waits for it, so no invoke may wait for another's place.
+    limits = Limits(invokes=agents, timers=max(agents, Limits().timers))
+    opened = Runtime.open(url, graphs=graphs, services=situation.services, clock=clock, limits=limits)
     async with opened as runtime, hurried(clock, runtime):
         yield runtime
 
