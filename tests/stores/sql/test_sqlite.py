@@ -17,7 +17,6 @@ from gatechart.stores.sql.handoff_rows import found_handoffs
 from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_rows import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.stores.sql.search import found_rows
-from gatechart.stores.sql.sqlite_connections import READERS
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
@@ -152,32 +151,6 @@ async def test_closing_waits_for_the_transaction_under_way(sqlite_url, sqlite_pa
     with closing(sqlite3.connect(sqlite_path)) as raw:
         assert raw.execute("SELECT host FROM owner").fetchall() == [("h",)]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("gatechart-writer")]
-
-
-async def test_closing_waits_for_the_reads_under_way(sqlite_url):
-    reading = Transaction("SELECT host FROM owner")
-    async with open_store(sqlite_url) as store:
-        read = asyncio.create_task(store._reader.run(reading))
-        await reading.reached()
-        asyncio.get_running_loop().call_later(0.05, reading.go_on)
-    await read
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gatechart-reader")]
-
-
-async def test_as_many_reads_as_there_are_readers_run_at_a_time_and_one_that_waits_can_be_withdrawn(sqlite_url):
-    begun, withdrawn = [Transaction("SELECT host FROM owner") for _ in range(READERS)], Transaction("SELECT 1")
-    async with open_store(sqlite_url) as store:
-        reads = [asyncio.create_task(store._reader.run(each)) for each in (*begun, withdrawn)]
-        for each in begun:
-            await each.reached()
-        reads[-1].cancel()
-        for each in begun:
-            each.go_on()
-        *ended, cancelled = await asyncio.gather(*reads, return_exceptions=True)
-        assert ended == [None] * READERS
-        assert isinstance(cancelled, asyncio.CancelledError)
-        assert await store._reader.run(settings("query_only")) == [1]
-    assert not withdrawn.is_reached
 
 
 @pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from gatechart.errors import UnknownAgentError
 from gatechart.stores.sql.columns import (
@@ -51,6 +51,7 @@ NAMELESS_AGENT: Final = "unreadable agent "  # followed by its key
 
 _AGENT: Final = kinds_of(agents)
 _GRAPH: Final = kinds_of(graphs)
+_BY_ID: Final = select(agents).where(agents.c.id == bindparam("of_id"))
 
 
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def _to_open(kept: dict[str, Any]) -> OpenHandoff:
 
 def stored_agent(connection: Connection, agent_id: AgentId) -> Any:
     """Return the row of an agent. Raises UnknownAgentError."""
-    row = connection.execute(select(agents).where(agents.c.id == agent_id)).one_or_none()
+    row = connection.execute(_BY_ID, {"of_id": agent_id}).one_or_none()
     if row is None and agent_id.startswith(NAMELESS_AGENT):
         row = _nameless(connection, agent_id)
     if row is None:
