@@ -247,6 +247,7 @@ class Waiting:
         return await self._chooser.choose(packet, now)
 
 
+@pytest.mark.not_on_restate("the choice may be made there before the second event arrives")
 async def test_leaving_the_state_that_waits_withdraws_what_is_not_chosen_yet(place):
     async with house(place, asking(HIGHEST), plain) as runtime:
         agent = await runtime.start("asking", at="TALKING")
