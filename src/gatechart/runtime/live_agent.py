@@ -18,20 +18,18 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import AnyGraph, OnRefusal
-from gatechart.hosting.escapes import way_out
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.troubles import UNDOES
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
-from gatechart.runtime.choices import chosen
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
-from gatechart.runtime.escapes import StoredPast
+from gatechart.runtime.home_turns import decide_with_home
 from gatechart.runtime.interventions import decide_handoff, decide_rollback
-from gatechart.runtime.offers import answer, erase, no_place, waits
+from gatechart.runtime.offers import answer, erase, waits
 from gatechart.runtime.watchers import Watchers
 from gatechart.stores import entry_of
 from gatechart.turn import (
@@ -39,8 +37,6 @@ from gatechart.turn import (
     Turn,
     Void,
     accepted,
-    asks_for_choice,
-    asks_for_way_out,
     check_declared,
     check_part,
     check_version,
@@ -396,10 +392,8 @@ class LiveAgent:
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = None
-        if event.sender == before.agent_id:
-            decided = await self._decide_with_home(event)
-        if decided is None and event.sender is not None and event.name.startswith(OFFERED):
-            decided = await no_place(core, graph, event)
+        if event.sender == before.agent_id or event.name.startswith(OFFERED):
+            decided = await decide_with_home(core, graph, before, event, self._jobs().mail.values())
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)
             decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
@@ -407,15 +401,6 @@ class LiveAgent:
             await answer(core, before.agent_id, decided, consumes, self.accept)
             return unchanged(event)
         return decided
-
-    async def _decide_with_home(self, event: Event) -> TurnRecord | Outcome | Rejection | Void | None:
-        """Decide an event by which the agent asks its home for something that no turn can know; None for others."""
-        core, before = self.core, self.snapshot
-        if asks_for_choice(event, before.agent_id):
-            return await chosen(core, before, event, self._jobs().mail.values())
-        if asks_for_way_out(event, before.agent_id):
-            return await way_out(StoredPast(core), self.graph, before, event, core.limits.turn_s)
-        return None
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """Return the outcome of the event when its id was applied; None if it was not."""
