@@ -326,6 +326,27 @@ async def knows_hosts(home, has):
             await runtime.hosts()
 
 
+async def counts_work_at_once(home, has):
+    if has:
+        async with home.open(*ALL) as runtime:
+            assert await work_of_second(runtime) == 1
+        return
+    from tests.restate import moving
+
+    place = moving.home(home.place.engine, None, served=ALL, projects=False)
+    async with place as (_, _, opened), opened() as runtime:
+        assert await work_of_second(runtime) == 0
+
+
+async def work_of_second(runtime):
+    """What the directory counts for an entry once it has been handed one piece of work."""
+    agent = await runtime.start("first", at="TALKING")
+    await agent.send("ASK", {"to": "second"})
+    await agent.until(ended=True)
+    (entry,) = await runtime.directory("second.WORKING")
+    return entry.candidate.held
+
+
 async def settles_at_once(home, has):
     """A rejection is no turn of its target: it is projected with that in which the one that asked hears of it."""
     async with home.open(*ALL) as runtime:
@@ -360,6 +381,7 @@ CHECKS = {
         keeps_ids,
         looks_back,
         knows_hosts,
+        counts_work_at_once,
         settles_at_once,
     )
 } | {"home": home_in_words}

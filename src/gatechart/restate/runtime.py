@@ -142,6 +142,7 @@ RESTATE: Final = Capabilities(
     keeps_ids=200,
     looks_back=False,
     knows_hosts=False,
+    counts_work_at_once=False,
     settles_at_once=False,
 )
 

@@ -50,4 +50,5 @@ class Capabilities:
     keeps_ids: int | None = None  # how many of an agent's newest event ids are recognised; None: all until pruned
     looks_back: bool = True  # escape plans look back at an agent's turns; otherwise only where there is a projection
     knows_hosts: bool = True  # `hosts` lists the processes that host agents, and the watchdog looks after them
+    counts_work_at_once: bool = True  # the directory knows all open work; otherwise only what is projected
     settles_at_once: bool = True  # `handoffs` shows the current status; otherwise it lags, most for unaccepted offers
