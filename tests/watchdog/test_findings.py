@@ -219,6 +219,45 @@ def test_troubles_are_counted_within_an_hour_and_bounds():
     assert troubles.facts(NOON + timedelta(hours=2)) == {}
 
 
+async def test_nothing_is_told_of_an_agent_that_was_erased(clock):
+    async with Runtime.open(MemoryStore(), graphs=[case], clock=clock) as runtime:
+        agents = [await runtime.start("case", at="BROKEN", agent_id=each) for each in ("b-1", "b-2")]
+        for agent in agents:
+            await asyncio.gather(*(agent.send(each) for each in ("BURST", "UNKNOWN")), return_exceptions=True)
+        await runtime.erase("b-1")
+        told = runtime._core.troubles.facts(NOON)["troubles"]
+    assert {kind: [*agents] for kind, agents in told.items()} == {"refused": ["b-2"], "undone": ["b-2"]}
+
+
+async def test_nothing_is_told_of_an_agent_that_was_erased_while_the_sender_of_an_event_waited(clock):
+    async def burst_later(context, event):
+        await asyncio.sleep(0)
+        raise RuntimeError("the press is broken")
+
+    press = StateTransitionGraph(
+        "press",
+        states=[State("BROKEN"), State("DONE", final=True)],
+        transitions=[Transition("BROKEN", "BURST", actions=burst_later), Transition("BROKEN", "GO", "DONE")],
+        entry_points=["BROKEN"],
+    )
+    async with Runtime.open(MemoryStore(), graphs=[press], clock=clock) as runtime:
+        agent = await runtime.start("press", at="BROKEN", agent_id="b-1")
+        raised, _ = await asyncio.gather(agent.send("BURST"), runtime.erase("b-1"), return_exceptions=True)
+        assert isinstance(raised, ActionFailedError)
+        assert runtime._core.troubles.facts(NOON) == {}
+
+
+async def test_nothing_is_told_of_an_agent_that_was_pruned(clock):
+    async with Runtime.open(MemoryStore(), graphs=[case], clock=clock) as runtime:
+        agent = await runtime.start("case", at="WAITING", agent_id="b-1")
+        await agent.send("UNKNOWN")
+        await agent.send("GO")
+        assert "b-1" in runtime._core.troubles.facts(NOON)["troubles"]["refused"]
+        clock.advance(1)
+        await runtime.prune(ended_before=timedelta(), ids_for=timedelta())
+        assert runtime._core.troubles.facts(NOON) == {}
+
+
 def host(**changes):
     return replace(HostRecord("h-1", Role.OWNER, "one", 4711, NOON, NOON, {}), **changes)
 

@@ -46,6 +46,11 @@ class Troubles:
         told = {kind: self._told(kind, seen, now) for kind, seen in self._seen.items() if seen}
         return {"troubles": told} if told else {}
 
+    def forget(self, agent_id: AgentId) -> None:
+        """Forget an agent, and what its exceptions said. It is to be called when the agent is erased."""
+        for kind in self._seen:
+            self._forget(kind, agent_id)
+
     def _told(self, kind: Trouble, seen: dict[AgentId, deque[datetime]], now: datetime) -> dict[str, Payload]:
         recent = {agent_id: [each for each in times if now - each <= WINDOW] for agent_id, times in seen.items()}
         worst = sorted(recent, key=lambda agent_id: -len(recent[agent_id]))[:MOST_TOLD]
@@ -59,5 +64,5 @@ class Troubles:
         }
 
     def _forget(self, kind: Trouble, agent_id: AgentId) -> None:
-        del self._seen[kind][agent_id]
+        self._seen[kind].pop(agent_id, None)
         self._reasons.pop((kind, agent_id), None)

@@ -21,7 +21,7 @@ from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
-from gatechart.hosting.troubles import UNDOES
+from gatechart.hosting.troubles import UNDOES, Trouble
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings
@@ -135,7 +135,7 @@ class LiveAgent:
             else:
                 decided = await self.run(partial(self._process, event))
         except UNDOES as error:
-            self.core.troubles.note("undone", self.snapshot.agent_id, str(error), event.time)
+            self._count("undone", str(error))
             raise
         outcome = decided if isinstance(decided, Outcome) else decided.outcome
         return outcome if outcome.refusal is None else self._refused(outcome)
@@ -409,12 +409,16 @@ class LiveAgent:
         entry = await turn_of(self.core.store, self.snapshot.agent_id, event)
         return None if entry is None else entry.outcome.repeated()
 
+    def _count(self, kind: Trouble, reason: str) -> None:
+        if not self.is_erased:  # while its sender waited
+            self.core.troubles.note(kind, self.snapshot.agent_id, reason, self.core.clock.now())
+
     def _refused(self, outcome: Outcome) -> Outcome:
         """Report the outcome's refusal as the graph specifies. Raises EventRefusedError, and as `check_declared`."""
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
         if outcome.refusal is not None:
             check_declared(self.graph, outcome.event, outcome.refusal)
-        self.core.troubles.note("refused", agent_id, reason, self.core.clock.now())
+        self._count("refused", reason)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
         log_refusal(self.graph.name, agent_id, outcome.event, reason)

@@ -159,6 +159,7 @@ class Maintenance:
         part = await self._core.store.prune(pruning, after=after)
         for agent_id in part.erased:
             self._core.erasures += 1
+            self._core.troubles.forget(agent_id)
             self._forget(agent_id)
         return part
 
