@@ -38,6 +38,7 @@ from gatechart.values import (
     Retry,
     Role,
 )
+from gatechart.watchdog import found_hosts
 from tests.runtime.spoiling import by_hand
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -277,6 +278,17 @@ async def test_a_host_without_a_sign_of_life_is_found_and_so_is_one_that_is_busy
         assert [each.evidence["is_replaced"] for each in await runtime.findings()] == [False, False]
         assert [each.id for each in await runtime.hosts(limit=1)] == ["h-1"]
         assert [each.id for each in await runtime.hosts(after="h-1")] == ["h-2"]
+
+
+def test_what_is_found_about_a_host_repeats_nothing_that_it_tells_of_agents():
+    troubles = Troubles()
+    troubles.note("undone", "a-1", "no account 4711", NOON)
+    facts = {"busy_s": 300.0, "memory": 1, **troubles.facts(NOON)}
+    hosts = [host(facts=facts), host(id="h-2", seen=NOON + timedelta(minutes=1), facts=facts)]
+    silent, busy = found_hosts(hosts, UNLEARNED, NOON + timedelta(minutes=1))
+    assert (silent.kind, busy.kind) == (FindingKind.SILENT, FindingKind.BUSY)
+    assert [each.evidence["memory"] for each in (silent, busy)] == [1, 1]
+    assert "no account" not in f"{silent.evidence} {busy.evidence}"
 
 
 async def test_a_breaker_that_stays_open_is_found_and_one_that_an_operator_isolated_is_not(sqlite_url, clock):

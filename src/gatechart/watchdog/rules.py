@@ -214,7 +214,8 @@ def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime
     for each in hosts:
         silent_s = (now - each.seen).total_seconds()
         busy_s = each.facts.get("busy_s", 0.0)
-        facts = {"machine": each.machine, "pid": each.pid, "role": each.role.value, **each.facts}
+        usage = {name: value for name, value in each.facts.items() if name != "troubles"}  # which are other findings
+        facts = {"machine": each.machine, "pid": each.pid, "role": each.role.value, **usage}
         if silent_s > terms.silent_s:
             instead = "another host has taken over" if is_owned else "no other host owns the database"
             yield HealthFinding(
