@@ -25,6 +25,7 @@ to = ["ops@example.org"]
 def file(tmp_path):
     """Writes a file of sinks, and returns it."""
     (tmp_path / "secret").write_text("a secret of some length\n")
+    (tmp_path / "empty").write_text("\n")
 
     def written(text=SINKS):
         made = tmp_path / "alerts.toml"
@@ -59,12 +60,61 @@ def test_nothing_watches_and_nobody_is_told_by_default():
         ("[sinks.ops]\nurl = 'https://a.example'", "secret"),
         ("[sinks.ops]\nurl = 'https://a.example'\nsecret_file = '/nowhere'", "secret_file: '/nowhere' cannot be read"),
         ("[sinks.mail]\nhost = 'a'\nsender = 'a'\nto = 'b@example.org'", "'a' is not a mail address"),
+        (
+            "[sinks.mail]\nhost = 'a'\nsender = 'a@example.org'",
+            "[sinks.mail]: to: Field required; write it as in to = [",
+        ),
+        ("[sinks.'']\nhost = 'a'\nsender = 'a@example.org'\nto = 'b@example.org'", "--alerts-file"),
         ("[sinks", "--alerts-file"),
     ],
 )
 def test_a_file_of_sinks_that_cannot_be_is_refused_with_the_place(file, text, problem):
     with pytest.raises(UsageError, match=re.escape(problem)):
         watching_of(file(text), None)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (
+            "allow_internal = 'false'",
+            "allow_internal: Input should be a valid boolean; write it as in allow_internal = f",
+        ),
+        ("allow_internal = 0", "allow_internal: Input should be a valid boolean"),
+        ("secret = 4711", "secret: Input should be a valid string"),
+        ("secret = 'a secret of some length'\nsecret_file = '{secret}'", "leave out secret or secret_file"),
+        ("secret_file = 'empty'", "is empty; write the secret into it"),
+        ('secret_file = "a\\u0000b"', "cannot be read"),
+    ],
+)
+def test_a_webhook_of_a_file_takes_no_value_of_another_kind(file, line, problem):
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        watching_of(file(f"[sinks.ops]\nurl = 'https://a.example'\n{line}"), None)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("starttls = 'no'", "starttls: Input should be a valid boolean; write it as in starttls = true"),
+        ("port = '25'", "port: Input should be a valid integer; write it as in port = 587"),
+        ("port = 70000", "port: Input should be less than or equal to 65535"),
+        ("user = 'u'\npassword = 'p'\npassword_file = '{secret}'", "leave out password or password_file"),
+        ("user = 'u'\npassword_file = 'empty'", "is empty; write the password into it"),
+        ("user = 'u'\npassword = ''", "password: String should have at least 1 character"),
+    ],
+)
+def test_a_mailbox_of_a_file_takes_no_value_of_another_kind(file, line, problem):
+    mailbox = "[sinks.mail]\nhost = 'a'\nsender = 'a@example.org'\nto = 'b@example.org'\n"
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        watching_of(file(mailbox + line), None)
+
+
+def test_paths_in_a_file_of_sinks_begin_at_its_folder(file, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    given = watching_of(file("[sinks.ops]\nurl = 'https://a.example'\nsecret_file = 'secret'"), None)
+    assert [*given["alerts"]] == ["ops"]
 
 
 @pytest.mark.parametrize("every", ["often", "0s"])
