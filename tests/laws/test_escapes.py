@@ -173,6 +173,15 @@ def test_a_clock_that_is_put_back_over_midnight_begins_no_new_day():
     assert (record.escapes.day, record.escapes.today) == (NOW.date().isoformat(), 2)
 
 
+def test_a_clock_that_was_ahead_once_makes_no_day_of_the_month_between():
+    record = Record(EscapePlan({"*": [Named("a"), Named("b")]}, most_a_day=1))
+    record.now += timedelta(days=30)
+    record.happens("found", "loop")
+    record.happens("try", 0)
+    record.now -= timedelta(days=30)
+    assert record.escapes.tried_on(record.now) == 0
+
+
 # Whole agents, with all that can be done to them.
 
 COOLDOWN_S, MOST_A_DAY = 600, 4

@@ -118,6 +118,25 @@ async def test_a_delegation_to_the_best_comes_back(place):
         assert (agent.configuration, await statuses(runtime)) == (("TALKING",), [COMPLETED])
 
 
+async def test_a_named_target_that_rejects_after_a_delegate_failed_is_told_as_a_rejection(place):
+    asks = StateTransitionGraph(
+        "asks",
+        states=["DELEGATED", "WAITING", "REJECTED"],
+        transitions=[
+            Transition("TALKING", "ASK", "DELEGATED", actions=Handoff(HIGHEST, mode="delegate")),
+            Transition("DELEGATED", "handoff.accepted"),
+            Transition("DELEGATED", "handoff.failed", "WAITING", actions=Handoff("nowhere", at="X")),
+            Transition("WAITING", "handoff.rejected", "REJECTED"),
+        ],
+        entry_points=["TALKING"],
+    )
+    async with house(place, asks, plain) as runtime:
+        agent = await begun(runtime, "asks")
+        await runtime.stop((await only(runtime)).target)
+        await rest(runtime)
+        assert agent.configuration == ("REJECTED",)
+
+
 @pytest.mark.parametrize("is_invoke", [False, True])
 async def test_nobody_of_the_group_of_a_delegate_that_failed_is_asked_next(place, is_invoke):
     best = Best(Needs(domains=("work",)), order=("tier",))

@@ -2,15 +2,19 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
 from gatechart import Alerts, Runtime, State, Transition
 from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, getting_out
-from gatechart.graph import Signal, StateTransitionGraph, Strategy
-from gatechart.signals import Repeats
+from gatechart.graph import Invoke, Signal, StateTransitionGraph, Strategy
+from gatechart.signals import NoProgress, Repeats
+from gatechart.testing import VirtualClock
 from gatechart.values import CameTo, EnterAt, NoWay, Reaction, Status
+from tests.runtime.support import at_rest
 
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
 WAY_OUT = [Transition("E", "GO", "DONE")]
 
@@ -175,3 +179,42 @@ async def test_the_plan_that_is_made_for_nothing_gets_agents_out(place, human):
         await go_round(agent, 200)
         assert agent.snapshot.status is not Status.ACTIVE or agent.snapshot.handoffs
         assert (await attempts(agent))[-1].event.name == ("escape.to_human" if human else "escape.give_up")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken(Strategy):
+    """A strategy of a program that raises before it yields anything."""
+
+    def ways(self, scene):
+        raise LookupError("no such scene")
+
+
+async def test_a_strategy_of_ones_own_that_raises_is_passed_over(place):
+    async with Runtime.open(place, graphs=[ring(Broken(), last=GiveUp())]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        (attempt,) = await attempts(agent)
+        assert attempt.event.name == "escape.give_up"
+        assert {"strategy": "broken", "why": "LookupError: no such scene"} in attempt.event.payload["passed"]
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_agent_that_hangs_is_asked_again_after_a_way_out_that_left_it_where_it_was(place):
+    async def hang(context, work):
+        await work.sleep("1d")
+
+    graph = StateTransitionGraph(
+        "hanging",
+        states=[State("WORKING", invoke=Invoke(hang))],
+        transitions=[],
+        entry_points=["WORKING"],
+        signals=NoProgress(seconds=10),
+        escape=EscapePlan({"no_progress": [Nudge()]}, last=GiveUp(), cooldown="0s"),
+    )
+    clock = VirtualClock(NOON)
+    async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+        agent = await runtime.start("hanging", at="WORKING")
+        for _ in range(3):  # the second is where the detector begins to count anew
+            clock.advance(11)
+            await at_rest(runtime, clock)
+        assert agent.configuration == ("GAVE_UP",)

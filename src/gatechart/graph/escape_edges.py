@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatechart.graph.definition import ANY, Invoke, State, Transition
-from gatechart.graph.escape import GAVE_UP, UNDO, UNDOING, Adds, EscapePlan, Strategy
+from gatechart.graph.escape import GAVE_UP, UNDO, UNDO_FAILED, UNDOING, Adds, EscapePlan, Strategy
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
 from gatechart.values import ERROR_MAIL, ESCAPE_DUE, Event, Payload, StateName
@@ -47,8 +47,9 @@ async def take_calls_back(_context: Any, work: Any) -> Payload:
 
 
 def asked_in_vain(_context: Any, event: Event) -> bool:
-    """Whether the dead mail is the agent's own, which asked for a way out."""
-    return bool(event.payload.get("event") == ESCAPE_DUE)
+    """Whether the dead mail is the agent's own, which asked to go on from here."""
+    told = event.payload
+    return told.get("event") == ESCAPE_DUE and ("goes_on" in told or told.get("signal") == UNDO_FAILED)
 
 
 def ask_to_go_on(_context: Any, _event: Event) -> None:

@@ -18,7 +18,7 @@ from gatechart.turn.arguments import fit_payload
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
-from gatechart.turn.noticing import begin_anew, begun_anew
+from gatechart.turn.noticing import begin_anew, begun_anew, with_timer
 from gatechart.turn.rollback import rolled_back
 from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
@@ -143,7 +143,7 @@ class _Attempt:
 
     async def taken(self, strategy: Strategy) -> TurnRecord | None:
         """Return the turn of the first way of a strategy that is open; None if none is."""
-        ways = iter(strategy.ways(self.scene))
+        ways = self._ways(strategy)
         while True:
             try:
                 way = next(ways, None)
@@ -151,11 +151,15 @@ class _Attempt:
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                turn = told_error(error)  # this way is closed; where the strategy itself fails, `ways` has ended
+                turn = told_error(error)
             if not isinstance(turn, str):
                 return turn
             if turn:
                 self.pass_over(strategy, turn)
+
+    def _ways(self, strategy: Strategy) -> Iterator[Way]:
+        """Yield the ways of a strategy. As a generator this has ended once the strategy has raised."""
+        yield from strategy.ways(self.scene)
 
     async def gone_on(self, tactic: Tactic) -> TurnRecord | None:
         """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
@@ -339,10 +343,11 @@ class _Attempt:
 
     def _standing(self, event: Event) -> TurnRecord:
         """Return a turn that leaves the agent where it is, with a trail that begins anew."""
-        before = self.scene.snapshot
+        graph, before = self.scene.graph, self.scene.snapshot
         turn = unmoved(before, event, before.handoffs)
-        trail = begun_anew(self.scene.graph, before.trail, before.trail.escapes)
-        return replaced(turn, snapshot=replaced(turn.snapshot, trail=trail))
+        trail = begun_anew(graph, before.trail, before.trail.escapes)
+        after, timer = with_timer(graph, replaced(turn.snapshot, trail=trail), event.time)
+        return replaced(turn, snapshot=after, effects=(*turn.effects, *timer))
 
     def _as_it_was(
         self, strategy: Strategy, target: Snapshot, how: str, more: Payload, after: Escapes | None = None

@@ -92,7 +92,7 @@ def stamped(
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
             "fallbacks": (),
-            "attempts": tried,
+            "attempts": () if best is None else tried,
             "selection": None,
             "recipient": "",
             "evidence": "",
@@ -109,6 +109,8 @@ def tried_before(event: Event) -> tuple[Attempt, ...]:
     """Return the attempt with a chosen delegate whose failure an event tells of; none of its group is asked next."""
     recipient = event.payload.get("recipient")
     if not recipient or not (event.name == FAILED or event.name.startswith("error.invoke.")):
+        return ()
+    if event.payload.get("status") == HandoffStatus.CANCELLED.value:  # which is no failure of whoever had it
         return ()
     told = {name: event.payload[name] for name in ("agent", "details")}
     handoff = event.payload["handoff"]

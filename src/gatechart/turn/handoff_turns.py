@@ -148,6 +148,7 @@ def _told(dead: Mail) -> Payload:
     about = {"handoff": dead.payload["handoff"]} if is_noted(dead.event, dead.payload, dead.sender) else {}
     if dead.event == ESCAPE_DUE:
         about = {name: dead.payload[name] for name in ("finding", "signal") if name in dead.payload}
+        about |= {"goes_on": True} if "goes_on" in dead.payload else {}
     return {"event": dead.event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}
 
 

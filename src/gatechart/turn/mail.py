@@ -21,7 +21,7 @@ from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
-from gatechart.turn.noticing import begun_anew
+from gatechart.turn.noticing import begun_anew, with_timer
 from gatechart.turn.turn_context import told
 from gatechart.turn.turns import take_trail_mail, take_turn
 from gatechart.values import (
@@ -175,9 +175,12 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
     """Tell the agent of dead mail in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
-    before = _without_due(graph, previous, event) if event.payload.get("event") == ESCAPE_DUE else previous
+    if event.payload.get("event") != ESCAPE_DUE:
+        return await reacted(graph, previous, event, previous.handoffs, (), services)
+    before, timer = with_timer(graph, _without_due(graph, previous, event), event.time)
     turn = await reacted(graph, before, event, previous.handoffs, (), services)
-    return replaced(turn, previous=previous)
+    effects = (*turn.effects, *timer) if turn.snapshot.status is Status.ACTIVE else turn.effects
+    return replaced(turn, previous=previous, effects=effects)
 
 
 def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
@@ -186,7 +189,9 @@ def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
     The trail begins anew, so that the signal can fire again.
     """
     escapes = snapshot.trail.escapes
-    finding = escapes.finding(event.payload.get("finding", 0))
+    if "finding" not in event.payload:  # an earlier release did not tell which it was
+        return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, escapes.interrupted))
+    finding = escapes.finding(event.payload["finding"])
     if finding is None:
         return snapshot
     return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, without_way(escapes, finding)))

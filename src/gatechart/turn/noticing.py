@@ -202,12 +202,21 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
     if watch is None or snapshot.status is not Status.ACTIVE:
         return snapshot, ()
     slots = watch.slots_of(trail)
-    working = _invokes_in(graph, snapshot.configuration)
-    wait_s = watch.wait_s(slots) if working and not trail.is_timed else None
-    is_timed = trail.is_timed or wait_s is not None
-    after = replaced(trail, slots=slots, marks=watch.marks, working=working, is_timed=is_timed)
-    timer = () if wait_s is None else (Timer(DUE, now + timedelta(seconds=wait_s), {}, key=DUE),)
-    return replaced(snapshot, trail=after), timer
+    after = replaced(trail, slots=slots, marks=watch.marks, working=_invokes_in(graph, snapshot.configuration))
+    return with_timer(graph, replaced(snapshot, trail=after), now)
+
+
+def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
+    """Return a snapshot whose trail knows of a timer if it needs one, and the timer if it is none that is pending."""
+    trail = snapshot.trail
+    watch = watch_of(graph, trail.entry_point)
+    if watch is None or trail.is_timed or not trail.working or snapshot.status is not Status.ACTIVE:
+        return snapshot, ()
+    wait_s = watch.wait_s(trail.slots)
+    if wait_s is None:
+        return snapshot, ()
+    timer = Timer(DUE, now + timedelta(seconds=wait_s), {}, key=DUE)
+    return replaced(snapshot, trail=replaced(trail, is_timed=True)), (timer,)
 
 
 def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) -> tuple[Snapshot, FiredSignal | None]:

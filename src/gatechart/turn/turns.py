@@ -226,7 +226,7 @@ async def completed(
         macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=escapes)
     fired = notice(macrostep, previous)
     if macrostep.trail.escapes.undoing:
-        fired = go_on(macrostep) or fired
+        fired = go_on(macrostep, fired)
     if fired is not None:
         savepoint = Savepoint(macrostep)
         try:

@@ -41,24 +41,24 @@ def way_of(told: Payload) -> GoBack | EnterAt:
     return EnterAt(told["entry_point"], told["payload"], is_fresh=True, keep=keep)
 
 
-def go_on(macrostep: Macrostep) -> FiredSignal | None:
-    """Have the agent ask to go on with its way back once the calls are taken back.
+def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
+    """Have the agent ask to go on with its way back once the calls are taken back. Return what then fires.
 
-    If one could not be, return the signal that says so: the agent then asks for a way out of that, if a plan names the
-    signal, and otherwise for the next way out of what was found before. If something else led the agent away
-    meanwhile, it forgets the way back.
+    noticed: what fires in the turn anyway. If a call could not be taken back, that is a signal of its own: the agent
+    then asks for a way out of that, if a plan names the signal, and otherwise for the next way out of what was found
+    before. If something else led the agent away meanwhile, it forgets the way back.
     """
     trail, event = macrostep.trail, macrostep.turn.event
     escapes, then = trail.escapes, trail.escapes.then
     if not escapes.undoing or then is None:
-        return None
+        return noticed
     after = replaced(escapes, undoing=(), then=None)
     macrostep.trail = replaced(trail, escapes=after)
     if UNDOING not in macrostep.configuration or macrostep.is_final:
-        return None
+        return noticed
     if event.name not in (_ENDED, _FAILED):
         macrostep.trail = trail
-        return None
+        return noticed
     fired = _failure(event, then["goes_on"]["strategy"])
     if fired is not None and _has_answer(macrostep, fired, then):
         after, finding = with_asked(_passed_over(after, then), fired.signal)
@@ -68,7 +68,15 @@ def go_on(macrostep: Macrostep) -> FiredSignal | None:
         told = {**then, "problem": "" if fired is None else fired.evidence[0]["problem"]}
     macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, told))
     macrostep.trail = replaced(trail, escapes=after)
-    return fired
+    return noticed if fired is None else _together(fired, noticed)
+
+
+def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
+    """Return a signal with what else fires in the turn among its others."""
+    if noticed is None:
+        return fired
+    also, others = noticed.payload, fired.others
+    return replaced(fired, others=(*others, also, *also.pop("others")))
 
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -148,8 +148,16 @@ class Escapes:
         return replaced(self, keys=tuple(each for each in self.keys if each.key != key))
 
     def tried_on(self, moment: datetime) -> int:
-        """Return how many attempts were made on the day of a moment, in UTC; a clock that was put back begins none."""
-        return self.today if moment.date().isoformat() <= self.day else 0
+        """Return how many attempts were made on the day of a moment, in UTC.
+
+        A clock that was put back over midnight begins no new day.
+        """
+        return self.today if self.day == self._day_of(moment) else 0
+
+    def _day_of(self, moment: datetime) -> str:
+        """Return the day to which an attempt counts: the day after the moment's, if one was counted to that already."""
+        tomorrow = (moment + timedelta(days=1)).date().isoformat()
+        return tomorrow if self.day == tomorrow else moment.date().isoformat()
 
     def with_attempt(self, attempt: Tried) -> Escapes:
         """Return the record with an attempt counted.
@@ -157,12 +165,12 @@ class Escapes:
         Of more than MOST_TRIED the oldest is left out of which the strategy was tried again since, so that cooldowns
         are kept.
         """
-        tried, day = [*self.tried, attempt], attempt.time.date().isoformat()
+        tried = [*self.tried, attempt]
         if len(tried) > MOST_TRIED:
             again = (n for n, each in enumerate(tried) if each.strategy in {later.strategy for later in tried[n + 1 :]})
             del tried[next(again, 0)]
         today = self.tried_on(attempt.time) + 1
-        return replaced(self, count=attempt.number, tried=tuple(tried), day=max(self.day, day), today=today)
+        return replaced(self, count=attempt.number, tried=tuple(tried), day=self._day_of(attempt.time), today=today)
 
     def last_tried(self, strategy: str) -> datetime | None:
         """Return when a strategy was tried last, as far as the record goes back."""
