@@ -35,10 +35,11 @@ from gatechart.values import (
     BreakerState,
     FindingKind,
     HostRecord,
+    Mail,
     Retry,
     Role,
 )
-from gatechart.watchdog import found_hosts
+from gatechart.watchdog import found_hosts, found_refused
 from tests.runtime.spoiling import by_hand
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -183,7 +184,7 @@ async def test_failing_and_dead_and_refused_mail_is_found(sqlite_url):
             await runtime.post("b-1", f"UNKNOWN_{number}")
         found = await looked(runtime, lambda found: keys(found) == ["dead:b-1", "refused:b-1"])
     assert "the press is broken" in found[0].text
-    assert found[1].evidence["count"] == 10
+    assert (found[1].evidence["mail_count"], found[1].evidence["sent_count"]) == (10, 0)
 
 
 async def test_events_that_were_sent_and_refused_or_undone_are_found_for_each_agent_also_from_elsewhere(sqlite_url):
@@ -200,7 +201,20 @@ async def test_events_that_were_sent_and_refused_or_undone_are_found_for_each_ag
             undone, refused = await looked(reader, lambda found: len(found) == 2)
     assert (undone.key, undone.evidence["count"], refused.key) == ("undone:b-1", 3, "refused:b-2")
     assert "the press is broken" in undone.text
-    assert (refused.evidence["count"], refused.evidence["sent"], refused.evidence["events"]) == (10, 10, [])
+    assert (refused.evidence["mail_count"], refused.evidence["sent_count"], refused.evidence["events"]) == (0, 10, [])
+
+
+def test_refused_mail_and_refused_events_that_were_sent_are_told_each_with_its_window():
+    mail = [Mail(each, "a-1", "ASKED", {}, NOON, reason="no transition") for each in (1, 2)]
+    sent = {"a-1": {"count": 8, "since": (NOON - timedelta(minutes=50)).isoformat(), "reason": "no guard"}}
+    (found,) = found_refused(mail, WatchdogTerms(window_s=60), sent)
+    assert found.text == "2 mail within 1 min and 8 sent events within 1 h were refused: no transition"
+    assert found.since == NOON - timedelta(minutes=50)
+    counts = {"mail_count": 2, "mail_window_s": 60, "sent_count": 8, "sent_window_s": 3600}
+    assert found.evidence == {**counts, "events": ["ASKED"], "reason": "no transition"}
+    (found,) = found_refused([], WatchdogTerms(window_s=60, refusals=8), sent)
+    assert found.text == "8 sent events within 1 h were refused: no guard"
+    assert [*found_refused(mail, WatchdogTerms(refusals=11), sent)] == []
 
 
 def test_troubles_are_counted_within_an_hour_and_bounds():

@@ -8,8 +8,9 @@ from typing import Final, Literal, TypeAlias
 
 from gatechart.errors import ActionFailedError, ContextInvalidError, MicrostepLimitError, TurnTimeoutError
 from gatechart.values import AgentId, Payload
+from gatechart.watchdog.terms import SENT_WINDOW_S
 
-WINDOW: Final = timedelta(hours=1)
+WINDOW: Final = timedelta(seconds=SENT_WINDOW_S)
 MOST_COUNTED: Final = 100  # of an agent
 MOST_AGENTS: Final = 200  # of each kind; of more, those are forgotten of which was heard longest ago
 MOST_TOLD: Final = 20  # agents of each kind with a sign of life

@@ -23,7 +23,7 @@ from gatechart.values import (
     StateName,
 )
 from gatechart.watchdog.norms import Norm
-from gatechart.watchdog.terms import WatchdogTerms
+from gatechart.watchdog.terms import SENT_WINDOW_S, WatchdogTerms
 
 
 def found_stuck(
@@ -153,25 +153,32 @@ def found_refused(
             by_agent[each.recipient].append(each)
     for recipient in dict.fromkeys((*by_agent, *sent)):
         found, told = by_agent[recipient], sent.get(recipient, {})
-        count = len(found) + told.get("count", 0)
-        if count >= terms.refusals:
-            reason = found[-1].reason if found else told["reason"]
-            evidence = {
-                "count": count,
-                "sent": told.get("count", 0),
-                "window_s": terms.window_s,
-                "events": sorted({each.event for each in found})[:20],
-                "reason": reason[:1000],
-            }
-            yield HealthFinding(
-                FindingKind.REFUSED,
-                recipient,
-                found[0].accepted if found else datetime.fromisoformat(told["since"]),
-                f"{count} events were refused within {_lasting(terms.window_s)}: {reason[:200]}",
-                f"`gatechart mail --agent {recipient} --status refused` shows those that came as mail; "
-                f"`gatechart accepts {recipient}` says what is accepted",
-                evidence=evidence,
-            )
+        if len(found) + told.get("count", 0) >= terms.refusals:
+            yield _refused(recipient, found, told, terms)
+
+
+def _refused(recipient: AgentId, found: Sequence[Mail], told: Payload, terms: WatchdogTerms) -> HealthFinding:
+    """Return what is found of refusals. The counts are of different windows, so that their sum says nothing."""
+    counted = (("mail", len(found), terms.window_s), ("sent events", told.get("count", 0), SENT_WINDOW_S))
+    counts = " and ".join(f"{count} {what} within {_lasting(window_s)}" for what, count, window_s in counted if count)
+    reason = found[-1].reason if found else told["reason"]
+    sent_since = [datetime.fromisoformat(told["since"])] if told else []
+    return HealthFinding(
+        FindingKind.REFUSED,
+        recipient,
+        min([*(each.accepted for each in found), *sent_since]),
+        f"{counts} were refused: {reason[:200]}",
+        f"`gatechart mail --agent {recipient} --status refused` shows those that came as mail; "
+        f"`gatechart accepts {recipient}` says what is accepted",
+        evidence={
+            "mail_count": len(found),
+            "mail_window_s": terms.window_s,
+            "sent_count": told.get("count", 0),
+            "sent_window_s": SENT_WINDOW_S,
+            "events": sorted({each.event for each in found})[:20],
+            "reason": reason[:1000],
+        },
+    )
 
 
 def found_undone(sent: Mapping[AgentId, Payload], terms: WatchdogTerms) -> Iterator[HealthFinding]:

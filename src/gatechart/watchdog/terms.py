@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from gatechart.values import BEAT_S
+
+SENT_WINDOW_S: Final = 3600.0
+"""Over which hosts count, in memory, what went wrong with events that were sent."""
 
 
 class Act(StrEnum):
@@ -24,9 +28,9 @@ class WatchdogTerms:
     breaker_s: float = 60.0  # an open circuit breaker
     silent_s: float = 3 * BEAT_S  # a host without a sign of life
     busy_s: float = 120.0  # a host that uses its processors without a turn
-    window_s: float = 3600.0  # over which refusals are counted
-    refusals: int = 10  # of an agent, within the window, that are found
-    undone: int = 3  # turns of events sent to an agent that raised, within an hour, that are found
+    window_s: float = 3600.0  # over which refused mail is counted; events that were sent are counted over an hour
+    refusals: int = 10  # mail and sent events of an agent, together, that are found; up to 100 sent events count
+    undone: int = 3  # turns of events sent to an agent that raised, within an hour, that are found; up to 100 count
     failures: int = 2  # failed attempts at applying a piece of mail
     learns: bool = True  # whether states without `expects` have what their agents showed to be normal
     least: int = 100  # silences of a state that must be known for that
