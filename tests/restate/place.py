@@ -8,8 +8,8 @@ from itertools import count
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime, Terms, register, serving
 from gatechart.restate.agent_calls import LOOK_S
-from gatechart.restate.runtime import RESTATE
 from gatechart.restate.state import SNAPSHOT
+from gatechart.restate.terms import RESTATE
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
 from tests.restate.engines import quiet_port

@@ -79,7 +79,7 @@ from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
-from gatechart.restate.terms import Names
+from gatechart.restate.terms import RESTATE, Names
 from gatechart.stores import open_store
 from gatechart.turn import (
     accepted,
@@ -123,28 +123,6 @@ from gatechart.values import (
     withdrawal_of,
 )
 from gatechart.watchdog import WatchdogTerms
-
-RESTATE: Final = Capabilities(
-    home="Restate",
-    finds_at_once=False,
-    tells_at_once=False,
-    shows_at_once=False,
-    reads_back_at_once=False,
-    watches_changes=False,
-    migrates_ahead=False,
-    bounds_backlogs=False,
-    withdraws=False,
-    tells_repeats=False,
-    lists_all_mail=False,
-    takes_a_clock=False,
-    forgets_at_once=False,
-    prunes=False,
-    keeps_ids=200,
-    looks_back=False,
-    knows_hosts=False,
-    counts_work_at_once=False,
-    settles_at_once=False,
-)
 
 _FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
 

@@ -1,4 +1,4 @@
-"""The terms on which a service hosts agents, and the service's configuration."""
+"""The terms on which a service hosts agents, what it has of what other homes have, and its configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,30 @@ from gatechart.hosting.tool_gates import ToolGates
 from gatechart.ports import Store
 from gatechart.restate.directory import ServiceChooser
 from gatechart.restate.process_breakers import ProcessBreakers
-from gatechart.values import Retry
+from gatechart.values import Capabilities, Retry
+
+RESTATE: Final = Capabilities(
+    home="Restate",
+    finds_at_once=False,
+    tells_at_once=False,
+    shows_at_once=False,
+    reads_back_at_once=False,
+    watches_changes=False,
+    migrates_ahead=False,
+    bounds_backlogs=False,
+    withdraws=False,
+    tells_repeats=False,
+    lists_all_mail=False,
+    takes_a_clock=False,
+    forgets_at_once=False,
+    prunes=False,
+    keeps_ids=200,
+    looks_back=False,
+    knows_hosts=False,
+    counts_work_at_once=False,
+    settles_at_once=False,
+)
+"""What this home has of what others have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
