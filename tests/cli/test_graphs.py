@@ -1,14 +1,12 @@
 """`gatechart check` and `gatechart draw`."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from gatechart.drawing import to_dot, to_mermaid
-
-needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+from tests.drawing.charts import needs_dot
 
 
 @pytest.fixture
@@ -259,7 +257,7 @@ def test_declared_events_are_drawn_with_their_payloads_on_wish(project, gatechar
     assert "NOTED(text?)" not in gatechart("draw", "leave", "--app", "leave.yaml").out
 
 
-@needs_graphviz
+@needs_dot
 def test_graphviz_draws_a_picture(project, gatechart):
     assert gatechart("draw", "desk", "desk.svg").code == 0
     assert "<svg" in (project / "desk.svg").read_text()
@@ -387,7 +385,7 @@ def test_an_unknown_graph_is_not_drawn(project, gatechart):
     )
 
 
-@needs_graphviz
+@needs_dot
 def test_how_long_graphviz_may_take_is_an_option(project, gatechart):
     assert gatechart("draw", "desk", "desk.svg", "--limit", "2m").code == 0
     failed = gatechart("draw", "desk", "desk.svg", "--limit", "soon")

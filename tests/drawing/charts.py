@@ -16,12 +16,13 @@ from gatechart import ANY, AgentContext, EntryPoint, Invoke, State, StateTransit
 from gatechart.drawing import to_dot, to_mermaid
 from gatechart.graph import Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.values import STARTED, Event, HistoryEntry, Snapshot, Status
+from tests.skipped import LOUD
 
 PINS = Path(__file__).parent / "pins"
 SVG = "{http://www.w3.org/2000/svg}"
 
 needs_dot = pytest.mark.skipif(
-    shutil.which("dot") is None, reason="GRAPHVIZ IS MISSING: without the program `dot` no drawing can be tested"
+    shutil.which("dot") is None, reason=f"{LOUD}Graphviz: without the program `dot` no drawing can be tested"
 )
 
 

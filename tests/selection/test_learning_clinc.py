@@ -7,12 +7,13 @@ import pytest
 from benchmarks.learning import DATA, Clinc, evaluated, last, learned_hits, text_hits, worst
 from gatechart.selection.evaluation import Verdict
 from gatechart.selection.learned import Learned
+from tests.skipped import LOUD
 
-pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")
+pytest.importorskip("numpy", reason=f"{LOUD}learning of choices: the extra gatechart[learning] is missing")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not DATA.exists(), reason="NOT TESTED on CLINC150: its data is missing"),
+    pytest.mark.skipif(not DATA.exists(), reason=f"{LOUD}CLINC150: there is no data at {DATA}"),
 ]
 
 CHOICES = 4_500

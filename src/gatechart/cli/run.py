@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -193,8 +192,9 @@ async def run_agents(
     clock = _CountingClock()
     with told_to_go(grace) as gone:
         limits = runtime_package.Limits(close_s=grace)
-        host = partial(connection.open_host, settings, graphs, clock, limits, role=role, retention=retention)
-        opening = host(watching=watching)
+        opening = connection.open_host(
+            settings, graphs, clock, limits, role=role, retention=retention, watching=watching
+        )
         if standby:
             print_hint(f"standing by for {settings.store}")
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:

@@ -195,9 +195,8 @@ class _Texts:
         )
 
     async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
-        told_by = [
-            (each.id, each.profile, each.text) for each in candidates
-        ]  # mostly the same objects, so compared fast
+        # These are mostly the same objects as before, and so compared at once; the texts made of them are not.
+        told_by = [(each.id, each.profile, each.text) for each in candidates]
         if self._likeness is None or told_by != self._known:
             self._likeness = await asyncio.to_thread(self._built, candidates)
             self._known = told_by

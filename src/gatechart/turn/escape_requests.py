@@ -1,4 +1,4 @@
-"""How a turn asks the agent's home for a way out of what it noticed. Taken it is in `escape_turns`."""
+"""How a turn asks the agent's home for a way out of what it noticed. `escape_turns` takes one."""
 
 from __future__ import annotations
 

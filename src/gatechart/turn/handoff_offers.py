@@ -92,7 +92,7 @@ def stamped(
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
             "fallbacks": (),
-            "attempts": () if best is None else tried,
+            "attempts": tried,
             "selection": None,
             "recipient": "",
             "evidence": "",

@@ -177,13 +177,9 @@ def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes) -> Trail:
 def set_timer(macrostep: Macrostep) -> None:
     """Have the agent asked again later, if it works, time counts, and no timer is pending."""
     trail = macrostep.trail
-    if not trail.working or trail.is_timed or macrostep.is_final:
-        return
-    watch = watch_of(macrostep.graph, trail.entry_point)
-    wait_s = None if watch is None else watch.wait_s(trail.slots)
-    if wait_s is not None:
-        due = macrostep.turn.now + timedelta(seconds=wait_s)
-        macrostep.log.asked.append(Timer(DUE, due, {}, key=DUE))
+    timer = None if macrostep.is_final else _timer(macrostep.graph, trail, macrostep.turn.now)
+    if timer is not None:
+        macrostep.log.asked.append(timer)
         macrostep.trail = replaced(trail, is_timed=True)
 
 
@@ -207,16 +203,20 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
 
 
 def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
-    """Return a snapshot whose trail knows of a timer if it needs one, and the timer if it is none that is pending."""
-    trail = snapshot.trail
+    """Return a snapshot whose trail knows of the timer that it needs, and that timer unless one is pending."""
+    timer = _timer(graph, snapshot.trail, now) if snapshot.status is Status.ACTIVE else None
+    if timer is None:
+        return snapshot, ()
+    return replaced(snapshot, trail=replaced(snapshot.trail, is_timed=True)), (timer,)
+
+
+def _timer(graph: AnyGraph, trail: Trail, now: datetime) -> Timer | None:
+    """Return the timer by which an agent that works is asked again; None if one is pending, or no detector counts."""
+    if not trail.working or trail.is_timed:
+        return None
     watch = watch_of(graph, trail.entry_point)
-    if watch is None or trail.is_timed or not trail.working or snapshot.status is not Status.ACTIVE:
-        return snapshot, ()
-    wait_s = watch.wait_s(trail.slots)
-    if wait_s is None:
-        return snapshot, ()
-    timer = Timer(DUE, now + timedelta(seconds=wait_s), {}, key=DUE)
-    return replaced(snapshot, trail=replaced(trail, is_timed=True)), (timer,)
+    wait_s = None if watch is None else watch.wait_s(trail.slots)
+    return None if wait_s is None else Timer(DUE, now + timedelta(seconds=wait_s), {}, key=DUE)
 
 
 def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) -> tuple[Snapshot, FiredSignal | None]:

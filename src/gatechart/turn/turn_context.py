@@ -327,7 +327,7 @@ class Turn(Generic[ServicesT]):
             best=best,
             step=step,
             taken=next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None),
-            tried=tried_before(self.event),
+            tried=() if best is None else tried_before(self.event),
             ids=ids,
         )
         self._log.asked += offers_of(made, self.event.time, ids, progressed)

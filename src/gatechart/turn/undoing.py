@@ -53,11 +53,10 @@ def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | No
     if not escapes.undoing or then is None:
         return noticed
     after = replaced(escapes, undoing=(), then=None)
-    macrostep.trail = replaced(trail, escapes=after)
     if UNDOING not in macrostep.configuration or macrostep.is_final:
+        macrostep.trail = replaced(trail, escapes=after)
         return noticed
     if event.name not in (_ENDED, _FAILED):
-        macrostep.trail = trail
         return noticed
     fired = _failure(event, then["goes_on"]["strategy"])
     if fired is not None and _has_answer(macrostep, fired, then):

@@ -158,7 +158,7 @@ def found_refused(
 
 
 def _refused(recipient: AgentId, found: Sequence[Mail], told: Payload, terms: WatchdogTerms) -> HealthFinding:
-    """Return what is found of refusals. The counts are of different windows, so that their sum says nothing."""
+    """Return what is found of refusals. Mail and sent events are told apart, since each has a window of its own."""
     counted = (("mail", len(found), terms.window_s), ("sent events", told.get("count", 0), SENT_WINDOW_S))
     counts = " and ".join(f"{count} {what} within {_lasting(window_s)}" for what, count, window_s in counted if count)
     reason = found[-1].reason if found else told["reason"]
