@@ -44,6 +44,36 @@ def test_sinks_come_from_a_file_whose_secrets_are_in_files_of_their_own(file):
     assert (watchdog.every_s, watchdog.sinks, dict(watchdog.acts)) == (30, ("ops", "mail"), {})
 
 
+def test_what_the_watchdog_does_stands_in_the_file_of_sinks(file):
+    table = """
+[watchdog]
+acts = { stuck = ["restart", "escalate"], waiting = "wake" }
+restart_at = { support = "ANSWERING" }
+escalate_to = { to = "desk", at = "LOOKING" }
+"""
+    watchdog = watching_of(file(table + SINKS), "30s")["watchdog"]
+    assert dict(watchdog.acts) == {"stuck": ("restart", "escalate"), "waiting": ("wake",)}
+    assert (dict(watchdog.restart_at), watchdog.sinks) == ({"support": "ANSWERING"}, ("ops", "mail"))
+    assert (watchdog.escalate_to.target, watchdog.escalate_to.at) == ("desk", "LOOKING")
+    assert watching_of(file(table), "30s")["watchdog"].acts == watchdog.acts
+
+
+@pytest.mark.parametrize(
+    ("text", "every", "problem"),
+    [
+        ("acts = { stuck = 'wake' }", None, "[watchdog]: nothing looks; give --watchdog DURATION"),
+        ("acts = { stuck = 'kill' }", "1m", "'kill' is no act; those are wake, restart, escalate"),
+        ("acts = { hungry = 'wake' }", "1m", "'hungry' is no kind of finding; those are stuck, "),
+        ("acts = { stuck = 'escalate' }", "1m", "escalate_to"),
+        ("act = { stuck = 'wake' }", "1m", "unknown key 'act'; did you mean 'acts'"),
+        ("restart_at = 'A'", "1m", "restart_at: Input should be a valid dictionary"),
+    ],
+)
+def test_what_a_watchdog_cannot_do_is_refused_with_what_it_could(file, text, every, problem):
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        watching_of(file(f"[watchdog]\n{text}"), every)
+
+
 def test_nothing_watches_and_nobody_is_told_by_default():
     given = watching_of(None, None)
     assert ([*given["alerts"]], given["watchdog"]) == ([], None)
@@ -100,6 +130,8 @@ def test_a_webhook_of_a_file_takes_no_value_of_another_kind(file, line, problem)
         ("port = 70000", "port: Input should be less than or equal to 65535"),
         ("user = 'u'\npassword = 'p'\npassword_file = '{secret}'", "leave out password or password_file"),
         ("user = 'u'\npassword_file = 'empty'", "is empty; write the password into it"),
+        ("user = 'u'", "user: a mail server asks a user for a password"),
+        ("password = 'p'", "give user and password, or neither"),
         ("user = 'u'\npassword = ''", "password: String should have at least 1 character"),
     ],
 )

@@ -152,7 +152,7 @@ class RestatePlace:
         if limits is not None:
             terms |= {"turn_s": limits.turn_s, "inbox": limits.inbox}
             terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
-        given = {name: terms.pop(name) for name in ("choosing", "alerts") if name in terms}
+        given = {name: terms.pop(name) for name in ("choosing", "alerts", "watchdog") if name in terms}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations, **given}
         made = {"ids": ids} if ids is not None else {}

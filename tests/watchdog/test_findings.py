@@ -13,6 +13,7 @@ from gatechart import (
     AgentContext,
     Alerts,
     EntryPoint,
+    EscapePlan,
     Handoff,
     HandoffPacket,
     Limits,
@@ -429,3 +430,46 @@ async def test_the_work_of_an_agent_that_is_stuck_is_handed_on_once_if_the_watch
             while not (handed := await runtime.handoffs(source="writes")):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert [each.target_graph for each in handed] == ["desk"]
+
+
+async def test_an_agent_that_stands_still_begins_anew_if_the_watchdog_is_told_to_within_its_limits(place):
+    """It does so by a way out that is in its history, checked and counted as those of its plan."""
+    still = StateTransitionGraph(
+        "still",
+        context=Case,
+        states=[State("HERE", expects="20ms"), State("THERE", expects="20ms")],
+        transitions=[Transition("HERE", "GO", "THERE", actions=note)],
+        entry_points=["HERE", EntryPoint("THERE", guard=lambda context, event: False)],
+        escape=EscapePlan({}, cooldown=0, most_a_day=2),
+    )
+    told = Watchdog("50ms", acts={"stuck": Act.RESTART}, terms=UNLEARNED)
+    async with Runtime.open(place, graphs=[still], watchdog=told) as runtime:
+        agent = await runtime.start("still", at="HERE", agent_id="s-1")
+        await agent.send("GO")
+        async with asyncio.timeout(60):
+            while not (vain := [e for e in await agent.history() if e.event.name == "escape.none"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        ways = [each for each in await agent.history() if each.event.name == "escape.restart"]
+        assert [each.target for each in ways] == [("HERE",), ("HERE",)]
+        assert ways[0].event.payload["signal"] == "alarm.watchdog.stuck"
+        assert ways[0].event.payload["evidence"][0]["normal_s"] == 0.02
+        assert agent.context.heard == []
+        assert vain[0].event.payload["passed"] == [{"strategy": "restart", "why": "2 attempts were made today"}]
+        assert (agent.snapshot.trail.escapes.count, agent.snapshot.configuration) == (2, ("HERE",))
+
+
+async def test_an_agent_begins_anew_only_where_its_graph_lets_it_in(sqlite_url, clock):
+    watchdog = Watchdog("1m", acts={"stuck": "restart"}, restart_at={"case": "BROKEN"}, terms=UNLEARNED)
+    closed = Watchdog("1m", acts={"stuck": "restart"}, restart_at={"case": "READING"}, terms=UNLEARNED)
+    for told, found in ((closed, ("WRITING",)), (watchdog, ("BROKEN",))):
+        async with Runtime.open(sqlite_url, graphs=[case], clock=clock, watchdog=told) as runtime:
+            agent = await runtime.start_or_resume("case", at="WRITING", agent_id="writes")
+            before = len(await agent.history())
+            await kept(runtime, lambda _: True)
+            await asyncio.sleep(0.1)
+            clock.advance("2h")
+            async with asyncio.timeout(30):
+                while len(turns := await agent.history()) == before:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert turns[-1].target == found
+    assert "READING" in turns[-2].event.payload["passed"][0]["why"]

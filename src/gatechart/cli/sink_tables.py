@@ -1,9 +1,9 @@
-"""The tables of an alerts file, each of which makes a sink. Pydantic is needed, so only what runs imports it."""
+"""The tables of an alerts file: sinks, and what the watchdog does. Pydantic is needed, so only what runs imports it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -14,6 +14,8 @@ from gatechart.alerts.sinks import AlertSink
 from gatechart.alerts.webhook import Webhook
 from gatechart.cli.errors import UsageError
 from gatechart.errors import GatechartError, suggestion
+from gatechart.graph import Handoff
+from gatechart.hosting.watching import Watchdog
 
 
 def _listed(given: object) -> object:
@@ -60,6 +62,8 @@ class MailboxTable(_SinkTable):
     def sink(self, folder: Path) -> AlertSink:
         """Return the sink. folder: where relative paths begin. Raises ValueError."""
         password = _secret("password", self.password, self.password_file, folder)
+        if bool(self.user) != (password is not None):
+            raise ValueError("user: a mail server asks a user for a password; give user and password, or neither")
         return Mailbox(
             self.host,
             sender=self.sender,
@@ -71,6 +75,32 @@ class MailboxTable(_SinkTable):
         )
 
 
+class EscalationTable(_SinkTable):
+    """A table that says who gets the work of an agent."""
+
+    to: _Text
+    at: str = ""
+
+
+class WatchdogTable(_SinkTable):
+    """A table that says what is done about findings."""
+
+    acts: dict[_Text, Annotated[list[_Text], BeforeValidator(_listed)]] = Field(default_factory=dict)
+    restart_at: dict[_Text, _Text] = Field(default_factory=dict)
+    escalate_to: EscalationTable | None = None
+
+    def watchdog(self, every: str, alerts: Iterable[str]) -> Watchdog:
+        """Return the watchdog. every: how often it looks. alerts: names of sinks. Raises ValueError."""
+        to = self.escalate_to
+        return Watchdog(
+            every,
+            alerts=alerts,
+            acts=self.acts,
+            escalate_to=None if to is None else Handoff(to.to, at=to.at),
+            restart_at={**self.restart_at},
+        )
+
+
 _EXAMPLES: Final[Mapping[str, object]] = {
     "url": "https://hooks.example.org/gatechart",
     "allow_internal": False,
@@ -79,6 +109,9 @@ _EXAMPLES: Final[Mapping[str, object]] = {
     "sender": "gatechart@example.org",
     "to": ["ops@example.org"],
     "starttls": True,
+    "acts": {"stuck": ["restart"]},
+    "restart_at": {"support": "ANSWERING"},
+    "escalate_to": {"to": "desk"},
 }
 
 
@@ -93,6 +126,14 @@ def sink_of(place: str, table: Mapping[str, object], folder: Path) -> AlertSink:
         raise UsageError(f"{place}: {_problem(kind, error)}") from None  # it may quote a secret
     except (GatechartError, ValueError) as error:
         raise UsageError(f"{place}: {error}") from error
+
+
+def watchdog_table(table: Mapping[str, object]) -> WatchdogTable:
+    """Return what a table says about the watchdog. Raises UsageError."""
+    try:
+        return WatchdogTable.model_validate(table)
+    except ValidationError as error:
+        raise UsageError(f"[watchdog]: {_problem(WatchdogTable, error)}") from None
 
 
 def _problem(kind: type[_SinkTable], error: ValidationError) -> str:

@@ -27,7 +27,7 @@ AlertsFileOption = Annotated[
     typer.Option(
         "--alerts-file",
         metavar="FILE",
-        help="A TOML file with the sinks of alerts, each a table such as [sinks.ops].",
+        help="A TOML file with the sinks of alerts, each a table such as [sinks.ops], and what --watchdog does.",
         show_default=False,
     ),
 ]
@@ -51,32 +51,35 @@ class Watching(TypedDict):
 
 def watching_of(file: Path | None, every: str | None) -> Watching:
     """Return who is alerted and what watches, by the options. Raises UsageError."""
-    alerts = sinks.NO_ALERTS if file is None else _alerts(file)
+    alerts, table = (sinks.NO_ALERTS, sink_tables.WatchdogTable()) if file is None else _read(file)
     if every is None:
+        if table != sink_tables.WatchdogTable():
+            raise UsageError(f"--alerts-file {file}: [watchdog]: nothing looks; give --watchdog DURATION, too")
         return {"alerts": alerts, "watchdog": None}
     try:
-        return {"alerts": alerts, "watchdog": watching.Watchdog(every, alerts=alerts)}
+        return {"alerts": alerts, "watchdog": table.watchdog(every, alerts)}
     except (GatechartError, ValueError) as error:
         raise UsageError(f"--watchdog {every}: {error}") from error
 
 
-def _alerts(file: Path) -> sinks.Alerts:
+def _read(file: Path) -> tuple[sinks.Alerts, sink_tables.WatchdogTable]:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         _check(content)
-        named: Mapping[str, Mapping[str, object]] = content["sinks"]
-        return sinks.Alerts(
-            {name: sink_tables.sink_of(f"[sinks.{name}]", each, file.parent) for name, each in named.items()}
-        )
+        named: Mapping[str, Mapping[str, object]] = content.get("sinks", {})
+        made = {name: sink_tables.sink_of(f"[sinks.{name}]", each, file.parent) for name, each in named.items()}
+        return sinks.Alerts(made), sink_tables.watchdog_table(content.get("watchdog", {}))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError, GatechartError, UsageError) as error:
         raise UsageError(f"--alerts-file {file}: {error}") from error
 
 
 def _check(content: Mapping[str, object]) -> None:
-    """Check that there is nothing but tables of sinks. Raises UsageError."""
+    """Check that there is nothing but tables of sinks, and one of the watchdog. Raises UsageError."""
     for key in content:
-        if key != "sinks":
-            raise UsageError(f"unknown key {key!r}; {suggestion(key, ('sinks',))}")
+        if key not in ("sinks", "watchdog"):
+            raise UsageError(f"unknown key {key!r}; {suggestion(key, ('sinks', 'watchdog'))}")
     named = content.get("sinks")
+    if named is None and "watchdog" in content:
+        return
     if not isinstance(named, dict) or not named or not all(isinstance(each, dict) for each in named.values()):
         raise UsageError("it names no sink; write a table such as [sinks.ops] with a url")

@@ -6,7 +6,6 @@ from gatechart.escape.attempts import (
     after_try,
     found_first,
     judged,
-    looks_back,
     next_tries,
     tactic_for,
     with_asked,
@@ -14,8 +13,9 @@ from gatechart.escape.attempts import (
 )
 from gatechart.escape.calls import CallsMade
 from gatechart.escape.presets import getting_out
+from gatechart.escape.restarts import asked_restart, finding_asked, restart_tactic
 from gatechart.escape.routes import leads_away, routes
-from gatechart.escape.scene import Scene, ToolFacts, failed_tools
+from gatechart.escape.scene import Scene, ToolFacts, failed_tools, looks_back
 from gatechart.escape.strategies import Alert, CutOut, Nudge, Repair, Reroute, Restart, Rollback, SwitchTool
 from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
@@ -39,13 +39,16 @@ __all__ = [
     "ToolFacts",
     "after_call",
     "after_try",
+    "asked_restart",
     "failed_tools",
+    "finding_asked",
     "found_first",
     "getting_out",
     "judged",
     "leads_away",
     "looks_back",
     "next_tries",
+    "restart_tactic",
     "routes",
     "tactic_for",
     "with_asked",

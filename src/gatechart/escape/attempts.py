@@ -28,27 +28,23 @@ class Tactic:
 
     plan: EscapePlan
     strategies: tuple[Strategy, ...]
+    last: Strategy | None  # the last resort; None if nothing is done once these have led nowhere
 
 
 def tactic_for(graph: AnyGraph, leaves: Iterable[StateName], signal: str, tools: Sequence[str] = ()) -> Tactic | None:
     """Return what is tried for a signal where an agent is: the plans of inner states go first; None for nothing."""
-    states = dict.fromkeys(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
-    plans = (*(graph.nodes[state].escape for state in states), graph.escape)
-    for plan in plans:
-        strategies = () if plan is None else plan.answers(signal, tools)
-        if plan is not None and strategies:
-            return Tactic(plan, strategies)
+    for plan in plans_at(graph, leaves):
+        strategies = plan.answers(signal, tools)
+        if strategies:
+            return Tactic(plan, strategies, plan.last)
     return None
 
 
-def looks_back(graph: AnyGraph) -> bool:
-    """Whether agents of a graph may look back at their calls to get out. Found out once."""
-    key = ("escape", "looks back")
-    found: bool | None = graph.memo.get(key)
-    if found is None:
-        plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
-        found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
-    return found
+def plans_at(graph: AnyGraph, leaves: Iterable[StateName]) -> Iterator[EscapePlan]:
+    """Yield the plans that count where an agent is: those of inner states first, that of the graph last."""
+    states = dict.fromkeys(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
+    plans = (*(graph.nodes[state].escape for state in states), graph.escape)
+    yield from (plan for plan in plans if plan is not None)
 
 
 def after_call(escapes: Escapes, told: Payload) -> Escapes:
@@ -73,8 +69,7 @@ def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, Finding]:
     known = next((each for each in escapes.open if each.signal == signal), None)
     finding = Finding(escapes.findings + 1, signal) if known is None else known
     asked = replaced(finding, is_due=True)
-    after = replaced(escapes.judged(CameTo.NOTHING), findings=max(escapes.findings, finding.number))
-    return after.with_finding(asked), asked
+    return escapes.judged(CameTo.NOTHING).with_finding(asked), asked
 
 
 def judged(escapes: Escapes, is_move: bool, is_progress: bool) -> Escapes:
@@ -103,27 +98,27 @@ class Passed:
 
 def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passed]:
     """Yield what may be tried now, in order, and what is passed over with the reason. The last resort comes last."""
-    plan, now = tactic.plan, scene.event.time
+    plan, last, now = tactic.plan, tactic.last, scene.event.time
     is_used_up = escapes.tried_on(now) >= plan.most_a_day
     strategies = tactic.strategies
     if plan.learns and scene.lessons.strategies:
-        strategies = tuple(ordered(strategies, scene.finding.signal, scene.lessons, plan.last))
+        strategies = tuple(ordered(strategies, scene.finding.signal, scene.lessons, last))
     for strategy in strategies:
         if strategy.name in scene.finding.tried:
             yield Passed(strategy, "it was tried for this finding")
-        elif is_used_up and strategy != plan.last:
+        elif is_used_up and strategy != last:
             yield Passed(strategy, f"{plan.most_a_day} attempts were made today")
-        elif _is_cooling(plan, strategy, escapes, now):
+        elif strategy != last and _is_cooling(plan, strategy, escapes, now):
             yield Passed(strategy, f"it was tried less than {plan.cooldown_s:g} s ago")
         else:
             yield Passed(strategy)
-    if all(strategy != plan.last or strategy.name in scene.finding.tried for strategy in strategies):
-        yield Passed(plan.last)
+    if last is not None and all(each != last or each.name in scene.finding.tried for each in strategies):
+        yield Passed(last)
 
 
 def _is_cooling(plan: EscapePlan, strategy: Strategy, escapes: Escapes, now: datetime) -> bool:
-    last = escapes.last_tried(strategy.name)
-    return last is not None and strategy != plan.last and now - last < timedelta(seconds=plan.cooldown_s or 0)
+    tried = escapes.last_tried(strategy.name)
+    return tried is not None and now - tried < timedelta(seconds=plan.cooldown_s or 0)
 
 
 def ordered(

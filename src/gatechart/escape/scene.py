@@ -10,6 +10,7 @@ from gatechart.graph import UNDOING, AnyGraph
 from gatechart.values import (
     ESCAPE,
     NO_LESSONS,
+    STARTED,
     TRAIL,
     BreakerState,
     Event,
@@ -123,6 +124,11 @@ class Scene:
         past = (each for each in reversed(self.past) if UNDOING not in each.configuration)
         return next((each.version for each in past if is_meant(each)), None)
 
+    @property
+    def began_at(self) -> str:
+        """Entry point at which the agent began, as its past tells; empty if that does not go back so far."""
+        return next((each.event.removeprefix(STARTED) for each in self.past if each.event.startswith(STARTED)), "")
+
     def calls_since(self, version: int, entered: Collection[tuple[StateName, int]] = ()) -> CallsMade:
         """Return the calls that the agent made after a version, or in entries of states that begin again with it.
 
@@ -142,9 +148,13 @@ class Scene:
         """
         if not self.tools:
             return ""
+        repeats = {name: each.repeat for name, each in self.tools.items()}
+        if not looks_back(self.graph):
+            must_not = [name for name, repeat in repeats.items() if repeat == "never" and name not in allowed]
+            return f"no plan looks back, so it is not known whether it called {', '.join(must_not)}" if must_not else ""
         if not self.past or self.past[0].version > version + 1:
             return f"it is not known what it called since version {version}"
-        return calls.kept_by({name: each.repeat for name, each in self.tools.items()}, allowed)
+        return calls.kept_by(repeats, allowed)
 
     def _moves(self) -> Iterator[PastTurn]:
         """Yield the turns that moved the agent by the chart, oldest first."""
@@ -154,6 +164,16 @@ class Scene:
             if not turn.event.startswith(_OWN) and (turn.configuration != before or turn.event in names):
                 yield turn
             before = turn.configuration
+
+
+def looks_back(graph: AnyGraph) -> bool:
+    """Whether agents of a graph may look back at their calls to get out. Found out once."""
+    key = ("escape", "looks back")
+    found: bool | None = graph.memo.get(key)
+    if found is None:
+        plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
+        found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
+    return found
 
 
 def failed_tools(evidence: Payload) -> tuple[str, ...]:

@@ -228,7 +228,7 @@ class Restart(Strategy):
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
-        door = self.at or scene.snapshot.trail.entry_point
+        door = self.at or scene.snapshot.trail.entry_point or scene.began_at
         if not door:
             yield NoWay("it is not known at which entry point the agent began; name one with at=")
         else:

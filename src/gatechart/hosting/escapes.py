@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from gatechart.escape import Scene, Tactic, ToolFacts
+from gatechart.escape import Scene, Tactic, ToolFacts, finding_asked
 from gatechart.graph import AnyGraph
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.turn import Void, committed_context, tactic_of, take_way_out
@@ -57,7 +57,7 @@ async def way_out(
 
     Void if it needs none any more: it has made progress, or has ended.
     """
-    finding = before.trail.escapes.finding(event.payload["finding"])
+    finding = finding_asked(before.trail.escapes, before.version, event)
     if finding is None:
         return Void()
     scene = Scene(graph, before, committed_context(graph, before), event, finding, event.payload, {})
@@ -78,7 +78,7 @@ async def _lessons(host: EscapeHost, graph: AnyGraph, tactic: Tactic) -> Lessons
 
 
 def _looks_back(tactic: Tactic) -> bool:
-    return any(strategy.looks_back for strategy in (*tactic.strategies, tactic.plan.last))
+    return any(strategy.looks_back for strategy in (*tactic.strategies, tactic.last) if strategy)
 
 
 def attempt_of(turn: TurnRecord) -> Tried | None:

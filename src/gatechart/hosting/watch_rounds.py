@@ -66,8 +66,9 @@ class WatchRounds:
         with suppress(AgentExistsError):
             await self._home.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
         kept = await self._kept()
-        if kept.keys() != {each.key for each in found}:
-            documents = [await self._document(each, is_new=each.key not in kept) for each in found]
+        told = {each.key for each in found if each.key in kept and kept[each.key].is_told(each.document())}
+        if len(told) < len(found) or kept.keys() != told:
+            documents = [await self._document(each, is_new=each.key not in told) for each in found]
             await self._home.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
             kept = await self._kept()
         await self._act(kept)
@@ -75,13 +76,14 @@ class WatchRounds:
 
     def _report(self, found: dict[str, HealthFinding]) -> None:
         """Log and count what is new in this process. What ceased is counted, too."""
+        lasting = {key for key, each in found.items() if key in self._known and each.is_same(self._known[key])}
         for key, each in found.items():
-            if key not in self._known:
+            if key not in lasting:
                 facts = {"kind": each.kind.value, "subject": each.subject, "text": each.text, "remedy": each.remedy}
                 logger.warning(_NEW, facts, extra=facts)
                 self._count(each, 1)
         for key, each in self._known.items():
-            if key not in found:
+            if key not in lasting:
                 self._count(each, -1)
         self._known = found
 
@@ -110,7 +112,7 @@ class WatchRounds:
 
     async def _acted(self, key: str, each: OpenFinding) -> bool:
         """Act on a finding. Return whether something was to be done, and was."""
-        acts = {kind.value: acts for kind, acts in self._watchdog.acts.items()}.get(each.found["kind"], ())
+        acts = self._watchdog.acts_on(each.found["kind"])
         agent_id = each.found["agent_id"]
         if not acts or not agent_id:
             return False
@@ -128,6 +130,8 @@ class WatchRounds:
         match act:
             case Act.WAKE:
                 await self._home.resume(agent_id)  # which has its waiting mail looked at again
+            case Act.RESTART:
+                pass  # the turn asks for it that notes that the finding was acted on
             case Act.ESCALATE:
                 assert self._watchdog.escalate_to is not None  # or it could not be configured
                 await self._home.handoff(agent_id, self._watchdog.escalate_to, idempotency_key=key)

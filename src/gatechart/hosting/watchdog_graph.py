@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gatechart.context import AgentContext
+from gatechart.escape import asked_restart
 from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, Transition
 from gatechart.hosting.watching import Watchdog
 from gatechart.turn import Turn, alert_effects, log_of
-from gatechart.values import FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Send, Severity
+from gatechart.values import ESCAPE_DUE, FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Send, Severity
+from gatechart.watchdog import Act
 
 LOOKED, ACTED = "LOOKED", "ACTED"
 MOST_OPEN: Final = 500  # findings that are kept; of more, the worst
@@ -25,6 +28,10 @@ class OpenFinding(BaseModel):
     number: int  # the version of the agent in which it was
     is_acted_on: bool = False
 
+    def is_told(self, found: Mapping[str, Any]) -> bool:
+        """Whether a document with this key tells of the same: an agent that had a turn meanwhile stands still anew."""
+        return bool(self.found["evidence"].get("version") == found["evidence"].get("version"))
+
 
 class WatchdogContext(AgentContext):
     """What the watchdog keeps."""
@@ -36,13 +43,14 @@ class WatchdogContext(AgentContext):
 
 def watchdog_graph(watchdog: Watchdog) -> AnyGraph:
     """Return the graph whose agent keeps findings, and tells agents and sinks of new ones."""
+    notes = _Notes(watchdog)
     return StateTransitionGraph(
         WATCHDOG_GRAPH,
         context=WatchdogContext,
         states=["WATCHING"],
         transitions=[
-            Transition("WATCHING", LOOKED, actions=_Notes(watchdog).take),
-            Transition("WATCHING", ACTED, actions=_acted),
+            Transition("WATCHING", LOOKED, actions=notes.take),
+            Transition("WATCHING", ACTED, actions=notes.note_acts),
         ],
         entry_points=[EntryPoint("WATCHING")],
     )
@@ -55,10 +63,10 @@ class _Notes:
     def take(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
         """Keep what was found, and tell of what is new."""
         found = {each["key"]: each for each in event.payload["found"][:MOST_OPEN]}
-        new = {key: each for key, each in found.items() if key not in context.open}
+        kept = {key: each for key, each in context.open.items() if key in found and each.is_told(found[key])}
+        new = {key: each for key, each in found.items() if key not in kept}
         context.total += len(new)
-        context.ceased += sum(key not in found for key in context.open)
-        kept = {key: each for key, each in context.open.items() if key in found}
+        context.ceased += len(context.open) - len(kept)
         context.open = kept | {key: OpenFinding(found=each, number=turn.version) for key, each in new.items()}
         for key, each in new.items():
             number = f"{key}:{turn.version}"
@@ -67,6 +75,17 @@ class _Notes:
                 log_of(turn).asked.append(Send(each["subject"], f"{FOUND}{each['kind']}", told, f"watchdog:{number}"))
             for sink in self._watchdog.sinks:
                 log_of(turn).asked.extend(alert_effects(sink, _alert(number, each, turn)))
+
+    def note_acts(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
+        """Keep which findings were acted on, and ask their agents to begin anew, if that is to be done."""
+        done = {key: context.open[key] for key in event.payload["keys"] if key in context.open}
+        context.open = context.open | {key: each.model_copy(update={"is_acted_on": True}) for key, each in done.items()}
+        for key, each in done.items():
+            found = each.found
+            if Act.RESTART in self._watchdog.acts_on(found["kind"]):
+                asked = asked_restart(found, self._watchdog.restart_at)
+                event_id = f"watchdog:{key}:{each.number}:restart"
+                log_of(turn).asked.append(Send(found["agent_id"], ESCAPE_DUE, asked, event_id))
 
 
 def _alert(number: str, found: dict[str, Any], turn: Turn) -> AlertMessage:
@@ -80,11 +99,3 @@ def _alert(number: str, found: dict[str, Any], turn: Turn) -> AlertMessage:
         graph=found["graph"],
         details={name: found[name] for name in ("subject", "since", "evidence", "remedy")},
     )
-
-
-def _acted(context: WatchdogContext, event: Event) -> None:
-    done = set(event.payload["keys"])
-    context.open = {
-        key: each.model_copy(update={"is_acted_on": True}) if key in done else each
-        for key, each in context.open.items()
-    }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
+from typing import TypeVar
 
 from gatechart.graph import Handoff
+from gatechart.graph.names import one_or_more
 from gatechart.turn import checked_key
-from gatechart.values import Delay, FindingKind, seconds_in
+from gatechart.values import Delay, FindingKind, Name, name_of, seconds_in
 from gatechart.watchdog import Act, WatchdogTerms
+
+E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Watchdog:
     sinks: tuple[str, ...]  # told of each finding
     acts: Mapping[FindingKind, tuple[Act, ...]]  # what is done about agents, by kind
     escalate_to: Handoff | None  # where ESCALATE hands an agent's work
+    restart_at: Mapping[str, str]  # entry points at which RESTART has agents begin anew, by graph
     terms: WatchdogTerms
 
     def __init__(
@@ -34,16 +40,19 @@ class Watchdog:
         alerts: Iterable[str] | str = (),
         acts: Mapping[FindingKind | str, Iterable[Act | str] | Act | str] = MappingProxyType({}),
         escalate_to: Handoff | None = None,
+        restart_at: Mapping[str, Name] = MappingProxyType({}),
         terms: WatchdogTerms | None = None,
     ) -> None:
         """Say how often it looks, and what it does.
 
         alerts: names of sinks. acts: by kind of finding, such as `{"waiting": Act.WAKE}`.
+        restart_at: by graph, the entry point at which Act.RESTART has agents begin anew; the others do so where they
+        began, with what they began with.
         Raises ValueError for a duration, a kind or an act that is none, and for ESCALATE without escalate_to.
         """
         named = (alerts,) if isinstance(alerts, str) else tuple(alerts)
         done = {
-            FindingKind(kind): tuple(Act(each) for each in ((act,) if isinstance(act, str) else act))
+            _known(FindingKind, kind, "kind of finding"): tuple(_known(Act, each, "act") for each in one_or_more(act))
             for kind, act in acts.items()
         }
         if escalate_to is None and any(Act.ESCALATE in each for each in done.values()):
@@ -54,9 +63,22 @@ class Watchdog:
         object.__setattr__(self, "sinks", tuple(checked_key(each, "sink") for each in named))
         object.__setattr__(self, "acts", MappingProxyType(done))
         object.__setattr__(self, "escalate_to", escalate_to)
+        named_doors = {graph: name_of(door) for graph, door in restart_at.items()}
+        object.__setattr__(self, "restart_at", MappingProxyType(named_doors))
         object.__setattr__(self, "terms", terms or WatchdogTerms())
+
+    def acts_on(self, kind: FindingKind | str) -> tuple[Act, ...]:
+        """Return what is done about the agent of a finding."""
+        return self.acts.get(FindingKind(kind), ())
 
     @property
     def every_s(self) -> float:
         """Seconds between two looks."""
         return seconds_in(self.every)
+
+
+def _known(kind: type[E], given: str, what: str) -> E:
+    """Return a member of a closed set. Raises ValueError, which names the members."""
+    if given not in [*kind]:
+        raise ValueError(f"{given!r} is no {what}; those are {', '.join(kind)}")
+    return kind(given)

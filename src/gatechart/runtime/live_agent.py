@@ -58,6 +58,7 @@ from gatechart.turn import (
 from gatechart.values import (
     KEEPERS,
     OFFERED,
+    WATCHDOG_AGENT,
     AcceptedEvent,
     Awaited,
     Event,
@@ -392,7 +393,7 @@ class LiveAgent:
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = None
-        if event.sender == before.agent_id or event.name.startswith(OFFERED):
+        if event.sender in (before.agent_id, WATCHDOG_AGENT) or event.name.startswith(OFFERED):
             decided = await decide_with_home(core, graph, before, event, self._jobs().mail.values())
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gatechart.context import AgentContext, new_context, values_of
 from gatechart.errors import is_failure
-from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, tactic_for, without_way
+from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, restart_tactic, tactic_for, without_way
 from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
@@ -27,6 +27,7 @@ from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
     MOST_KEYS,
+    WATCHDOG_AGENT,
     AlertMessage,
     BreakerState,
     CancelAll,
@@ -62,16 +63,17 @@ GoingBack = Callable[[int], Awaitable[Snapshot]]
 
 
 def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
-    """Tell whether it is an agent's own mail that asks its home for a way out."""
+    """Tell whether it is mail by which an agent itself, or the watchdog, asks its home for a way out."""
     name = mail.event if isinstance(mail, Mail) else mail.name
-    return name == ESCAPE_DUE and mail.sender == agent_id
+    return name == ESCAPE_DUE and mail.sender in (agent_id, WATCHDOG_AGENT)
 
 
 def tactic_of(scene: Scene) -> Tactic | None:
     """Return what is tried in a scene; None if nothing is due."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
-    return tactic_for(scene.graph, scene.leaves, scene.finding.signal, scene.failed_tools)
+    asked = restart_tactic(scene)
+    return asked or tactic_for(scene.graph, scene.leaves, scene.finding.signal, scene.failed_tools)
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
@@ -165,7 +167,7 @@ class _Attempt:
         """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
         told: Payload = self.scene.event.payload
         name = told["goes_on"]["strategy"]
-        strategy = next((each for each in (*tactic.strategies, tactic.plan.last) if each.name == name), None)
+        strategy = next((each for each in (*tactic.strategies, tactic.last) if each and each.name == name), None)
         if strategy is None:
             return None
         self.strategies.append(strategy)

@@ -110,9 +110,9 @@ class Escapes:
         return next((each for each in self.open if each.number == number), None)
 
     def with_finding(self, changed: Finding) -> Escapes:
-        """Return the record with this in place of the finding of the same number."""
-        others = tuple(each for each in self.open if each.number != changed.number)
-        return replaced(self, open=(*others, changed))
+        """Return the record with this in place of the finding of the same signal."""
+        others = tuple(each for each in self.open if each.signal != changed.signal)
+        return replaced(self, open=(*others, changed), findings=max(self.findings, changed.number))
 
     @property
     def interrupted(self) -> Escapes:

@@ -70,6 +70,10 @@ class HealthFinding:
         """The same for each look that finds this."""
         return f"{self.kind.value}:{self.subject}"
 
+    def is_same(self, other: HealthFinding) -> bool:
+        """Whether it lasts since the other look: an agent that had a turn meanwhile stands still anew."""
+        return self.key == other.key and (self.evidence or {}).get("version") == (other.evidence or {}).get("version")
+
     @property
     def severity(self) -> Severity:
         """How bad it is."""

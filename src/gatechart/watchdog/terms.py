@@ -16,6 +16,7 @@ class Act(StrEnum):
     """What the watchdog does about a finding, once, beside reporting it."""
 
     WAKE = "wake"  # have the agent look at its mail again
+    RESTART = "restart"  # have the agent begin anew at an entry point, checked as any way in
     ESCALATE = "escalate"  # hand the agent's work on, to a person for example
 
 
