@@ -167,6 +167,37 @@ async def test_nobody_of_the_group_of_a_delegate_that_failed_is_asked_next(place
         assert fallen == {"east.WORKING": "", "west.WORKING": "refused", "north.WORKING": "group"}
 
 
+async def test_a_later_turn_asks_nobody_of_the_group_of_the_delegate_that_failed_last(place):
+    best = Best(Needs(domains=("work",)), order=("tier",))
+    groups = {"west": (3, "west"), "north": (2, "west"), "east": (1, "east")}
+    doors = {name: Profile(domains=("work",), tier=tier, group=group) for name, (tier, group) in groups.items()}
+    asks = StateTransitionGraph(
+        "asks",
+        states=["HELPED_ON"],
+        transitions=[
+            Transition("TALKING", "ASK", "HELPED_ON", actions=Handoff(best, mode="delegate")),
+            *(Transition("HELPED_ON", f"handoff.{each}", "TALKING") for each in ("completed", "failed")),
+            Transition("HELPED_ON", "handoff.accepted"),
+        ],
+        entry_points=["TALKING"],
+    )
+    async with house(place, asks, *(worker(name, profile=each) for name, each in doors.items())) as runtime:
+        agent = await begun(runtime, "asks")
+        await runtime.stop((await only(runtime)).target)
+        await rest(runtime)
+        for _ in range(2):  # the second time, the work of east has completed since west failed
+            await runtime.post(agent.id, "ASK")
+            await rest(runtime)
+            last = (await runtime.handoffs(source=agent.id))[-1]
+            await runtime.post(last.target, "DONE")
+            await rest(runtime)
+        made = await runtime.handoffs(source=agent.id)
+        assert [each.target_graph for each in made] == ["west", "east", "west"]
+        fallen = {each.id: each.fell for each in why(made[1]).judged}
+        told = "group: west has failed"
+        assert fallen == {"east.WORKING": "", "west.WORKING": told, "north.WORKING": told}
+
+
 async def test_an_offer_that_is_rejected_is_made_to_the_next_best(place):
     async with house(place, asking(HIGHEST), plain, senior, choosy, full) as runtime:
         await begun(runtime)

@@ -14,6 +14,7 @@ from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import ensure
+from gatechart.hosting.failed_work import just_failed
 from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
@@ -107,6 +108,8 @@ class DirectoryChooser:
     ) -> tuple[Choice, Lesson | None]:
         """Return the choice that would be made now, and what it learned from; leave everything as it is."""
         asking = self._directory.graph(packet.source_graph)
+        agent_id = packet.source_agent
+        failed = await just_failed(self._directory.home, agent_id) if agent_id else ()
         try:
             with contained():
                 candidates = await self._performing(packet, terms, await self._directory.candidates())
@@ -126,6 +129,7 @@ class DirectoryChooser:
                     allow_registered=self._choosing.allow_registered,
                     exploring=self._choosing.exploring or BEST,
                     parts={} if lesson is None else lesson.parts,
+                    failed=failed,
                 )
         except OutsideError as error:  # of an application's function, which must not be taken for the store's
             raise ChoiceFailedError(packet.handoff_id, str(error)) from error

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.api import AgentHome, Command, FindCommand
+from gatechart.api import AgentHome, Command, FindCommand, HandoffsCommand
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory, slot_of
-from gatechart.hosting.registry import Registry
+from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.search import agent_query
 from gatechart.ports import Store
 from gatechart.values import Capabilities, Choice
@@ -27,7 +27,7 @@ class ServiceChooser:
         """Bind to a process.
 
         store: the projection; None if another process has it: choices then know neither the open work nor the entries
-            that other processes host.
+            that other processes host, nor what failed in earlier turns.
         """
         self._work = _ProjectedWork(store)
         home = _ProjectedHome(registry, store)
@@ -58,7 +58,7 @@ class _ProjectedWork:
 
 
 class _ProjectedHome(AgentHome):
-    """The agents of a service, of which it only lists those that are projected."""
+    """The agents of a service, of which it only lists those that are projected, and their handoffs."""
 
     def __init__(self, registry: Registry, store: Store | None) -> None:
         self._registry = registry
@@ -70,7 +70,9 @@ class _ProjectedHome(AgentHome):
         return Capabilities(home="a service of Restate", finds_at_once=False)
 
     async def execute(self, command: Command) -> Any:
-        """Execute `find`. Raises ElsewhereError for anything else."""
+        """Execute `find` and `handoffs`, which finds none without a projection. Raises ElsewhereError otherwise."""
+        if isinstance(command, HandoffsCommand):
+            return () if self._store is None else await self._store.handoffs(handoff_query(command))
         if not isinstance(command, FindCommand) or self._store is None:
             self._elsewhere(command.verb, "ask a RestateRuntime")
         return await self._store.find(agent_query(self._registry, command))

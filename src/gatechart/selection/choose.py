@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.handoff import Attempt, HandoffPacket, SelectionTerms
 from gatechart.selection.explaining import MOST_TOLD, explained
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.filters import filtered
@@ -43,6 +43,7 @@ def choose(
     allow_registered: bool = False,
     exploring: Exploring = BEST,
     parts: Parts = _NONE,
+    failed: Sequence[Attempt] = (),
 ) -> Choice:
     """Choose a target for the work in a packet, and explain it. The order of the candidates does not matter.
 
@@ -60,12 +61,13 @@ def choose(
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
     exploring: draws now and then among the best few that are as pinned and as local as the best one.
     parts: what scores are made of, by candidate's id; told in the explanation.
+    failed: attempts that failed before the packet was made; everybody of their groups is left out.
 
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions, and for a
     score that is no finite number; and what the functions raise.
     """
     everybody = sorted(candidates, key=attrgetter("id"))
-    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least)
+    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)
     left, fallen = filtered(question)
     if not left:
         return Choice(explained(question, seed, fallen))

@@ -227,7 +227,7 @@ class _Targets:
 def _failed_groups(question: Question) -> frozenset[str]:
     """Return the groups of failed targets, and that of the agent that asks because what it works with has failed."""
     packet = question.packet
-    failed = _Targets(each for each in packet.attempts if each.obstacle in _DOWN)
+    failed = _Targets(each for each in (*packet.attempts, *question.failed) if each.obstacle in _DOWN)
     groups = {each.profile.group for each in question.candidates if failed.include(each)} if failed else set()
     if packet.reason in _TROUBLE:
         asking = _asking(question, question.candidates)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.handoff import Attempt, HandoffPacket, SelectionTerms
 from gatechart.values import Candidate, Needs
 from gatechart.values.frozen import value
 
@@ -29,6 +29,7 @@ class Question:
     scores: Scores
     functions: Functions
     least: float  # text score from which on there is a match
+    failed: Sequence[Attempt] = ()  # in earlier turns; nobody of their groups is asked
 
     @property
     def is_open(self) -> bool:
