@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from gatechart import NoProgress, VisitsOver
+from gatechart.values import EVERY_TURN, WORKED
 from tests.signals.looks import Player, evidence, found, moves, notes
 
 
@@ -43,6 +44,11 @@ def test_what_comes_from_others_while_an_invoke_is_under_way_does_not_stop_its_t
 def test_waiting_is_not_work() -> None:
     player = Player()
     assert not any(found(NoProgress(1, 1), [player.look(at_s=at * 100) for at in range(9)]))
+
+
+def test_while_it_remembers_nothing_only_work_wakes_it() -> None:
+    assert NoProgress(turns=3).wakes == WORKED
+    assert NoProgress(turns=3, measure="found").wakes == EVERY_TURN
 
 
 def test_seconds_of_work_add_up_over_waits() -> None:

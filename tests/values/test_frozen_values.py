@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import pickle
 from copy import deepcopy
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from gatechart.values.frozen import replaced, value
+from gatechart.values.frozen import maker, replaced, value
 
 
 @value
@@ -116,10 +116,25 @@ def test_one_with_many_fields_is_a_frozen_value_of_its_class(kind):
         replaced(form, a=1).a = 2
 
 
+@pytest.mark.parametrize("kind", [Parcel, Form, LongerForm])
+def test_a_maker_builds_what_its_class_does(kind):
+    make = maker(kind)
+    contents = range(len([each for each in fields(kind) if each.default is MISSING]))
+    made, built = make(*contents), kind(*contents)
+    assert made == built
+    assert type(made) is kind
+    assert repr(made) == repr(built)
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, fields(kind)[0].name, 1)
+    with pytest.raises(TypeError, match="colour"):
+        make(*contents, colour="red")
+
+
 @pytest.mark.parametrize("count", [1, 30])
 def test_a_field_may_have_any_name(count):
-    names = ("kind", "self", "value", "names", "open")[: None if count > 1 else 1]
+    names = ("kind", "self", "value", "names", "open", "made")[: None if count > 1 else 1]
     made = {name: int for name in (*names, *(f"f{index}" for index in range(count))) if name != "self"}
     kind = value(type("Many", (), {"__annotations__": made}))
     built = kind(*range(len(made)))
     assert [getattr(built, name) for name in made] == list(range(len(made)))
+    assert maker(kind)(*range(len(made))) == built

@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, slot_of
-from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason
+from gatechart.values import (
+    EVERY_TURN,
+    HOLDS,
+    MOVED,
+    PROGRESSED,
+    WORKED,
+    Detector,
+    Evidence,
+    Look,
+    Noted,
+    Origin,
+    Reason,
+)
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 
@@ -35,6 +47,11 @@ class NoProgress(Detector):
         require(self, **{name: (number, 0.001 if name == "seconds" else 1) for name, number in given.items()})
 
     @property
+    def wakes(self) -> int:
+        """Work, without which nothing is counted; with a measure every turn, as its context may have grown."""
+        return EVERY_TURN if self.measure else WORKED
+
+    @property
     def due_s(self) -> float | None:
         """Seconds of work after which it must be asked again though nothing happened."""
         return self.seconds
@@ -49,7 +66,7 @@ class NoProgress(Detector):
         """Return the slot after a turn: turns, milliseconds of work, when this work began, and the measure's best."""
         is_work = look.was_working or look.is_working
         if not (is_work or self.measure):
-            return "" if slot and _is_progress(look) else slot
+            return "" if _is_progress(look) else slot
         standing = _Standing.read(slot)
         if is_work:
             standing.work(look)

@@ -16,7 +16,8 @@ _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever 
 class Move:  # not a value: that would take twice as long to make
     """What a turn shows that entered states, its payload apart."""
 
-    line: str  # of the entry in the trail, to which only the digest of the payload is added
+    line: str  # of the entry in the trail, with its end
+    unended: str  # the same line, to which only the digest of the payload and an end are added
     character: str  # for states and event
     number: int  # from which the character comes
     place: str  # a character for the states alone
@@ -33,4 +34,4 @@ def move_of(before: tuple[StateName, ...], after: tuple[StateName, ...], event: 
     line = written(Moved(after, event))
     number = checksum_of(line) * _FACTOR
     entered = "".join(character_of(leaf) for leaf in after if leaf not in before)
-    return Move(line, character_at(number), number, character_of("\n".join(after)), entered)
+    return Move(f"{line}\n", line, character_at(number), number, character_of("\n".join(after)), entered)

@@ -20,6 +20,7 @@ from gatechart.values import (
     MOVED,
     NO_ESCAPES,
     NO_TRAIL,
+    WORKED,
     AgentId,
     CameTo,
     Escapes,
@@ -39,10 +40,11 @@ from gatechart.values import (
     digest_of,
     kinds_of,
 )
-from gatechart.values.frozen import replaced
+from gatechart.values.frozen import maker, replaced
 from gatechart.values.trail import text_of
 
 _SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
+_make_trail: Final = maker(Trail)
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
@@ -65,12 +67,11 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
     recent, is_forward, kinds = trail.recent, False, 0
     if not is_mail and (after != before or _is_led_back(macrostep, event)):
         move = move_of(before, after, event.name)
-        character, place, kinds = move.character, move.place, MOVED
+        added, character, place, kinds = move.line, move.character, move.place, MOVED
         if event.payload and (digest := digest_of(event.payload, terms.ignore)):
-            character = move.character_with(digest)
-        added = f"{move.line}{digest}\n"
+            added, character = f"{move.unended}{digest}\n", move.character_with(digest)
         recent, is_forward = entered(recent, move.entered, terms.window)
-    told = _told(event, watch) if event.payload else ()
+    told = _told(event, watch) if event.payload and (is_mail or watch.has_said) else ()
     task, best, is_told = trail.task, trail.best, False
     if watch.is_told or macrostep.log.progressed:
         progress = told_progress(macrostep, watch, recent)
@@ -82,6 +83,8 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         kinds |= kinds_of(told)
     text, appended = grown(trail, added, bool(character) + len(told), terms)
     working = _working(macrostep, trail)
+    if working or trail.working:
+        kinds |= WORKED
     look = Look(
         macrostep.turn.event,
         before,
@@ -95,12 +98,12 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         digest,
         is_forward,
         is_told,
-        bool(trail.working),
-        bool(working),
+        trail.working != (),
+        working != (),
     )
     slots, fired = watch.asked(trail.slots if trail.marks == watch.marks else watch.slots_of(trail), look)
     is_timed = trail.is_timed and event.name != DUE
-    macrostep.trail = Trail(
+    macrostep.trail = _make_trail(
         text,
         slots,
         watch.marks,
@@ -177,7 +180,9 @@ def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes) -> Trail:
 def set_timer(macrostep: Macrostep) -> None:
     """Have the agent asked again later, if it works, time counts, and no timer is pending."""
     trail = macrostep.trail
-    timer = None if macrostep.is_final else _timer(macrostep.graph, trail, macrostep.turn.now)
+    if not trail.working or macrostep.is_final:  # as nearly always
+        return
+    timer = _timer(macrostep.graph, trail, macrostep.turn.now)
     if timer is not None:
         macrostep.log.asked.append(timer)
         macrostep.trail = replaced(trail, is_timed=True)
@@ -232,9 +237,8 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
         return snapshot, None
     text, appended = grown(trail, text_of(entries), len(entries), watch.terms)
     is_working = bool(trail.working)
-    look = Look(
-        event, leaves, leaves, entries, kinds_of(entries), context, text, was_working=is_working, is_working=is_working
-    )
+    kinds = kinds_of(entries) | (WORKED if is_working else 0)
+    look = Look(event, leaves, leaves, entries, kinds, context, text, was_working=is_working, is_working=is_working)
     slots, fired = watch.asked(watch.slots_of(trail), look)
     after = replaced(trail, text=text, appended=appended, slots=slots, marks=watch.marks)
     return replaced(snapshot, trail=after), fired
@@ -244,7 +248,7 @@ def _told(event: Event, watch: Watch) -> tuple[TrailEntry, ...]:
     """Return the entries of which the turn's event itself tells."""
     if event.name in EVENTS:
         return entries_told(event)
-    return _said(event, watch.terms) if watch.has_said else ()
+    return _said(event, watch.terms)
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
@@ -274,12 +278,14 @@ def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
 
 def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
     """Return the ids of the invokes that are under way after a turn that ends no agent, those of agents apart."""
-    name, working = macrostep.turn.event.name, trail.working
-    if trail.marks and not (macrostep.left or macrostep.attended or (working and name.startswith(_ENDS))):
-        return working
-    nodes = macrostep.graph.nodes
     if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
         return _invokes_in(macrostep.graph, macrostep.configuration)
+    working = trail.working
+    if not (working or macrostep.attended):  # as nearly always
+        return working
+    name, nodes = macrostep.turn.event.name, macrostep.graph.nodes
+    if not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
+        return working
     ended = {each.id for state in macrostep.left for each in nodes[state].invokes}
     ended.add(name.partition(".invoke.")[2])
     begun_ids = (each.id for state in macrostep.attended for each in nodes[state].invokes if not each.agent)

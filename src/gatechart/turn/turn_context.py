@@ -58,9 +58,10 @@ from gatechart.values import (
     StateName,
     Timer,
 )
-from gatechart.values.frozen import value
+from gatechart.values.frozen import maker, value
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
+_make_event: Final = maker(Event)
 
 
 ServicesT = TypeVar("ServicesT", default=Any)
@@ -128,7 +129,7 @@ def one_line(text: str) -> str:
 def own_copy(event: Event) -> Event:
     """Copy the event with its payload, so that code that writes into the payload does not change the original."""
     payload = from_json(to_json(event.payload)) if event.payload else {}
-    return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
+    return _make_event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
 
 
 class TurnLog:

@@ -65,11 +65,12 @@ from gatechart.values import (
     TurnRecord,
     is_reserved,
 )
-from gatechart.values.frozen import replaced
+from gatechart.values.frozen import maker, replaced
 
 logger = logging.getLogger(__name__)
 
 NO_HANDOFFS: Final = Standing()
+_make_snapshot, _make_record = maker(Snapshot), maker(TurnRecord)
 _UNDONE: Final = (
     "the answer to a signal raised and is undone: %(signal)s of agent %(agent_id)s, graph %(graph)s: %(reason)s"
 )
@@ -293,7 +294,7 @@ def recorded(
         result = macrostep.result() if macrostep.is_final and turn.handoffs else None
         standing = standing_after(macrostep, replied, result)
     epochs = previous.entered if previous else ()
-    snapshot = Snapshot(
+    snapshot = _make_snapshot(
         turn.agent_id,
         graph.name,
         graph.version,
@@ -312,7 +313,7 @@ def recorded(
     )
     took_us = (perf_counter_ns() - started) // 1000
     effects = () if is_plain else effects_of(macrostep)
-    return TurnRecord(
+    return _make_record(
         previous,
         snapshot,
         event,

@@ -13,6 +13,7 @@ from gatechart.graph import AnyGraph, Signal, Signals
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import told
 from gatechart.values import (
+    EVERY_TURN,
     HOLDS,
     MARK,
     SAID,
@@ -41,7 +42,8 @@ _ORDER: Final = (
 )
 """Reasons, the one that goes first first; any other comes after them."""
 
-_Ask: TypeAlias = tuple[int, Callable[[str, Look], str]]  # the place of a detector, and how it is asked
+_Ask: TypeAlias = tuple[int, Callable[[str, Look], str], bool]
+"""The place of a detector, how it is asked, and whether it is while its slot is empty."""
 
 
 class Watch:
@@ -91,8 +93,10 @@ class Watch:
         if concerned is None:
             concerned = self._concerned[look.kinds] = self._places_of(look.kinds)
         before, after, is_changed = slots, [*slots], False
-        for place, ask in concerned:
+        for place, ask, is_woken in concerned:
             slot = slots[place]
+            if not (slot or is_woken):
+                continue
             try:
                 after[place] = new = ask(slot, look)
                 held, holds = slot and slot[0] == HOLDS, new and new[0] == HOLDS
@@ -112,8 +116,11 @@ class Watch:
 
     def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
         """Return the detectors that entries of these kinds concern, each with its place."""
-        places = enumerate(self.asking)
-        return tuple((place, each.after) for place, each in places if not each.sees or each.sees & kinds)
+        return tuple(
+            (place, each.after, _is_among(each.wakes, kinds))
+            for place, each in enumerate(self.asking)
+            if _is_among(each.sees, kinds)
+        )
 
     def _log_raised(self, place: int, look: Look, error: BaseException) -> None:
         if not is_failure(error):
@@ -190,6 +197,10 @@ def _remaining_s(detector: Detector, slot: str) -> float | None:
         if not is_failure(error):
             raise
         return detector.due_s
+
+
+def _is_among(concern: int, kinds: int) -> bool:
+    return concern == EVERY_TURN or bool(concern & kinds)
 
 
 def _place_of(signal: Signal) -> int:

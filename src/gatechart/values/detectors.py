@@ -25,6 +25,9 @@ HOLDS: Final = "+"
 EVERY_TURN: Final = 0
 """In place of kinds of entries: a detector that is asked at the end of every turn."""
 
+WORKED: Final = 64
+"""A bit beside those of kinds of entries: an invoke was under way when the turn began, or is now."""
+
 
 @dataclass(slots=True)
 class Look:
@@ -34,7 +37,7 @@ class Look:
     before: tuple[StateName, ...]  # active leaves when the turn began; empty for an agent's first turn
     after: tuple[StateName, ...]  # active leaves now
     told: Sequence[TrailEntry]  # what the turn adds to the trail, its move apart
-    kinds: int  # of the entries that it adds, the move's among them, as bits
+    kinds: int  # of the entries that it adds, the move's among them, as bits, with WORKED
     context: Any  # the agent's; detectors read it and never write
     trail: str  # the text of the trail with these entries
     move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
@@ -153,6 +156,11 @@ class Detector(Symptom):
     def holds(self, found: Callable[[Detector], bool]) -> bool:
         """Return whether it has found what it looks for."""
         return found(self)
+
+    @property
+    def wakes(self) -> int:
+        """Kinds of entries, as bits, without which a turn does not concern it while its slot is empty."""
+        return self.sees
 
     @property
     def due_s(self) -> float | None:
