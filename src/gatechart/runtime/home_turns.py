@@ -1,20 +1,46 @@
-"""What becomes of mail that no turn can decide: of offers without a place, of choices, of ways out."""
+"""What becomes of mail: a turn decides, or the home where no turn can (offers without a place, choices, ways out)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from gatechart.graph import AnyGraph
 from gatechart.hosting.escapes import way_out
+from gatechart.hosting.turn_guard import in_turn
 from gatechart.runtime.choices import chosen
 from gatechart.runtime.core import Core
 from gatechart.runtime.escapes import StoredPast
-from gatechart.runtime.offers import no_place
-from gatechart.turn import Rejection, Void, asks_for_choice, asks_for_way_out
-from gatechart.values import OFFERED, Event, Mail, Outcome, Snapshot, TurnRecord
+from gatechart.runtime.offers import answer, no_place
+from gatechart.turn import Rejection, Void, asks_for_choice, asks_for_way_out, take_mail, unchanged
+from gatechart.values import OFFERED, WATCHDOG_AGENT, Event, Mail, Outcome, Snapshot, TurnRecord
 
 
-async def decide_with_home(
+async def decide_mail(
+    core: Core,
+    graph: AnyGraph,
+    before: Snapshot,
+    event: Event,
+    number: int,
+    waiting: Collection[Mail],
+    accept: Callable[[Mail], None],
+) -> TurnRecord | Outcome:
+    """Return the turn of an event that came by mail, or its outcome if there is none. Commits only answers to senders.
+
+    number: the mail's. waiting: mail of the agent that is yet to be applied. accept: sends committed mail on.
+    """
+    decided: TurnRecord | Outcome | Rejection | Void | None = None
+    if event.sender in (before.agent_id, WATCHDOG_AGENT) or event.name.startswith(OFFERED):
+        decided = await _decide_with_home(core, graph, before, event, waiting)
+    if decided is None:
+        turn = take_mail(graph, before, event, core.services, core.packet_migrations)
+        decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
+    if isinstance(decided, Rejection | Void):
+        await answer(core, before.agent_id, decided, number, accept)
+        return unchanged(event)
+    return decided
+
+
+async def _decide_with_home(
     core: Core, graph: AnyGraph, before: Snapshot, event: Event, waiting: Collection[Mail]
 ) -> TurnRecord | Outcome | Rejection | Void | None:
     """Return what becomes of an event that only the agent's home can decide; None for others.

@@ -27,7 +27,7 @@ from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
-from gatechart.runtime.home_turns import decide_with_home
+from gatechart.runtime.home_turns import decide_mail
 from gatechart.runtime.interventions import decide_handoff, decide_rollback
 from gatechart.runtime.offers import answer, erase, waits
 from gatechart.runtime.watchers import Watchers
@@ -35,7 +35,6 @@ from gatechart.stores import entry_of
 from gatechart.turn import (
     Rejection,
     Turn,
-    Void,
     accepted,
     check_declared,
     check_part,
@@ -53,12 +52,9 @@ from gatechart.turn import (
     take_mail,
     take_turn,
     too_many_deferred,
-    unchanged,
 )
 from gatechart.values import (
     KEEPERS,
-    OFFERED,
-    WATCHDOG_AGENT,
     AcceptedEvent,
     Awaited,
     Event,
@@ -346,7 +342,8 @@ class LiveAgent:
             if isinstance(decided, Outcome) and decided.deferred:
                 return await self._deferral.put_off(event)
         else:
-            decided = await self._decide_mail(event, consumes)
+            waiting = self._jobs().mail.values()
+            decided = await decide_mail(self.core, self.graph, self.snapshot, event, consumes, waiting, self.accept)
         if not isinstance(decided, Outcome):
             await self._commit(decided, consumes)
         return decided
@@ -389,19 +386,6 @@ class LiveAgent:
     def run(self, job: Job[T]) -> asyncio.Future[T]:
         """Run the job after all jobs queued before it."""
         return self._jobs().run(job)
-
-    async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
-        core, graph, before = self.core, self.graph, self.snapshot
-        decided: TurnRecord | Outcome | Rejection | Void | None = None
-        if event.sender in (before.agent_id, WATCHDOG_AGENT) or event.name.startswith(OFFERED):
-            decided = await decide_with_home(core, graph, before, event, self._jobs().mail.values())
-        if decided is None:
-            turn = take_mail(graph, before, event, core.services, core.packet_migrations)
-            decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
-        if isinstance(decided, Rejection | Void):
-            await answer(core, before.agent_id, decided, consumes, self.accept)
-            return unchanged(event)
-        return decided
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """Return the outcome of the event when its id was applied; None if it was not."""
