@@ -20,7 +20,6 @@ from gatechart.errors import (
     AgentExistsError,
     EventError,
     EventIdReusedError,
-    EventRefusedError,
     NoInvokeError,
     NoTimerError,
     OpenHandoffError,
@@ -28,7 +27,6 @@ from gatechart.errors import (
     UnknownMailError,
     contained,
 )
-from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.migration import as_of_today
 from gatechart.restate.choices import disown
@@ -53,6 +51,7 @@ from gatechart.turn import (
     rollback_event,
     rolled_back,
     stopped,
+    tell_refusal,
 )
 from gatechart.values import (
     DIRECTORY_GRAPH,
@@ -61,7 +60,6 @@ from gatechart.values import (
     TRAIL,
     AgentId,
     Event,
-    EventName,
     Invocation,
     Mail,
     MailStatus,
@@ -154,15 +152,9 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
     event = Event(name, argument["payload"], unit.now, argument["id"])
     outcome = await process(unit, event)
     if outcome.refusal is not None:
-        check_declared(graph, outcome.event, outcome.refusal)
-        _tell_refusal(unit, graph, outcome.event, str(outcome.refusal))
+        check_declared(graph, outcome)
+        tell_refusal(graph, unit.agent_id, outcome)
     unit.entry.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, unit.snapshot)}
-
-
-def _tell_refusal(unit: UnitOfWork, graph: AnyGraph, event: EventName, reason: str) -> None:
-    if graph.on_refusal is OnRefusal.RAISE:
-        raise EventRefusedError(unit.agent_id, event, reason)
-    log_refusal(graph.name, unit.agent_id, event, reason)
 
 
 def _check_life(unit: UnitOfWork, argument: Argument) -> None:

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias, TypeVar
 from gatechart.api import ended_elsewhere
 from gatechart.errors import (
     EventError,
-    EventRefusedError,
     OutsideError,
     RuntimeClosedError,
     StaleAgentError,
     UnknownAgentError,
 )
-from gatechart.graph import AnyGraph, OnRefusal
+from gatechart.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
@@ -45,12 +44,12 @@ from gatechart.turn import (
     checked_operator_reason,
     is_passed_over,
     keeps,
-    log_refusal,
     plain_payload,
     possible,
     stopped,
     take_mail,
     take_turn,
+    tell_refusal,
     too_many_deferred,
 )
 from gatechart.values import (
@@ -219,15 +218,13 @@ class LiveAgent:
 
     async def accepts(self) -> Sequence[AcceptedEvent]:
         """See Host."""
-        self.core.admit("accepts", writes=False)
-        self._check_stored()
+        self._admit_look("accepts")
         with OpenTurn(self.snapshot.agent_id):
             return accepted(self.graph, self.snapshot, self.core.clock.now())
 
     async def can(self, event: Name, payload: Any) -> AcceptedEvent:
         """See Host."""
-        self.core.admit("can", writes=False)
-        self._check_stored()
+        self._admit_look("can")
         name = checked_name(event)
         given = None if payload is None else plain_payload(payload, name)
         with OpenTurn(self.snapshot.agent_id):
@@ -235,22 +232,19 @@ class LiveAgent:
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""
-        self.core.admit("history", writes=False)
-        self._check_stored()
+        self._admit_look("history")
         check_part("history", after, limit)
         return await self.core.store.history(self.snapshot.agent_id, after=after, limit=limit)
 
     async def snapshot_at(self, version: int) -> Snapshot:
         """See Host."""
-        self.core.admit("snapshot_at", writes=False)
+        self._admit_look("snapshot_at")
         check_version("snapshot_at", version)
-        self._check_stored()
         return await self.core.store.snapshot_at(self.snapshot.agent_id, version)
 
     async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
         """See Host. The timeout is by the runtime's clock."""
-        self.core.admit("until", writes=False)
-        self._check_stored()
+        self._admit_look("until")
         if awaited.is_reached_in(self.snapshot):
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
@@ -400,13 +394,9 @@ class LiveAgent:
 
     def _refused(self, outcome: Outcome) -> Outcome:
         """Report the outcome's refusal as the graph specifies. Raises EventRefusedError, and as `check_declared`."""
-        agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
-        if outcome.refusal is not None:
-            check_declared(self.graph, outcome.event, outcome.refusal)
-        self._count("refused", reason)
-        if self.graph.on_refusal is OnRefusal.RAISE:
-            raise EventRefusedError(agent_id, outcome.event, reason)
-        log_refusal(self.graph.name, agent_id, outcome.event, reason)
+        check_declared(self.graph, outcome)
+        self._count("refused", str(outcome.refusal))
+        tell_refusal(self.graph, self.snapshot.agent_id, outcome)
         return outcome
 
     async def _settle(self, turn: TurnRecord) -> bool:
@@ -486,6 +476,11 @@ class LiveAgent:
             self._surroundings.carry_out(turn)
         if None in self.core.changes.watched:
             self.core.changes.publish(None, shown(entry_of(turn)))
+
+    def _admit_look(self, verb: str) -> None:
+        """Let a verb look at the agent that writes nothing. Raises as `Core.admit`, and UnknownAgentError."""
+        self.core.admit(verb, writes=False)
+        self._check_stored()
 
     def _check_stored(self) -> None:
         if self.is_erased:

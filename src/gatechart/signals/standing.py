@@ -7,11 +7,9 @@ from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, slot_of
 from gatechart.values import (
-    EVERY_TURN,
     HOLDS,
     MOVED,
     PROGRESSED,
-    WORKED,
     Detector,
     Evidence,
     Look,
@@ -19,6 +17,7 @@ from gatechart.values import (
     Origin,
     Reason,
 )
+from gatechart.values.detectors import EVERY_TURN, WORKED
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 

@@ -54,6 +54,7 @@ from gatechart.turn.mail import (
     no_later,
     shown,
     take_mail,
+    tell_refusal,
     unchanged,
 )
 from gatechart.turn.noticing import foreseen, with_trail_of
@@ -175,6 +176,7 @@ __all__ = [
     "take_mail",
     "take_turn",
     "take_way_out",
+    "tell_refusal",
     "told",
     "told_by",
     "too_many_deferred",

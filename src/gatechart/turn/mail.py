@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final
 
-from gatechart.errors import EventIdReusedError
+from gatechart.errors import EventIdReusedError, EventRefusedError
 from gatechart.escape import without_way
-from gatechart.graph import AnyGraph
+from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
 from gatechart.kernel import defers, passes_over
@@ -208,6 +208,14 @@ def log_refusal(graph: str, agent_id: AgentId, event: EventName, reason: str) ->
     logger.warning(
         "an event was refused: %(event)s of agent %(agent_id)s, graph %(graph)s: %(reason)s", facts, extra=facts
     )
+
+
+def tell_refusal(graph: AnyGraph, agent_id: AgentId, outcome: Outcome) -> None:
+    """Tell whoever waits for an event's outcome of its refusal, as the graph says: raise EventRefusedError, or log."""
+    reason = str(outcome.refusal)
+    if graph.on_refusal is OnRefusal.RAISE:
+        raise EventRefusedError(agent_id, outcome.event, reason)
+    log_refusal(graph.name, agent_id, outcome.event, reason)
 
 
 def after_refusal(mail: Mail, reason: str, graph: str) -> Mail:

@@ -20,7 +20,6 @@ from gatechart.values import (
     MOVED,
     NO_ESCAPES,
     NO_TRAIL,
-    WORKED,
     AgentId,
     CameTo,
     Escapes,
@@ -40,6 +39,7 @@ from gatechart.values import (
     digest_of,
     kinds_of,
 )
+from gatechart.values.detectors import WORKED
 from gatechart.values.frozen import maker, replaced
 from gatechart.values.trail import text_of
 

@@ -14,7 +14,17 @@ from gatechart.kernel import accepted_events
 from gatechart.secrets import has_secrets, marked_by
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import one_line
-from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved, revealed_text
+from gatechart.values import (
+    Event,
+    EventName,
+    Outcome,
+    Payload,
+    Refusal,
+    RefusalReason,
+    StateName,
+    is_reserved,
+    revealed_text,
+)
 from gatechart.values.frozen import replaced, value
 
 
@@ -78,11 +88,14 @@ def refused_as(
     return Refusal(RefusalReason.UNDECLARED, configuration, accepts)
 
 
-def check_declared(graph: AnyGraph, event: EventName, refusal: Refusal) -> None:
+def check_declared(graph: AnyGraph, outcome: Outcome) -> None:
     """Raise PayloadError or UndeclaredEventError if the event was refused for what the graph declares.
 
     Such an event was refused whatever the agent's state: its sender is mistaken.
     """
+    event, refusal = outcome.event, outcome.refusal
+    if refusal is None:
+        return
     if refusal.reason is RefusalReason.UNDECLARED:
         raise UndeclaredEventError(graph.name, event, tuple(graph.event_types))
     if refusal.reason is RefusalReason.PAYLOAD_MISFIT:

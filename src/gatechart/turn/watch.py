@@ -13,7 +13,6 @@ from gatechart.graph import AnyGraph, Signal, Signals
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import told
 from gatechart.values import (
-    EVERY_TURN,
     HOLDS,
     MARK,
     SAID,
@@ -27,6 +26,7 @@ from gatechart.values import (
     Trail,
     walk,
 )
+from gatechart.values.detectors import EVERY_TURN
 from gatechart.values.frozen import replaced
 
 logger = logging.getLogger(__name__)

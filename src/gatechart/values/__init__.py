@@ -51,9 +51,7 @@ from gatechart.values.delays import (
     seconds_of,
 )
 from gatechart.values.detectors import (
-    EVERY_TURN,
     HOLDS,
-    WORKED,
     AnyOf,
     Detector,
     Evidence,
@@ -262,7 +260,6 @@ __all__ = [
     "ERROR_REFUSED",
     "ESCAPE",
     "ESCAPE_DUE",
-    "EVERY_TURN",
     "FOUND",
     "HIGHEST_NUMBER",
     "HOLDS",
@@ -306,7 +303,6 @@ __all__ = [
     "WATCHDOG_GRAPH",
     "WATCHDOG_NAME",
     "WITHDRAWN",
-    "WORKED",
     "AcceptedEvent",
     "ActiveIn",
     "ActiveInvocation",
