@@ -100,7 +100,7 @@ class Record:
 
     def attempt(self, finding, closed):
         """Try what is next but for so many strategies that lead nowhere now."""
-        tactic = Tactic(self.plan, self.plan.answers(finding.signal))
+        tactic = Tactic(self.plan, self.plan.answers(finding.signal), self.plan.last)
         event = Event("escape.due", {}, self.now)
         scene = Scene(None, idle(), None, event, finding, {}, {})
         looked_at, open_ones = [], []
