@@ -97,7 +97,7 @@ class WatchdogTable(_SinkTable):
             alerts=alerts,
             acts=self.acts,
             escalate_to=None if to is None else Handoff(to.to, at=to.at),
-            restart_at={**self.restart_at},
+            restart_at=self.restart_at,
         )
 
 

@@ -11,16 +11,16 @@ _PAGE = 100
 
 async def just_failed(home: AgentHome, agent_id: AgentId) -> tuple[Attempt, ...]:
     """Return the attempt of the delegation of an agent that failed last, unless one offered after it completed."""
-    failed = await _last(home, agent_id, HandoffStatus.FAILED)
+    failed = await _last_failed(home, agent_id)
     if failed is None:
         return ()
     since = await home.handoffs(source=agent_id, status=HandoffStatus.COMPLETED, after=failed.number, limit=1)
     return () if since else (_attempt(failed),)
 
 
-async def _last(home: AgentHome, agent_id: AgentId, status: HandoffStatus) -> HandoffRecord | None:
-    last = None
-    while page := await home.handoffs(source=agent_id, status=status, after=last.number if last else 0, limit=_PAGE):
+async def _last_failed(home: AgentHome, agent_id: AgentId) -> HandoffRecord | None:
+    last, failed = None, HandoffStatus.FAILED
+    while page := await home.handoffs(source=agent_id, status=failed, after=last.number if last else 0, limit=_PAGE):
         last = page[-1]
     return last
 

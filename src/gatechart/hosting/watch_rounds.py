@@ -21,6 +21,7 @@ from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, Watchdo
 from gatechart.hosting.watching import Watchdog
 from gatechart.kernel import awaited_events, matches
 from gatechart.values import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, AgentId, HealthFinding
+from gatechart.values.findings import has_lasted
 from gatechart.watchdog import Act
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class WatchRounds:
         with suppress(AgentExistsError):
             await self._home.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
         kept = await self._kept()
-        told = {each.key for each in found if each.key in kept and kept[each.key].is_told(each.document())}
+        told = {each.key for each in found if each.key in kept and kept[each.key].lasts(each.evidence)}
         if len(told) < len(found) or kept.keys() != told:
             documents = [await self._document(each, is_new=each.key not in told) for each in found]
             await self._home.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
@@ -76,13 +77,14 @@ class WatchRounds:
 
     def _report(self, found: dict[str, HealthFinding]) -> None:
         """Log and count what is new in this process. What ceased is counted, too."""
-        lasting = {key for key, each in found.items() if key in self._known and each.is_same(self._known[key])}
+        known = self._known
+        lasting = {key for key in found.keys() & known.keys() if has_lasted(known[key].evidence, found[key].evidence)}
         for key, each in found.items():
             if key not in lasting:
                 facts = {"kind": each.kind.value, "subject": each.subject, "text": each.text, "remedy": each.remedy}
                 logger.warning(_NEW, facts, extra=facts)
                 self._count(each, 1)
-        for key, each in self._known.items():
+        for key, each in known.items():
             if key not in lasting:
                 self._count(each, -1)
         self._known = found

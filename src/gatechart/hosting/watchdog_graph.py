@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +11,8 @@ from gatechart.escape import asked_restart
 from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, Transition
 from gatechart.hosting.watching import Watchdog
 from gatechart.turn import Turn, alert_effects, log_of
-from gatechart.values import ESCAPE_DUE, FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Send, Severity
+from gatechart.values import ESCAPE_DUE, FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Payload, Send, Severity
+from gatechart.values.findings import has_lasted
 from gatechart.watchdog import Act
 
 LOOKED, ACTED = "LOOKED", "ACTED"
@@ -28,9 +28,9 @@ class OpenFinding(BaseModel):
     number: int  # the version of the agent in which it was
     is_acted_on: bool = False
 
-    def is_told(self, found: Mapping[str, Any]) -> bool:
-        """Whether a document with this key tells of the same: an agent that had a turn meanwhile stands still anew."""
-        return bool(self.found["evidence"].get("version") == found["evidence"].get("version"))
+    def lasts(self, evidence: Payload | None) -> bool:
+        """Tell whether it is found still, by the evidence of a later finding with its key."""
+        return has_lasted(self.found["evidence"], evidence)
 
 
 class WatchdogContext(AgentContext):
@@ -63,7 +63,7 @@ class _Notes:
     def take(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
         """Keep what was found, and tell of what is new."""
         found = {each["key"]: each for each in event.payload["found"][:MOST_OPEN]}
-        kept = {key: each for key, each in context.open.items() if key in found and each.is_told(found[key])}
+        kept = {key: each for key, each in context.open.items() if key in found and each.lasts(found[key]["evidence"])}
         new = {key: each for key, each in found.items() if key not in kept}
         context.total += len(new)
         context.ceased += len(context.open) - len(kept)

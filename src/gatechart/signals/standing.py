@@ -6,17 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, slot_of
-from gatechart.values import (
-    HOLDS,
-    MOVED,
-    PROGRESSED,
-    Detector,
-    Evidence,
-    Look,
-    Noted,
-    Origin,
-    Reason,
-)
+from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason
 from gatechart.values.detectors import EVERY_TURN, WORKED
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")

@@ -37,7 +37,7 @@ class Look:
     before: tuple[StateName, ...]  # active leaves when the turn began; empty for an agent's first turn
     after: tuple[StateName, ...]  # active leaves now
     told: Sequence[TrailEntry]  # what the turn adds to the trail, its move apart
-    kinds: int  # of the entries that it adds, the move's among them, as bits, with WORKED
+    kinds: int  # of the entries that it adds, the move's among them, as bits; and WORKED, if that holds
     context: Any  # the agent's; detectors read it and never write
     trail: str  # the text of the trail with these entries
     move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none

@@ -70,10 +70,6 @@ class HealthFinding:
         """The same for each look that finds this."""
         return f"{self.kind.value}:{self.subject}"
 
-    def is_same(self, other: HealthFinding) -> bool:
-        """Whether it lasts since the other look: an agent that had a turn meanwhile stands still anew."""
-        return self.key == other.key and (self.evidence or {}).get("version") == (other.evidence or {}).get("version")
-
     @property
     def severity(self) -> Severity:
         """How bad it is."""
@@ -97,3 +93,11 @@ class HealthFinding:
             "evidence": dict(self.evidence or {}),
             "remedy": self.remedy,
         }
+
+
+def has_lasted(before: Payload | None, now: Payload | None) -> bool:
+    """Tell whether findings with the same key, of two looks, are one: an agent with a turn between stands still anew.
+
+    before, now: their evidence.
+    """
+    return (before or {}).get("version") == (now or {}).get("version")

@@ -13,9 +13,8 @@ P = ParamSpec("P")
 
 _SAME: Final = object()  # in place of a field that keeps its content
 
-_OPEN: Final = {name: vars(object)[name] for name in ("__init__", "__new__", "__setattr__", "__delattr__")} | {
-    "__slots__": ()
-}
+_PLAIN: Final = ("__init__", "__new__", "__setattr__", "__delattr__")
+_OPEN: Final[dict[str, Any]] = {"__slots__": (), **{name: vars(object)[name] for name in _PLAIN}}
 
 _MANY: Final = 8  # fields from which on a value is filled while it is open; classes below it must add no slots
 
@@ -48,7 +47,7 @@ def replaced(original: T, **changes: Any) -> T:
 def maker(kind: Callable[P, T]) -> Callable[P, T]:
     """Return a function that builds what the class does, in two thirds of the time: for values that every turn makes.
 
-    kind: a class that `value` made. A call of the class goes through Python twice, which this spares: it fills an
+    kind: a class that `value` made. A plain function is called without the detour of a class's call. This one fills an
     object of a class below, which is not frozen, and gives it its own class at the end.
     """
     made_of = cast("type[Any]", kind)
@@ -57,7 +56,9 @@ def maker(kind: Callable[P, T]) -> Callable[P, T]:
     source = (
         f"def make({', '.join(names)}):\n    _made = _open()\n{filling}    _made.__class__ = _kind\n    return _made"
     )
-    return _with_defaults(made_of, _compiled(made_of, source, {"_open": _opened(made_of), "_kind": kind}))
+    make = _compiled(made_of, source, {"_open": _opened(made_of), "_kind": kind})
+    make.__defaults__ = _defaults(made_of)
+    return cast("Callable[P, T]", make)
 
 
 def fill(built: object, **contents: object) -> None:
@@ -88,18 +89,19 @@ def _initializer(kind: type[Any]) -> FunctionType:
     known: dict[str, Any] = {f"_set_{name}": getattr(kind, name).__set__ for name in names}
     if opens:
         known |= {"_open": _opened(kind), "_set_class": object.__dict__["__class__"].__set__}
-    return _with_defaults(kind, _compiled(kind, f"def __init__(self, {', '.join(names)}):\n{setting}", known))
+    made = _compiled(kind, f"def __init__(self, {', '.join(names)}):\n{setting}", known)
+    made.__defaults__ = _defaults(kind)
+    made.__annotations__ = {each.name: each.type for each in fields(kind)} | {"return": None}
+    return made
 
 
 def _opened(kind: type[Any]) -> type[Any]:
     """Return a class below the value's whose objects are not frozen, and are made without being filled."""
-    return type(kind.__name__, (kind,), dict(_OPEN))
+    return type(kind.__name__, (kind,), _OPEN)
 
 
-def _with_defaults(kind: type[Any], made: FunctionType) -> FunctionType:
-    made.__defaults__ = tuple(each.default for each in fields(kind) if each.default is not MISSING)
-    made.__annotations__ = {each.name: each.type for each in fields(kind)} | {"return": None}
-    return made
+def _defaults(kind: type[Any]) -> tuple[Any, ...]:
+    return tuple(each.default for each in fields(kind) if each.default is not MISSING)
 
 
 def _replacer(kind: type[Any]) -> FunctionType:
