@@ -7,12 +7,24 @@ from dataclasses import fields
 
 import pytest
 
-from gatechart import ANY, AgentContext, Limits, Migration, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import (
+    ANY,
+    AgentContext,
+    Choosing,
+    HandoffPacket,
+    Limits,
+    Migration,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Status,
+    Transition,
+)
 from gatechart.errors import BacklogFullError, ElsewhereError, InboxFullError, UnknownAgentError
 from gatechart.escape import Rollback
 from gatechart.testing import VirtualClock
-from gatechart.values import Capabilities, Forgotten, HandoffStatus, Role
-from tests.runtime.handovers import ALL
+from gatechart.values import Capabilities, Forgotten, HandoffStatus, Profile, Role
+from tests.runtime.handovers import ALL, worker
 from tests.runtime.support import Gate, at_rest, gated, parcel
 from tests.runtime.test_escapes import CIRCLE, go_round, ring
 
@@ -347,6 +359,13 @@ async def work_of_second(runtime):
     return entry.candidate.held
 
 
+async def chooses_alike(home, has):
+    posts = [worker(name, profile=Profile(samples=(name,))) for name in ("letter", "parcel")]
+    async with home.open(*posts, choosing=Choosing(says=lambda packet: "parcel")) as runtime:
+        choice = await runtime.choose(HandoffPacket(current_problem="letter"))
+        assert choice.candidate.graph == ("parcel" if has else "letter")
+
+
 async def settles_at_once(home, has):
     """A rejection is no turn of its target: it is projected with that in which the one that asked hears of it."""
     async with home.open(*ALL) as runtime:
@@ -382,6 +401,7 @@ CHECKS = {
         looks_back,
         knows_hosts,
         counts_work_at_once,
+        chooses_alike,
         settles_at_once,
     )
 } | {"home": home_in_words}

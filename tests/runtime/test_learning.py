@@ -93,13 +93,16 @@ async def test_work_that_took_longer_than_its_profile_says_is_worth_less(place, 
         assert (chosen.took_s, chosen.observation().reward) == (seconds, reward)
 
 
-async def test_what_is_kept_of_choices_is_forgotten_with_the_user(place):
+@pytest.mark.parametrize("forgotten", ["user", "agent"])
+async def test_what_is_kept_of_choices_is_forgotten_with_the_user_and_with_the_agent_that_asked(place, forgotten):
     async with house(place, asks(BY_TEXT), refund, parcel, choosing=RECORDING) as runtime:
         await (await handed(runtime)).send("DONE")
         await rest(runtime)
-        await runtime.forget_user("ada")
+        row = await only(runtime)
+        await (runtime.forget_user("ada") if forgotten == "user" else runtime.erase(row.source))
         kept = await kept_of(runtime, "refund.WORKING")
         assert (kept.choices, kept.outcomes, kept.completed) == ([], [], 1)
+        assert await runtime.handoffs() == ([row] if forgotten == "user" else [])
 
 
 async def test_what_is_kept_of_choices_is_there_after_the_home_opened_again(place):
@@ -130,7 +133,7 @@ async def failing(runtime, times):
         await rest(runtime)
 
 
-@pytest.mark.not_on_restate("a dry run is made by the process that asks, which does not know how the service chooses")
+@pytest.mark.needs("chooses_alike")
 async def test_what_failed_again_and_again_is_learned_once_learning_is_trusted(place):
     trusted = Choosing(learned=Learned(trusted=True))
     async with house(place, asks(LEARNING), refund, parcel, choosing=trusted) as runtime:
@@ -154,7 +157,7 @@ async def test_what_was_learned_decides_whom_work_goes_to(place):
         assert parts["refund.WORKING"]["learned"] < 0 == parts["parcel.WORKING"]["learned"]
 
 
-@pytest.mark.not_on_restate("a dry run is made by the process that asks, which does not know how the service chooses")
+@pytest.mark.needs("chooses_alike")
 async def test_until_learning_is_trusted_text_scores_decide(place):
     async with house(place, asks(LEARNING), refund, parcel, choosing=RECORDING) as runtime:
         await failing(runtime, 3)

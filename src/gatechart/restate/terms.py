@@ -35,6 +35,7 @@ RESTATE: Final = Capabilities(
     looks_back=False,
     knows_hosts=False,
     counts_work_at_once=False,
+    chooses_alike=False,
     settles_at_once=False,
 )
 """What this home has of what others have."""

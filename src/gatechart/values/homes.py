@@ -51,4 +51,5 @@ class Capabilities:
     looks_back: bool = True  # escape plans look back at an agent's turns; otherwise only where there is a projection
     knows_hosts: bool = True  # `hosts` lists the processes that host agents, and the watchdog looks after them
     counts_work_at_once: bool = True  # the directory knows all open work; otherwise only what is projected
+    chooses_alike: bool = True  # `choose` answers as the home chooses; otherwise by words alone, nothing learned
     settles_at_once: bool = True  # `handoffs` shows the current status; otherwise it lags, most for unaccepted offers

@@ -33,6 +33,7 @@ from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started,
 from gatechart.testing.requests_contract import FIRST
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Role, Verdict
 from tests.postgres import NoServerError, Server
+from tests.stores.sql.earlier import set_back
 
 FAR = NOON.replace(year=9000)
 
@@ -291,16 +292,7 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.sql.postgres_session.PAUSE_S", 3600)
     async with open_store(empty_postgres_url) as store:
-        for table in ("history", "mail"):
-            await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN operator_reason")
-        await asked(empty_postgres_url, "DROP TABLE searchable, found_values, breakers, journals, hosts")
-        for column in ("started_us", "changed_us", "transfers", "trail", "noticed"):
-            await asked(empty_postgres_url, f"ALTER TABLE agents DROP COLUMN {column}")
-        for column in ("transfers", "fired"):
-            await asked(empty_postgres_url, f"ALTER TABLE history DROP COLUMN {column}")
-        for column in ("recipient", "choice"):
-            await asked(empty_postgres_url, f"ALTER TABLE handoffs DROP COLUMN {column}")
-        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0008'")
+        await set_back(empty_postgres_url, "0008")
         await cut(empty_postgres_url)
         assert await upgrade_store(empty_postgres_url) == ("0008", schema.NEWEST)
         with pytest.raises(OwnershipLostError):

@@ -28,6 +28,7 @@ from gatechart.stores.sql.tables import metadata
 from gatechart.testing.errands import acting, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.values import Event, HistoryEntry, Pruning, Role, Status, TurnRecord
+from tests.stores.sql.earlier import set_back
 
 NEWEST, LATER = schema.NEWEST, f"{int(schema.NEWEST) + 1:04}"
 SECOND = f"""
@@ -284,22 +285,12 @@ async def test_turns_of_the_second_schema_are_remembered_in_every_part(sqlite_ur
         assert await store.snapshot_at("a", 4) == turns[2].snapshot
 
 
-async def test_an_agent_whose_first_turn_was_pruned_has_no_known_start(with_agents, sqlite_path):
+async def test_an_agent_whose_first_turn_was_pruned_has_no_known_start(with_agents):
     async with open_store(with_agents) as store:
         await lives(store, "b", turns=2)
         await store.prune(Pruning(ids_since=NOON + timedelta(days=1), keep_turns=2))
         newest = [await store.load(each) for each in "ab"]
-    with closing(sqlite3.connect(sqlite_path)) as raw:
-        raw.executescript(
-            "ALTER TABLE agents DROP COLUMN started_us; ALTER TABLE agents DROP COLUMN changed_us;"
-            "ALTER TABLE agents DROP COLUMN transfers; ALTER TABLE history DROP COLUMN transfers;"
-            "ALTER TABLE agents DROP COLUMN trail; ALTER TABLE agents DROP COLUMN noticed;"
-            "ALTER TABLE history DROP COLUMN fired; ALTER TABLE handoffs DROP COLUMN choice;"
-            "ALTER TABLE handoffs DROP COLUMN recipient;"
-            "DROP TABLE searchable; DROP TABLE found_values; DROP TABLE breakers; DROP TABLE journals;"
-            "DROP TABLE hosts;"
-            "UPDATE alembic_version SET version_num = '0009';"
-        )
+    await set_back(with_agents, "0009")
     assert await upgrade_store(with_agents) == ("0009", NEWEST)
     async with open_store(with_agents) as store:
         assert [await store.load(each) for each in "ab"] == [replace(newest[0], started=None), newest[1]]
