@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ from gatechart.selection.learned import Learned, LearnedModel, departs, promised
 from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
 from gatechart.selection.rehearsal import evaluate_learned
-from gatechart.selection.texts import TextIndex
+from gatechart.selection.texts import Likeness, TextIndex
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "clinc150"
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -58,7 +58,14 @@ class Clinc:
         self.train = [(text, f"{agents[intent]}.{intent}") for text, intent in raw["train"]]
         self.other = [(text, f"{agents[intent]}.{intent}") for text, intent in raw["val"]]
 
-    def drawn(self, seed: int, choices: int, wrong: float = 0.0, per_agent: bool = False) -> list[Said]:
+    def drawn(
+        self,
+        seed: int,
+        choices: int,
+        wrong: float = 0.0,
+        per_agent: bool = False,
+        compared_by: Callable[[Mapping[str, list[str]]], Likeness] = TextIndex,
+    ) -> list[Said]:
         """Draw samples and then sentences. wrong: part of the entry points that have the samples of another."""
         source = Random(seed)
         shuffled = source.sample(self.train, len(self.train))
@@ -72,7 +79,7 @@ class Clinc:
                 rest.append((text, entry))
         mixed = source.sample(sorted(samples), round(len(samples) * wrong))
         moved = dict(zip(mixed, [samples[each] for each in (*mixed[1:], *mixed[:1])], strict=True))
-        index = TextIndex(_by_agent(samples | moved) if per_agent else samples | moved)
+        index = compared_by(_by_agent(samples | moved) if per_agent else samples | moved)
         stream = source.sample(rest, choices)
         return [Said(packed(index.features_of(text)), agent_of(entry), index.scores(text)) for text, entry in stream]
 

@@ -72,7 +72,7 @@ def anna(runtime, **given):
 async def test_the_directory_has_the_entry_points_with_profiles(runtime):
     [entry] = await runtime.directory()
     assert (entry.id, entry.candidate.profile, entry.candidate.capacity) == ("refunds.REVIEWING", REFUNDS, 6)
-    assert (entry.candidate.text, entry.candidate.is_local) == ("reviews what went wrong", True)
+    assert (entry.candidate.text, entry.candidate.is_local) == ("reviewing. reviews what went wrong\nrefunds", True)
     assert (entry.unavailable, entry.candidate.performance) == ("", 1.0)
 
 
@@ -82,7 +82,7 @@ async def test_an_entry_is_registered_changed_and_deregistered(runtime):
     assert (made.candidate.capacity, made.candidate.text, made.candidate.is_local) == (2, "talks to people", False)
     assert await ids(runtime) == ["anna", "refunds.REVIEWING"]
     changed = await anna(runtime, capacity=5)
-    assert (changed.candidate.capacity, changed.candidate.text) == (5, "reviews what went wrong")
+    assert (changed.candidate.capacity, changed.candidate.text) == (5, "reviewing. reviews what went wrong\ndesk")
     assert list(await runtime.directory("anna")) == [changed]
     await runtime.deregister_entry("anna")
     assert await ids(runtime) == ["refunds.REVIEWING"]

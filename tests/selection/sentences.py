@@ -12,7 +12,11 @@ from random import Random
 from typing import Any, Final
 
 import pytest
+from pydantic import BaseModel, Field, create_model
 
+from gatechart import EntryPoint, Profile, State, StateTransitionGraph
+from gatechart.hosting.directory import local_candidate
+from gatechart.values import Candidate
 from tests.skipped import LOUD
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
@@ -51,14 +55,14 @@ def read_clinc() -> Sentences | None:
 
 
 @cache
-def read_sgd() -> tuple[Mapping[str, Sequence[str]], Sequence[tuple[str, str]]] | None:
-    """Descriptions by service, and what users say when they turn to one; None where they are not at hand."""
+def read_sgd() -> tuple[Sequence[Candidate], Sequence[tuple[str, str]]] | None:
+    """The intents of services as entry points, and what users say when they turn to one; None where not at hand."""
     if not SGD.exists():
         return None
     services = json.loads((SGD / "services.json").read_text())
     with gzip.open(SGD / "dialogues.jsonl.gz", "rt") as lines:
         said = tuple(pair for line in lines for pair in _wishes(json.loads(line)))
-    return {each["service"]: _descriptions(each) for each in services}, said
+    return tuple(each for service in services for each in _entry_points(service)), said
 
 
 def clinc() -> Sentences:
@@ -66,8 +70,8 @@ def clinc() -> Sentences:
     return read_clinc() or pytest.skip(f"{LOUD}real sentences: there is no CLINC150 at {CLINC}")
 
 
-def sgd() -> tuple[Mapping[str, Sequence[str]], Sequence[tuple[str, str]]]:
-    """The services of SGD; skips the test where they are not at hand."""
+def sgd() -> tuple[Sequence[Candidate], Sequence[tuple[str, str]]]:
+    """The entry points of the services of SGD, and wishes; skips the test where they are not at hand."""
     return read_sgd() or pytest.skip(f"{LOUD}real wishes: there are no services of SGD at {SGD}")
 
 
@@ -81,9 +85,30 @@ def auroc(higher: Sequence[float], lower: Sequence[float]) -> float:
     return (total - len(higher) * (len(higher) + 1) / 2) / (len(higher) * len(lower))
 
 
-def _descriptions(service: Mapping[str, Any]) -> Sequence[str]:
-    parts = (service, *service["intents"], *service["slots"])
-    return tuple(each["description"] for each in parts)
+def _entry_points(service: Mapping[str, Any]) -> Iterator[Candidate]:
+    """Yield what the directory holds of a graph with an entry point for each intent, described and nothing more."""
+    told = {each["name"]: each["description"] for each in service["slots"]}
+    doors = [
+        EntryPoint(each["name"], takes=_taken(each, told), maps={}, description=each["description"])
+        for each in service["intents"]
+    ]
+    graph = StateTransitionGraph(
+        service["service"],
+        states=[State(door.state, final=True) for door in doors],
+        entry_points=doors,
+        description=service["description"],
+        profile=Profile(),
+    )
+    for door in graph.entry_points.values():
+        candidate = local_candidate(graph, door)
+        assert candidate is not None
+        yield candidate
+
+
+def _taken(intent: Mapping[str, Any], told: Mapping[str, str]) -> type[BaseModel]:
+    names = [name for name in (*intent["required_slots"], *intent["optional_slots"]) if name in told]
+    fields: dict[str, Any] = {name: (str, Field("", description=told[name])) for name in names}
+    return create_model(intent["name"], **fields)
 
 
 def _wishes(dialogue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

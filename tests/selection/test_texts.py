@@ -96,8 +96,8 @@ def test_what_follows_a_long_text_does_not_count():
 
 def test_candidates_are_known_by_samples_text_and_the_names_of_what_they_do():
     profile = Profile(capabilities=("query_order",), domains=("订单管理",), samples=("where is it",))
-    candidate = Candidate("orders.ASK", "orders", "ASK", profile=profile, text="Finds orders.")
-    assert texts_of(candidate) == ("where is it", "Finds orders.", "query_order 订单管理")
+    candidate = Candidate("orders.ASK", "orders", "ASK", profile=profile, text="Finds orders.\nBy number.")
+    assert texts_of(candidate) == ("where is it", "Finds orders.", "By number.", "query order 订单管理")
     assert index_of([candidate]).scores("订单")["orders.ASK"] > 0
 
 

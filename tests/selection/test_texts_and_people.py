@@ -9,7 +9,7 @@ from statistics import mean
 
 import pytest
 
-from gatechart.selection.texts import LEAST_DESCRIBED, TextIndex
+from gatechart.selection.texts import TextIndex, index_of
 from tests.selection.sentences import auroc, clinc, sgd
 
 
@@ -32,9 +32,10 @@ def test_the_right_agent_of_ten_is_found_by_ten_sentences_for_each_entry_point(s
     assert mean(score < index.least for score in foreign) > 0.4
 
 
-def test_the_service_that_a_user_turns_to_is_found_by_descriptions_alone():
-    services, said = sgd()
-    index = TextIndex(services, least=LEAST_DESCRIBED)
+def test_the_service_that_a_user_turns_to_is_found_by_what_its_entry_points_say_of_themselves():
+    candidates, said = sgd()
+    services = {each.id: each.graph for each in candidates}
+    index = index_of(candidates)
     asked = [(service, *found(index, text)) for text, service in said[::2]]
-    assert mean(service == best for service, best, _ in asked) > 0.73
+    assert mean(service == services[best] for service, best, _ in asked) > 0.74
     assert mean(score < index.least for _, _, score in asked) < 0.09

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from gatechart.checks.analysis import Analysis, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import State, To
-from gatechart.values import StateName
+from gatechart.graph import To
 
 
 @rule("GC601", Severity.WARNING, "a state with transfers from which no final state can be reached")
@@ -25,26 +23,19 @@ def no_end_of_transfers(analysis: Analysis) -> Iterator[Hit]:
 @rule("GC602", Severity.WARNING, "a target of transfers without a description")
 def undescribed_target(analysis: Analysis) -> Iterator[Hit]:
     """A model chooses by descriptions. Entry points of other graphs are judged only if those graphs are known."""
-    described = {state.name: state.description for state in _states(analysis.graph.tree)}
     for name in analysis.graph.choosing:
         transfers = analysis.graph.nodes[name].transfers
         for to in transfers.targets if transfers else ():
-            if not (to.description or _is_described(analysis, to, described)):
+            if not (to.description or _is_described(analysis, to)):
                 what = "entry point" if to.is_handoff else "state"
                 remedy = f"describe the {what}, or write To({to.name!r}, description=...)"
                 yield f"state {name!r}", f"its transfer to {to.key!r} has no description", remedy
 
 
-def _states(states: Iterable[State[Any]]) -> Iterator[State[Any]]:
-    for state in states:
-        yield state
-        yield from _states(state.states)
-
-
-def _is_described(analysis: Analysis, to: To, states: Mapping[StateName, str]) -> bool:
+def _is_described(analysis: Analysis, to: To) -> bool:
     """Tell whether the target itself has a description; an entry point that is not known counts as described."""
     if not to.is_handoff:
-        return bool(states.get(to.name))
+        return bool(analysis.graph.nodes[to.name].description)
     graph = next((each for each in analysis.among or () if each.name == to.target), None)
     entry = None if graph is None else graph.entry_points.get(to.at)
     return entry is None or bool(entry.description)

@@ -103,6 +103,7 @@ class Node:
     checkpoint: bool = False  # whether an agent may be taken back to it
     escape: EscapePlan | None = None  # what is tried to get out while it is active
     expects: Delay | None = None  # how long an agent is normally in it without a turn
+    description: str = ""
 
     @property
     def is_attended(self) -> bool:
@@ -165,6 +166,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             checkpoint=state.checkpoint,
             escape=state.escape,
             expects=state.expects,
+            description=state.description,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))

@@ -13,6 +13,7 @@ from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.hosting.registry import Registry
+from gatechart.selection import spoken
 from gatechart.selection.performance import Performance
 from gatechart.values import (
     DIRECTORY_GRAPH,
@@ -365,10 +366,16 @@ def named_only(graph: AnyGraph, entry: EntryPoint) -> Candidate:
 
 
 def text_of(graph: AnyGraph, entry: EntryPoint) -> str:
-    """Return what an entry point says of itself: its description, that of its state, and what it takes."""
-    fields = () if entry.takes is None else entry.takes.model_fields
-    words = (entry.description or graph.description, *(name.replace("_", " ") for name in fields))
-    return " ".join(dict.fromkeys(each for each in words if each))
+    """Return what an entry point says of itself: a line for it, one for its graph, and one for each field it takes.
+
+    Lines, since what is asked resembles one of them more than all of them in one sentence.
+    """
+    own = (spoken(entry.name), entry.description or graph.nodes[entry.state].description)
+    whole = (spoken(graph.name), graph.description)
+    fields = {} if entry.takes is None else entry.takes.model_fields
+    taken = (field.description or spoken(name) for name, field in fields.items())
+    said = (*(". ".join(filter(None, each)) for each in (own, whole)), *taken)
+    return "\n".join(dict.fromkeys(" ".join(each.split()) for each in said))
 
 
 def tools_of(graph: AnyGraph) -> frozenset[str]:

@@ -5,6 +5,7 @@ from gatechart.selection.choose import choose
 from gatechart.selection.embeddings import Embed, EmbeddingIndex, static_embeddings
 from gatechart.selection.explaining import MOST_BYTES, MOST_TOLD, explanation_json, explanation_of, needs_text
 from gatechart.selection.exploration import Exploring
+from gatechart.selection.features import spoken
 from gatechart.selection.learned import Learned
 from gatechart.selection.needs import first_needs, needs_of, terms_of
 from gatechart.selection.texts import LEAST, Likeness, TextIndex, index_of, texts_of
@@ -27,6 +28,7 @@ __all__ = [
     "needs_of",
     "needs_text",
     "problem_of",
+    "spoken",
     "static_embeddings",
     "terms_of",
     "texts_of",

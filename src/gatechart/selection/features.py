@@ -53,6 +53,15 @@ def words_of(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: each for name, each in weights.items() if name[0] == WORD}
 
 
+def spoken(name: str) -> str:
+    """Return a name as the words that it is made of.
+
+    >>> spoken("QUERY_order"), spoken("CheckOut")
+    ('query order', 'check out')
+    """
+    return " ".join(_tokens_of(name))
+
+
 def scaled(weights: Mapping[str, float]) -> dict[str, float]:
     """Return weights in the same proportions, whose squares add up to 1."""
     length = sqrt(sum(each * each for each in weights.values()))
@@ -81,9 +90,12 @@ def _weight(feature: str, count: int) -> float:
     return weight * WORD_WEIGHT if feature[0] in _HEAVY else weight
 
 
+def _tokens_of(text: str) -> list[str]:
+    return _TOKEN.findall(unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).casefold())
+
+
 def _features_in(text: str) -> Iterator[str]:
-    folded = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text[:LONGEST])).casefold()
-    tokens = _TOKEN.findall(folded)
+    tokens = _tokens_of(text[:LONGEST])
     for token in tokens:
         yield from _features_of(token)
     for first, second in pairwise(tokens):

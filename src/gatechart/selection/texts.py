@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
-from gatechart.selection.features import Rarity, features, scaled, words_of
+from gatechart.selection.features import Rarity, features, scaled, spoken, words_of
 from gatechart.selection.rows import UNIT, Rows, whole
 from gatechart.values import Candidate
 
@@ -103,16 +103,16 @@ def index_of(candidates: Iterable[Candidate]) -> TextIndex:
 
 
 def texts_of(candidate: Candidate) -> tuple[str, ...]:
-    """Return what is known of a candidate: its samples, its text, and the names of what it can do.
+    """Return what is known of a candidate: its samples, each line of its text, and the names of what it can do.
 
     >>> from gatechart.values import Profile
     >>> profile = Profile(capabilities=("query_order",), samples=("where is it",))
     >>> texts_of(Candidate("orders.ASK", "orders", "ASK", profile=profile, text="Finds orders."))
-    ('where is it', 'Finds orders.', 'query_order')
+    ('where is it', 'Finds orders.', 'query order')
     """
     profile = candidate.profile
-    names = " ".join((*profile.capabilities, *profile.domains))
-    return tuple(each for each in (*profile.samples, candidate.text, names) if each)
+    names = " ".join(map(spoken, (*profile.capabilities, *profile.domains)))
+    return tuple(each for each in (*profile.samples, *candidate.text.splitlines(), names) if each)
 
 
 def blended(

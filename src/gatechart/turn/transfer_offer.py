@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.context import read_only_context
 from gatechart.errors import contained
-from gatechart.graph import AnyGraph, EntryPoint, JsonSchema, State, To, Transfers
+from gatechart.graph import AnyGraph, EntryPoint, JsonSchema, To, Transfers
 from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.tools import Described, Takes, Tool, ToolBox
 from gatechart.turn.possibilities import possible
@@ -87,7 +87,8 @@ class _Offering:
 
     def tool(self, to: To) -> Tool[..., Any]:
         door = self.doors(to.name, to.at) if to.at else None
-        described = to.description or (door.description if door else _described(self.graph.tree, to.name))
+        target = door if to.at else self.graph.nodes.get(to.name)
+        described = to.description or (target.description if target else "")
         takes = Described(JsonSchema(json.dumps(self.schema(to, door))))
         return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
 
@@ -136,14 +137,6 @@ def _visit_line(visit: Visit) -> str:
 def _refusal_line(count: TransferCount) -> Iterator[str]:
     if count.refused:
         yield f"{count.refused} was refused: {count.why or 'its guard said no'}"
-
-
-def _described(states: tuple[State[Any], ...], name: StateName) -> str:
-    for state in states:
-        found = state.description if state.name == name else _described(state.states, name)
-        if found:
-            return found
-    return ""
 
 
 def _refuse_call(**_: Any) -> None:
