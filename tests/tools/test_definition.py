@@ -8,6 +8,7 @@ from pydantic import BaseModel, SecretStr
 
 from gatechart import ToolBox, ToolContext, ToolPolicies, tool
 from gatechart.errors import InvalidToolError
+from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Strategy, SwitchTool, ToHuman
 from gatechart.tools import ArgumentsMisfitError, Tool
 from gatechart.values import BreakerPolicy, Capability, Retry
 
@@ -194,3 +195,43 @@ def test_secret_arguments_are_written_in_full():
 
 
 def _login(user: str, pin: SecretStr) -> None: ...
+
+
+def search() -> str:
+    """Search."""
+    return "found"
+
+
+class Later(Strategy):
+    """A strategy of a program that adds nothing."""
+
+
+def test_the_plan_of_a_tool_may_try_what_adds_nothing_to_graphs():
+    plan = EscapePlan({"failing": [Nudge(), SwitchTool(), Reroute(), Alert("ops"), Later()]})
+    assert tool(escape=plan)(search).escape is plan
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (EscapePlan({"failing": GiveUp()}), "it adds the state 'GAVE_UP' to the chart"),
+        (EscapePlan({"failing": Restart()}), "it looks back at an agent's past"),
+        (EscapePlan({"failing": CutOut()}), "it looks back at an agent's past"),
+        (EscapePlan({}, tools={"other": {"failing": Nudge()}}), "the plan of a tool is for that tool alone"),
+        (EscapePlan({"failing": Nudge()}, last=ToHuman()), "the last resort of the graph's plan"),
+        (EscapePlan({"failing": "nudge"}), "'nudge' is nothing to try"),
+        (EscapePlan({"failing": Alert("")}), "'' is not the name of a sink"),
+        (EscapePlan({}, cooldown="soon"), "its cooldown is not a duration"),
+        ("nudge", "'nudge' is not a plan"),
+    ],
+)
+def test_a_plan_that_a_tool_cannot_have_is_refused_with_where_it_goes(plan, told):
+    with pytest.raises(InvalidToolError) as refused:
+        tool(escape=plan)(search)
+    (fault,) = refused.value.faults
+    assert told in str(fault)
+
+
+def test_what_only_a_graph_can_try_is_shown_with_the_place_for_it():
+    with pytest.raises(InvalidToolError, match=r"EscapePlan\(tools=\{'search': \{signal: strategies\}\}\)"):
+        tool(escape=EscapePlan({"failing": Restart()}))(search)

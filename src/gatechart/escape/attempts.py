@@ -31,13 +31,27 @@ class Tactic:
     last: Strategy | None  # the last resort; None if nothing is done once these have led nowhere
 
 
-def tactic_for(graph: AnyGraph, leaves: Iterable[StateName], signal: str, tools: Sequence[str] = ()) -> Tactic | None:
-    """Return what is tried for a signal where an agent is: the plans of inner states go first; None for nothing."""
-    for plan in plans_at(graph, leaves):
-        strategies = plan.answers(signal, tools)
-        if strategies:
-            return Tactic(plan, strategies, plan.last)
-    return None
+def tactic_for(
+    graph: AnyGraph,
+    leaves: Iterable[StateName],
+    signal: str,
+    tools: Sequence[str] = (),
+    own: Sequence[EscapePlan] = (),
+) -> Tactic | None:
+    """Return what is tried for a signal where an agent is; None for nothing.
+
+    What plans say of a tool goes first, then the plans of the tools themselves, then what plans say of any; each time
+    the plans of inner states go before those around them. tools: those that failed or were called again, and own: the
+    plans that these have themselves, which end with the last resort of the nearest plan.
+    """
+    plans = tuple(plans_at(graph, leaves))
+    last = plans[0].last if plans else None
+    answers = (
+        *((plan, plan.answers_for(tool, signal), plan.last) for plan in plans for tool in tools),
+        *((plan, plan.answers(signal), last) for plan in own),
+        *((plan, plan.answers(signal), plan.last) for plan in plans),
+    )
+    return next((Tactic(*each) for each in answers if each[1]), None)
 
 
 def plans_at(graph: AnyGraph, leaves: Iterable[StateName]) -> Iterator[EscapePlan]:

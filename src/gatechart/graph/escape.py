@@ -61,7 +61,7 @@ class Nameable:
     """What strategies can refer to by name in their graph."""
 
     states: tuple[StateName, ...]
-    entry_points: tuple[str, ...]
+    entry_points: tuple[str, ...] | None  # None if it can have any
     fields: tuple[str, ...] | None  # of the context; None if it can have any
 
 
@@ -168,7 +168,8 @@ class EscapePlan:
     Each strategy is tried once for each finding; a finding ends when the agent makes progress. If a strategy was tried
     less than `cooldown` ago, be it for another finding, the next one is taken. Once none is left, or the agent has
     tried `most_a_day` times on one day, `last` is taken. The plan of an inner state goes before those of the states
-    around it and of the graph; what a plan does not answer is left to them.
+    around it and of the graph; what a plan does not answer is left to them. What plans say of a tool that the signal
+    names goes before all that, and after it the plan of the tool itself (`@tool(escape=…)`).
     """
 
     strategies: tuple[tuple[str, tuple[Strategy, ...]], ...]  # by signal
@@ -219,13 +220,13 @@ class EscapePlan:
         for group in (self.strategies, *(each for _, each in self.tools)):
             yield from group
 
-    def answers(self, signal: str, tools: Iterable[str] = ()) -> tuple[Strategy, ...]:
-        """Return what is tried for a signal; empty for nothing. tools: those that failed or were called again."""
-        own = dict(self.tools)
-        names = (signal,) if signal == UNDO_FAILED else (signal, EVERY_SIGNAL)
-        groups = (*(own[name] for name in tools if name in own), self.strategies)
-        found = (dict(group).get(name) for group in groups for name in names)
-        return next((each for each in found if each), ())
+    def answers(self, signal: str) -> tuple[Strategy, ...]:
+        """Return what is tried for a signal, whichever tool it names; empty for nothing."""
+        return _answer(self.strategies, signal)
+
+    def answers_for(self, tool: str, signal: str) -> tuple[Strategy, ...]:
+        """Return what is tried for a signal that names a tool, by what the plan says of it; empty for nothing."""
+        return _answer(dict(self.tools).get(tool, ()), signal)
 
 
 def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[str] | None) -> Iterator[Fault]:
@@ -233,6 +234,12 @@ def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[s
     for name in names:
         if known is not None and name not in known:
             yield Fault(place, f"unknown {what} {name!r}", suggestion(name, known))
+
+
+def _answer(group: Sequence[tuple[str, tuple[Strategy, ...]]], signal: str) -> tuple[Strategy, ...]:
+    names = (signal,) if signal == UNDO_FAILED else (signal, EVERY_SIGNAL)
+    found = (dict(group).get(name) for name in names)
+    return next((each for each in found if each), ())
 
 
 def _by_signal(tactics: Tactics) -> tuple[tuple[str, tuple[Strategy, ...]], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -16,6 +16,7 @@ from gatechart.graph.escape import (
     UNDO_FAILED,
     UNDOING,
     EscapePlan,
+    GiveUp,
     Nameable,
     Strategy,
     unknown_names,
@@ -25,6 +26,9 @@ from gatechart.graph.function_faults import handoff_faults
 from gatechart.graph.names import texts
 from gatechart.graph.signals import Signal
 from gatechart.values import DELAY_REMEDY
+
+_USUAL_LAST: Final = GiveUp()
+_ANYTHING: Final = Nameable((), None, None)  # of a graph that is not known
 
 
 def escape_faults(
@@ -53,6 +57,34 @@ def escape_faults(
     yield from _clashes(plans)
 
 
+def tool_plan_faults(place: str, tool: str, plan: Any) -> Iterator[Fault]:
+    """Yield the faults of the plan of a tool itself: it adds nothing to graphs, which do not know it."""
+    remedy = f"write it in the plan of a graph or a state: EscapePlan(tools={{{tool!r}: {{signal: strategies}}}})"
+    if not isinstance(plan, EscapePlan):
+        yield Fault(f"{place}, escape", f"{plan!r} is not a plan", "write EscapePlan({signal: strategies})")
+        return
+    yield from _bound_faults(f"{place}, escape", plan)
+    if plan.tools:
+        yield Fault(f"{place}, escape, tools", "the plan of a tool is for that tool alone", remedy)
+    if plan.last != _USUAL_LAST:
+        told = "what a tool's plan leads to in the end is the last resort of the graph's plan"
+        yield Fault(f"{place}, escape, last", told, "write last= in the plan of a graph or a state")
+    for each in dict.fromkeys(each for _, some in plan.strategies for each in some):
+        where = f"{place}, escape, {getattr(each, 'name', '')}"
+        if not isinstance(each, Strategy):
+            yield from _nothing_to_try(f"{place}, escape", each)
+        elif each.adds is not None or each.looks_back:
+            needs = f"adds the state {each.adds.state!r} to the chart" if each.adds else "looks back at an agent's past"
+            yield Fault(where, f"it {needs}, which only the plan of its graph can say", remedy)
+        else:
+            yield from each.faults(where, _ANYTHING)
+
+
+def _nothing_to_try(place: str, given: Any) -> Iterator[Fault]:
+    remedy = "use one of gatechart.escape, such as Reroute(), or a subclass of Strategy"
+    yield Fault(place, f"{given!r} is nothing to try", remedy)
+
+
 def _takes_back(state: State[Any]) -> bool:
     return any(each.id == UNDO for each in state.invoke if isinstance(each, Invoke))
 
@@ -72,8 +104,7 @@ def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Name
         if isinstance(strategy, Strategy):
             yield from _strategy_faults(f"{place}, {strategy.name}", strategy, known)
         else:
-            remedy = "use one of gatechart.escape, such as Reroute(), or a subclass of Strategy"
-            yield Fault(place, f"{strategy!r} is nothing to try", remedy)
+            yield from _nothing_to_try(place, strategy)
     if not isinstance(plan.last, Strategy) or plan.last.adds is None:
         yield Fault(f"{place}, last", f"{plan.last!r} may lead nowhere", "use ToHuman(...), GiveUp() or a Handoff")
 

@@ -61,7 +61,7 @@ async def way_out(
     if finding is None:
         return Void()
     scene = Scene(graph, before, committed_context(graph, before), event, finding, event.payload, {})
-    tactic = tactic_of(scene)
+    tactic = tactic_of(scene, host.services)
     if tactic is None:
         return Void()
     seen = replaced(scene, tools=await host.tools(graph, before), lessons=await _lessons(host, graph, tactic))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gatechart.errors import Fault, InvalidToolError, NoToolBoxError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.tool_gates import ToolGates
+from gatechart.turn import box_in
 from gatechart.values import PoliciesByTool, StateName
 
 if TYPE_CHECKING:  # a runtime without tools does without them
@@ -19,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 def tool_box(services: Any) -> ToolBox:
     """Return the tool box of a runtime's services. Raises NoToolBoxError."""
-    from gatechart.tools import ToolBox  # noqa: PLC0415  see above
-
-    found = _tools_of(services)
-    if not isinstance(found, ToolBox):
+    found = box_in(services)
+    if found is None:
         raise NoToolBoxError(type(services).__name__)
     return found
 
 
-def _tools_of(services: Any) -> Any:
-    return services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+def have_escapes(services: Any) -> bool:
+    """Tell whether a tool of a runtime's services has an escape plan."""
+    box = box_in(services)
+    return box is not None and box.has_escapes
 
 
 def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
@@ -41,16 +42,13 @@ def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[An
         faults = tuple(tool_box(services).policy_faults("tool_policies", policies))
         if faults:
             raise InvalidToolError(faults)
-    if _tools_of(services) is not None:
-        _log_faults(services, graphs)
+    box = box_in(services)
+    if box is not None:
+        _log_faults(box, graphs)
     return ToolGates(policies)
 
 
-def _log_faults(services: Any, graphs: Iterable[AnyGraph]) -> None:
-    try:
-        box = tool_box(services)
-    except NoToolBoxError:  # the services mean something else by `tools`
-        return
+def _log_faults(box: ToolBox, graphs: Iterable[AnyGraph]) -> None:
     for graph in graphs:
         for fault in _graph_faults(box, graph):
             logger.warning("policies for tools: %s", fault, extra={"graph": graph.name})

@@ -65,9 +65,21 @@ class TrailDesk:
     """The trail of an agent with signals, for one attempt at an invocation's function."""
 
     def __init__(
-        self, host: TrailHost, journal: InvokeJournal, idleness: Idleness, graph: AnyGraph, context: Any
+        self,
+        host: TrailHost,
+        journal: InvokeJournal,
+        idleness: Idleness,
+        graph: AnyGraph,
+        context: Any,
+        *,
+        has_escapes: bool,
     ) -> None:
-        """Bind to an attempt. journal: of the invocation. context: that of the commit that entered the state."""
+        """Bind to an attempt.
+
+        journal: of the invocation. context: that of the commit that entered the state. has_escapes: whether a plan of
+        the graph or of a tool says what is tried to get out.
+        """
+        self._has_escapes = has_escapes
         self._host = host
         self._journal = journal
         self._idleness = idleness
@@ -93,7 +105,7 @@ class TrailDesk:
 
         Raises InvocationOverError if the state has been left. Agents that try no ways out are not asked.
         """
-        if not self._graph.has_escapes:
+        if not self._has_escapes:
             return NO_ESCAPES
         seen = await self._host.snapshot(self._journal.invocation)
         if seen.trail.escapes.is_due:

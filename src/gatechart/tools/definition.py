@@ -23,8 +23,9 @@ from typing import (
 from typing_extensions import TypeVar, Unpack
 
 from gatechart.errors import Fault, InvalidToolError, suggestion
-from gatechart.graph import JsonSchema, callable_name
+from gatechart.graph import EscapePlan, JsonSchema, callable_name
 from gatechart.graph.callables import yields
+from gatechart.graph.escape_faults import tool_plan_faults
 from gatechart.graph.names import one_or_more
 from gatechart.tools.arguments import Described, Signature, Takes
 from gatechart.tools.naming import LONGEST_TOOL_NAME
@@ -59,6 +60,7 @@ class ToolOptions(TypedDict, total=False):
     capabilities: Iterable[str] | str  # what it can do, by which it is found as an alternative
     policies: ToolPolicies  # weaker than those of graph, state and deployment
     retry_on: RetryOn  # the exceptions that are worth another attempt
+    escape: EscapePlan  # what is tried if a signal names it, where no plan of a state or a graph does for this tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,7 @@ class Tool(Generic[P, R_co]):
     capabilities: tuple[str, ...] = ()
     policies: ToolPolicies = _NO_POLICIES
     retry_on: RetryOn = is_passing
+    escape: EscapePlan | None = None
     takes_context: bool = False  # whether the function is called with a ToolContext first
 
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R_co:
@@ -210,6 +213,8 @@ def _faults(made: AnyTool, place: str) -> Iterator[Fault]:
         yield Fault(place, "it is no function that returns a result", "pass a plain or an async function")
     if made.repeat not in _REPEATS:
         yield Fault(place, f"repeat={made.repeat!r} is unknown", suggestion(made.repeat, _REPEATS))
+    if made.escape is not None:
+        yield from tool_plan_faults(place, made.name, made.escape)
     if made.key and made.repeat != "keyed":
         yield Fault(place, f"key={made.key!r} has no use with repeat={made.repeat!r}", 'write repeat="keyed"')
     known = tuple(made.takes.schema.get("properties", ())) if made.key else ()

@@ -26,6 +26,7 @@ class ToolBox:
             raise InvalidToolError(faults)
         self._tools = MappingProxyType({each.name: each for each in given})
         self._by_model_name = by_model_name(self._tools)
+        self.has_escapes = any(each.escape is not None for each in given)
 
     def __repr__(self) -> str:
         return f"<ToolBox {', '.join(self._tools)}>"

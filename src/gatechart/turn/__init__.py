@@ -26,6 +26,7 @@ from gatechart.turn.arguments import (
     sought_id,
 )
 from gatechart.turn.choices import asks_for_choice, take_choice, unchosen, undecided
+from gatechart.turn.escape_requests import box_in
 from gatechart.turn.escape_turns import asks_for_way_out, tactic_of, take_way_out
 from gatechart.turn.handoff_acceptance import (
     Rejection,
@@ -111,6 +112,7 @@ __all__ = [
     "begin",
     "begin_with_offer",
     "beginnings",
+    "box_in",
     "check_declared",
     "check_finite",
     "check_limit",

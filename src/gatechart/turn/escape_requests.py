@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from gatechart.escape import failed_tools, found_first, tactic_for, with_asked
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gatechart.escape import Tactic, failed_tools, found_first, tactic_for, with_asked
+from gatechart.graph import AnyGraph, EscapePlan
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import ESCAPE_DUE, FiredSignal, Send
+from gatechart.values import ESCAPE_DUE, FiredSignal, Payload, Send, StateName
 from gatechart.values.frozen import replaced
+
+if TYPE_CHECKING:  # a runtime without tools does without them
+    from gatechart.tools import ToolBox
 
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
@@ -13,8 +20,10 @@ def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
     if macrostep.trail.escapes.undoing:  # it is on its way out already
         return False
     for found in found_first([fired.payload, *fired.others]):
-        tools = failed_tools(found)
-        if macrostep.is_final or tactic_for(macrostep.graph, macrostep.configuration, found["signal"], tools) is None:
+        if (
+            macrostep.is_final
+            or answer_to(macrostep.graph, macrostep.configuration, found, macrostep.turn.services) is None
+        ):
             continue
         escapes, finding = with_asked(macrostep.trail.escapes, found["signal"])
         macrostep.trail = replaced(macrostep.trail, escapes=escapes)
@@ -22,3 +31,28 @@ def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
         macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, payload))
         return True
     return False
+
+
+def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, services: Any) -> Tactic | None:
+    """Return what is tried for a signal where an agent is; None for nothing.
+
+    found: its payload. services: those of the home, whose tools may have plans.
+    """
+    tools = failed_tools(found)
+    return tactic_for(graph, leaves, found["signal"], tools, _own_plans(services, tools))
+
+
+def _own_plans(services: Any, tools: Sequence[str]) -> Sequence[EscapePlan]:
+    box = box_in(services) if tools else None
+    found = (None if box is None else box.get(name) for name in tools)
+    return [each.escape for each in found if each is not None and each.escape is not None]
+
+
+def box_in(services: Any) -> ToolBox | None:
+    """Return the tool box of a home's services; None if they have none."""
+    found = services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+    if found is None:
+        return None
+    from gatechart.tools import ToolBox  # noqa: PLC0415  see above
+
+    return found if isinstance(found, ToolBox) else None

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from gatechart.context import AgentContext, new_context, values_of
 from gatechart.errors import is_failure
-from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, restart_tactic, tactic_for, without_way
+from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, restart_tactic, without_way
 from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
+from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
@@ -68,12 +69,12 @@ def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
     return name == ESCAPE_DUE and mail.sender in (agent_id, WATCHDOG_AGENT)
 
 
-def tactic_of(scene: Scene) -> Tactic | None:
-    """Return what is tried in a scene; None if nothing is due."""
+def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
+    """Return what is tried in a scene; None if nothing is due. services: those of the home."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
     asked = restart_tactic(scene)
-    return asked or tactic_for(scene.graph, scene.leaves, scene.finding.signal, scene.failed_tools)
+    return asked or answer_to(scene.graph, scene.leaves, scene.evidence, services)
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:

@@ -252,7 +252,7 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
         if UNDOING not in macrostep.configuration:
             macrostep.trail = replaced(macrostep.trail, escapes=macrostep.trail.escapes.interrupted)
     else:
-        is_asked = not is_taken and macrostep.graph.has_escapes and ask_way_out(macrostep, fired)
+        is_asked = not is_taken and ask_way_out(macrostep, fired)
     reaction = Reaction.TAKEN if is_taken else Reaction.ESCAPING if is_asked else Reaction.UNTAKEN
     macrostep.fired = replaced(fired, reaction=reaction)
     note_answer(macrostep, signal, leaves)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.escape import failed_tools, tactic_for, with_asked
+from gatechart.escape import with_asked
 from gatechart.graph import UNDO, UNDO_FAILED, UNDOING
+from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.macrostep import Macrostep
 from gatechart.values import (
     ESCAPE_DUE,
@@ -80,9 +81,8 @@ def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
     """Whether a plan names the signal. A way out of that signal itself which fails the same is but passed over."""
-    tools = failed_tools(fired.payload)
-    is_named = tactic_for(macrostep.graph, then["leaves"], fired.signal, tools) is not None
-    return is_named and then["signal"] != fired.signal
+    answer = answer_to(macrostep.graph, then["leaves"], fired.payload, macrostep.turn.services)
+    return answer is not None and then["signal"] != fired.signal
 
 
 def _passed_over(escapes: Escapes, then: Payload) -> Escapes:

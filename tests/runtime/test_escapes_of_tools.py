@@ -1,0 +1,82 @@
+"""Escape plans of tools themselves, on every home: what plans of states and graphs say of the tool goes before them."""
+
+import pytest
+
+from gatechart import Invoke, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition
+from gatechart import tool as made
+from gatechart.escape import EscapePlan, GiveUp, Nudge, SwitchTool
+from gatechart.graph import Signal
+from gatechart.signals import ToolFailures
+from gatechart.values import CameTo, Reaction
+
+ONCE = ToolPolicies(retry="off", breaker="off")
+OWN = EscapePlan({"failing": SwitchTool("spare")}, cooldown="1s")
+
+
+class Desk:
+    """Services with a tool that always fails, and another that may be called in its place."""
+
+    def __init__(self, escape=OWN):
+        options = {} if escape is None else {"escape": escape}
+
+        @made(policies=ONCE, repeat="safe", **options)
+        async def search() -> str:
+            raise ConnectionError("no answer")
+
+        @made(policies=ONCE, repeat="safe")
+        async def spare() -> str:
+            return "found"
+
+        self.tools = ToolBox([search, spare])
+
+
+async def look(context, work):
+    for _ in range(9):
+        if (result := await work.call("search")).ok:
+            return result.answered_by
+    return await work.sleep("for long", "1d")
+
+
+def seeker(of_state=None, of_graph=None):
+    return StateTransitionGraph(
+        "seeker",
+        states=[State("LOOKING", invoke=Invoke(look, id="look"), escape=of_state), State("DONE", final=True)],
+        transitions=[Transition("LOOKING", "done.invoke.look", "DONE")],
+        entry_points=["LOOKING"],
+        signals=Signal(ToolFailures(2), "failing"),
+        escape=of_graph,
+    )
+
+
+async def attempt(place, graph, escape=OWN, until="DONE"):
+    async with Runtime.open(place, graphs=graph, services=Desk(escape)) as runtime:
+        agent = await runtime.start("seeker", at="LOOKING")
+        await agent.until(until, timeout=30)
+        return [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried], await agent.history()
+
+
+@pytest.mark.sample_on_restate
+async def test_the_plan_of_a_tool_leads_out_where_nothing_else_has_a_plan(place):
+    tried, history = await attempt(place, seeker())
+    assert tried == [("switch_tool", CameTo.PROGRESS)]
+    assert history[-1].event.payload["result"] == "spare"
+    assert [turn.fired.reaction for turn in history if turn.fired] == [Reaction.ESCAPING]
+
+
+async def test_what_is_said_of_a_tool_goes_before_what_is_said_of_any_and_its_own_plan_comes_after_theirs(place):
+    any_tool = EscapePlan({"failing": GiveUp()})
+    of_search = EscapePlan({}, tools={"search": {"*": Nudge()}}, last=GiveUp())
+    for of_state, of_graph, names, end in (
+        (None, any_tool, ["switch_tool"], "DONE"),
+        (any_tool, None, ["switch_tool"], "DONE"),
+        (None, of_search, ["nudge", "give_up"], "GAVE_UP"),
+        (any_tool, of_search, ["nudge", "give_up"], "GAVE_UP"),
+    ):
+        tried, _ = await attempt(place, seeker(of_state, of_graph), until=end)
+        assert [name for name, _ in tried] == names
+
+
+async def test_the_plan_of_a_tool_ends_with_the_last_resort_of_the_graph(place):
+    hopeless = EscapePlan({"failing": SwitchTool()})
+    tried, _ = await attempt(place, seeker(of_graph=EscapePlan({}, last=GiveUp())), hopeless, until="GAVE_UP")
+    assert [name for name, _ in tried] == ["give_up"]
