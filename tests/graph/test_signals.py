@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTransitionGraph
+from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTransitionGraph, answered
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import Signal, Signals, Transition
 from gatechart.kernel import candidates
-from gatechart.values import AnyOf, Detector, Evidence, Look
+from gatechart.values import AnyOf, Detector, Evidence, Look, StateName
 
 
 @dataclass(frozen=True)
@@ -141,3 +141,9 @@ def test_a_state_that_is_named_like_the_added_one_waits_itself() -> None:
         signals=Signal(Always(), answer=ASK, otherwise="WORKING"),
     )
     assert shop.states.count("ASKING_desk") == 1
+
+
+def test_signals_that_wait_in_one_state_leave_it_by_one_transition_for_each_event() -> None:
+    signals = answered((Signal(Always(1), "first"), Signal(Always(2), "second")), ASK, otherwise="WORKING")
+    leaving = [edge.label for edge in graph(signals=signals).nodes[StateName("ASKING_desk")].edges]
+    assert leaving == [f"ASKING_desk --handoff.{event}--> WORKING" for event in ("rejected", "expired")]

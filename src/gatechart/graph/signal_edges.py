@@ -23,14 +23,19 @@ def declared_signals(signals: Signals | None, doors: Iterable[EntryPoint]) -> tu
 
 def answering(signals: Iterable[Signal]) -> Iterator[Transition[Any]]:
     """Yield the transitions that offer the work where a signal fires, and those of the states added to wait in."""
-    answered = tuple(signals)
-    for signal in answered:
+    declared = tuple(signals)
+    for signal in declared:
         if signal.answer is not None:
             yield Transition(ANY, signal.event, signal.waiting_state, actions=_offer(signal))
-    for signal in answered:
-        if signal.answer is not None and not signal.waits:
-            for event in unanswered(signal.answer):
-                yield Transition(signal.waiting_state, event, signal.otherwise)
+    # Several signals may wait in one state, which they leave in the same way.
+    ways = (
+        (signal.waiting_state, event, signal.otherwise)
+        for signal in declared
+        if signal.answer is not None and not signal.waits
+        for event in unanswered(signal.answer)
+    )
+    for way in dict.fromkeys(ways):
+        yield Transition(*way)
 
 
 def waiting_states(signals: Iterable[Signal], known: Iterable[StateName]) -> Iterator[State[Any]]:
