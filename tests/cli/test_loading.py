@@ -65,6 +65,11 @@ def test_an_app_may_lie_in_a_package(folder, gatechart):
         ("nameless:a", "AppImportError", "ModuleNotFoundError ({folder}/nameless.py:1)"),
         ("opens:a", "AppImportError", "({folder}/opens.py:2)"),
         ("mistyped:a", "AppImportError", "({folder}/mistyped.py:1)"),
+        (
+            "runs:a",
+            "AppImportError",
+            "({folder}/runs.py:4); the module runs a program when it is imported",
+        ),
     ],
 )
 def test_an_app_that_cannot_be_loaded_is_told_in_one_line_with_a_remedy(app, error, told, folder, gatechart):
@@ -75,6 +80,7 @@ def test_an_app_that_cannot_be_loaded_is_told_in_one_line_with_a_remedy(app, err
     (folder / "nameless.py").write_text("raise ModuleNotFoundError")
     (folder / "opens.py").write_text("from pathlib import Path\nPath('nothing').read_text()")
     (folder / "mistyped.py").write_text("a = (")
+    (folder / "runs.py").write_text("import asyncio\nasync def main():\n    pass\nasyncio.run(main())")
     failed = gatechart("check", "--app", app)
     assert (failed.code, failed.out) == (3, "")
     assert told.format(folder=folder) in failed.err

@@ -12,7 +12,18 @@ from gatechart.errors import nearest
 from gatechart.graph import ROOT, AnyGraph, Kind, Node, OnRefusal, steps_of
 from gatechart.graph.compile import walk
 from gatechart.graph.escape_edges import plans_in
-from gatechart.values import ERROR_REFUSED, ESCAPE, OFFERED, TRANSFER, EventName, StateName, is_reserved
+from gatechart.values import (
+    ALARM,
+    ERROR_REFUSED,
+    ESCAPE,
+    FOUND,
+    OFFERED,
+    TRANSFER,
+    EventName,
+    FindingKind,
+    StateName,
+    is_reserved,
+)
 
 
 @rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
@@ -115,6 +126,8 @@ class RaisesEvents(Protocol):
     raises: tuple[EventName, ...]
 
 
+_FOUND_BY_WATCHDOG: Final = tuple(f"{FOUND}{kind}" for kind in FindingKind)
+
 _ANYWHERE: Final = (
     "error.execution",
     "error.communication",
@@ -122,8 +135,9 @@ _ANYWHERE: Final = (
     "error.mail",
     *(f"handoff.{word}" for word in ("accepted", "rejected", "completed", "failed", "expired", "cancelled")),
     "handoff.withdrawn",
+    *_FOUND_BY_WATCHDOG,
 )
-"""The framework's events that may come in any state, because an operator can have any agent hand on its work."""
+"""The framework's events that may come in any state: an operator can have any agent hand on its work, say."""
 
 
 @rule("GC204", Severity.WARNING, "a transition that waits for an event that nothing raises")
@@ -135,13 +149,18 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
     for event, owner in (*own, *_raised_anywhere(graph)):
         for name in dict.fromkeys((event, *prefixes_of(event))):
             raisers.setdefault(name, []).append(owner)
-    known = tuple(dict.fromkeys((*(event for event, _ in own), *_escapes(graph))))
+    known = tuple(dict.fromkeys((*(event for event, _ in own), *_escapes(graph), *_FOUND_BY_WATCHDOG)))
     for node in graph.nodes.values():
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             for name in (event,) if event in raisers else words_of(event):
                 owners = raisers.get(name, [])
-                if is_reserved(name) and not any(is_together(graph, node.name, owner) for owner in owners):
+                if _is_sent_by_it_alone(name) and not any(is_together(graph, node.name, owner) for owner in owners):
                     yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
+
+
+def _is_sent_by_it_alone(name: EventName) -> bool:
+    """Tell whether only the framework sends an event of this name, as it does reserved ones other than alarms."""
+    return is_reserved(name) and (not name.startswith(ALARM) or name.startswith(FOUND))
 
 
 def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:

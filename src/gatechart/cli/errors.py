@@ -172,12 +172,10 @@ class AppImportError(DefinitionError):
     app: str
     raised: str
     place: str
+    remedy: str = "fix the module, or see the traceback with --debug"
 
     def __str__(self) -> str:
-        return (
-            f"app {self.app!r} cannot be imported: {self.raised} ({self.place}); "
-            "fix the module, or see the traceback with --debug"
-        )
+        return f"app {self.app!r} cannot be imported: {self.raised} ({self.place}); {self.remedy}"
 
 
 @dataclass(eq=False)

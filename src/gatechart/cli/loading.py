@@ -8,9 +8,10 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from inspect import iscoroutine
 from pathlib import Path
 from pkgutil import iter_modules
-from traceback import extract_tb
+from traceback import extract_tb, walk_tb
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
@@ -68,7 +69,16 @@ def _not_found(app: App, module: str) -> AppModuleError:
 
 def _broken(app: App, error: BaseException) -> AppImportError:
     raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return AppImportError(app.name, raised, _place(app, error))
+    place = _place(app, error)
+    unstarted = [
+        each for frame, _ in walk_tb(error.__traceback__) for each in frame.f_locals.values() if iscoroutine(each)
+    ]
+    if isinstance(error, RuntimeError) and unstarted:
+        for each in unstarted:
+            each.close()  # else Python adds to the error that it was never awaited
+        remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
+        return AppImportError(app.name, raised, place, remedy)
+    return AppImportError(app.name, raised, place)
 
 
 def _place(app: App, error: BaseException) -> str:
