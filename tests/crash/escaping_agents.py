@@ -13,6 +13,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
+from uuid import uuid4
 
 from pydantic import Field
 
@@ -44,6 +45,8 @@ from gatechart.escape import (
     ToHuman,
 )
 from gatechart.graph import EntryPoint, Invoke, Signal
+from gatechart.handoff import Message, ToolCall
+from gatechart.models import Finish, ModelLoop, ModelReply
 from gatechart.signals import ToolFailures
 from gatechart.values import ToolPolicies
 from tests.crash.fault_points import FaultPoints, named
@@ -57,11 +60,25 @@ class Case(AgentContext):
     messages: list = Field(default_factory=list)
 
 
+class Repeating:
+    """A model that calls the same tool again and again. How many calls it was told of is in a file."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    async def reply(self, request):
+        calls = sum(len(each.tool_calls) for each in request.messages)
+        add(self.folder / "told", str(calls))
+        call = ToolCall(id=uuid4().hex, name="check", arguments={})
+        return ModelReply(message=Message(role="assistant", tool_calls=(call,)), finish=Finish.CALLS)
+
+
 class Shop:
     """Services: what is done through them is in files."""
 
     def __init__(self, folder, url):
         self.folder, self.url = folder, url
+        self.model = Repeating(folder)
         self.tools = ToolBox([pay, charge, check, check_elsewhere])
 
 
@@ -117,6 +134,7 @@ class WayOut:
     strategies: tuple
     ends_in: str = "GAVE_UP"
     pays: object = pay_and_charge  # once; that may be done again if only that is paid
+    looks: object = look  # what it does then, until it gets out
     more: tuple = ()  # transitions
     doors: tuple = ()
 
@@ -129,6 +147,11 @@ class WayOut:
     def charges(self):
         """How often it charges."""
         return int(self.pays is pay_and_charge)
+
+    @property
+    def told(self):
+        """Of how many calls its model, if it has one, is told at one time or another: never of those left out."""
+        return {"0", "1", "2"} if isinstance(self.looks, ModelLoop) else set()
 
     @property
     def alerts(self):
@@ -148,6 +171,7 @@ WAYS_OUT = {
     "reroute by transition": WayOut((Reroute(),), "ASKING", more=(Transition("LOOKING", "escape.reroute", "ASKING"),)),
     "reroute by entry point": WayOut((Reroute(),), "ASKING", doors=("ASKING",)),
     "cut_out": WayOut((CutOut(),)),
+    "cut_out of a transcript": WayOut((CutOut(),), looks=ModelLoop(tools=[check], prompt=lambda _: "Look")),
     "rollback": WayOut((Rollback(),)),
     "rollback over a payment": WayOut((Rollback("checkpoint"),), pays=only_pay),
     "restart": WayOut((Restart(),), pays=only_pay),
@@ -170,7 +194,7 @@ def graph_of(way):
         context=Case,
         states=[
             State("PAYING", invoke=Invoke(way.pays, id="buy"), checkpoint=True),
-            State("LOOKING", invoke=Invoke(look)),
+            State("LOOKING", invoke=Invoke(way.looks)),
             State("DONE", final=True),
         ],
         transitions=[

@@ -33,6 +33,7 @@ async def check_rest(url, folder, way, deaths=0):
     assert len(attempts) == 1
     assert len(cases) == ("desk" in repr(way.strategies))
     assert len(lines(folder / "paid")) == 1
+    assert set(lines(folder / "told")) == way.told
     charged, alerts = lines(folder / "charged"), lines(folder / "alerts")
     assert len(charged) == way.charges or (deaths and not charged)  # it is not known what came of it, so it stays so
     assert len(set(alerts)) == way.alerts <= len(alerts) <= way.alerts + deaths

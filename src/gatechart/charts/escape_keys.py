@@ -23,7 +23,7 @@ STRATEGIES: Final[dict[type[Strategy], dict[str, str]]] = {
     Nudge: {"text": "text"},
     SwitchTool: {"to": "texts"},
     Reroute: {"at": "texts", "payload": "function"},
-    CutOut: {"field": "text", "summary": "text"},
+    CutOut: {"field": "text", "summary": "text", "allow": "texts"},
     Rollback: {"to": "back_to", "keep": "texts", "allow": "texts"},
     Restart: {"at": "text", "payload": "function", "keep": "texts", "allow": "texts"},
     Repair: {"flow": "flow", "then": "state", "otherwise": "state"},

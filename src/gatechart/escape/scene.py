@@ -112,6 +112,28 @@ class Scene:
         leaves, at = (self.leaves, self.snapshot.version) if first is None else (first.configuration, first.version)
         return self.last_version(lambda turn: turn.version < at and turn.configuration != leaves)
 
+    @property
+    def first_call(self) -> PastTurn | None:
+        """The call with which the repeated block began, or the failures; None if moves were repeated.
+
+        Only of calls in the states where the agent is.
+        """
+        if any("period" in each for each in self.found):
+            return None
+        here = [each for each in self.past if each.event == CALLED and self._is_here(each)]
+        repeated = next((each for each in self.found if each.get("block") and "times" in each), None)
+        if repeated is None:
+            meant = [each for each in here if self._is_failure(each)]
+            number = next((each["failures"] for each in self.found if each.get("tool")), 0)
+        else:
+            asked = [(each.get("tool"), each.get("arguments")) for each in repeated["block"]]
+            meant = [each for each in here if (each.payload["tool"], each.payload["arguments"]) in asked]
+            number = repeated["times"] * len(asked)
+        return meant[-number] if 0 < number <= len(meant) else None
+
+    def _is_here(self, told: PastTurn) -> bool:
+        return (told.payload.get("state"), told.payload.get("epoch")) in self.snapshot.entered
+
     def _is_failure(self, call: PastTurn) -> bool:
         return not call.payload["ok"] and call.payload["tool"] in self.failed_tools
 

@@ -132,14 +132,23 @@ class Reroute(Strategy):
         return any(leads_away(scene.graph, target, scene.failed_states) for edge in edges for target in edge.targets)
 
 
-@value
+@dataclass(frozen=True, init=False)
 class CutOut(Strategy):
-    """Leave the repeated block out of the conversation and go on before it: the active states are entered again."""
+    """Leave the repeated block out of the conversation and go on before it: the active states are entered again.
 
-    field: str = _USUAL_FIELD  # of the context, with a list; the transcript of a model loop stays whole
-    summary: str = ""  # what stands in its place
+    It is left out of a list in the context, and of the transcripts of model loops, each turn of a model with the
+    results of its calls. A block in a transcript with a call that went well and must not be repeated stays, unless
+    `allow` names its tool.
+    """
+
+    field: str  # of the context, with a list
+    summary: str  # what stands in its place
+    allow: tuple[str, ...]
 
     looks_back: ClassVar[bool] = True
+
+    def __init__(self, field: Name = _USUAL_FIELD, summary: str = "", *, allow: Iterable[Name] | Name = ()) -> None:
+        fill(self, field=name_of(field), summary=summary, allow=names_of(allow))
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
@@ -147,7 +156,7 @@ class CutOut(Strategy):
         if since is None:
             yield NoWay("its past does not go back to where the block began")
         else:
-            yield CutBlock(self.field, since, self.summary)
+            yield CutBlock(self.field, since, self.summary, scene.first_call, self.allow)
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
         """See Strategy. A graph without the usual field may have its conversations in transcripts of models alone."""

@@ -73,6 +73,11 @@ class Progress:
         return replace(self, tries=self.tries + 1, attempts=self.attempts + 1)
 
 
+def key_of_call(journal: InvokeJournal, identity: Identity) -> str:
+    """Return the id of a call that no other call of the agent has."""
+    return journal.key(mark("call", identity.key, identity.tool))
+
+
 class CallRecords:
     """The records of one call."""
 
@@ -159,7 +164,7 @@ class CallRecords:
     @property
     def call(self) -> str:
         """An id of the call that no other call of the agent has."""
-        return self._journal.key(mark("call", self.identity.key, self.identity.tool))
+        return key_of_call(self._journal, self.identity)
 
     def undo_of(self, box: ToolBox, tool: AnyTool, read: Mapping[str, Any], value: str | None) -> Payload | None:
         """Return the call that takes this one back; None if there is none, or the agent never goes back."""

@@ -89,6 +89,11 @@ class ModelLoop:
         )
         self.__name__ = name
 
+    @property
+    def journal(self) -> str:
+        """Name of the agent's journal with the transcript, out of which escapes can leave what was repeated."""
+        return self.terms.journal
+
     def __repr__(self) -> str:
         return f"<ModelLoop {self.__name__!r}, tools={list(self.terms.tools)}>"
 

@@ -16,6 +16,7 @@ from gatechart.errors import BudgetUsedUpError, ModelFailedError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
+from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.models.limits import cut_off
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import ModelReply, ModelRequest, is_by_model
@@ -23,6 +24,7 @@ from gatechart.models.output import ANSWER
 from gatechart.models.transcript import (
     CallResult,
     Compaction,
+    Cut,
     Entry,
     Feedback,
     Heard,
@@ -70,10 +72,31 @@ class LoopRun:
     async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
         """Read the transcript, and hear what the context says since."""
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
+        await run._leave_out()
         new = run._transcript.unheard(terms.told_by(context))
         if new:
             await run._write(run._free_name(), Heard(messages=new))
         return run
+
+    async def _leave_out(self) -> None:
+        """Leave out what ways out have left out of the conversation, if that is not done yet."""
+        for part in (await self._work.escapes()).cut:
+            old, left = self._transcript.without(part, partial(self._is_call, part.call))
+            if not old.names:
+                continue
+            summary = Message(role=SUMMARY, content=part.summary, time=self._work.now) if part.summary else None
+            turns, nudged = self._transcript.turns, self._transcript.nudged
+            usage, known = old.usage_of(self._by), old.known_of(self._terms.told_by(self._context))
+            entry = Cut(turns=turns, summary=summary, by=self._by, usage=usage, known=known, nudged=nudged)
+            await self._replaced(f"cut.{part.until}", entry, old.names, left)
+
+    def _is_call(self, known_as: str, call: ToolCall) -> bool:
+        return key_of_call(self._journal, Identity(call.id, call.name, "", is_given=True)) == known_as
+
+    async def _replaced(self, name: str, entry: Entry, names: tuple[str, ...], left: Transcript) -> None:
+        """Write an entry in place of others. left: the transcript without those."""
+        left.add(name, await self._journal.replace(name, text_of(name, entry), names))
+        self._transcript = left
 
     def _free_name(self) -> str:
         """Return a name for what is heard now; it may be heard more than once before the next turn."""
@@ -330,10 +353,7 @@ class LoopRun:
             known=old.known_of(self._terms.told_by(self._context)),
             nudged=self._transcript.nudged,
         )
-        name = f"compaction.{turns}"
-        text = await self._journal.replace(name, text_of(name, entry), (*old.names, how.name))
-        left.add(name, text)
-        self._transcript = left
+        await self._replaced(f"compaction.{turns}", entry, (*old.names, how.name), left)
 
     async def _summarized(self, messages: tuple[Message, ...], instructions: str) -> ModelReply:
         asked = Message(role="user", content=instructions)

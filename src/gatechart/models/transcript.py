@@ -18,6 +18,7 @@ from pydantic import JsonValue, TypeAdapter
 from gatechart.handoff import Message, ToolCall
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
+from gatechart.values import CutTalk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,20 @@ class Compaction:
     nudged: int = 0  # number of the newest nudge so far
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What stands in place of the newest turns, which a way out has left out. As of a compaction."""
+
+    turns: int
+    summary: Message | None
+    by: str
+    usage: Usage
+    known: Mapping[str, int] = field(default_factory=dict)
+    nudged: int = 0
+
+
 E = TypeVar("E", bound="Entry")
-Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut
 
 _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "heard": TypeAdapter(Heard),
@@ -88,6 +101,7 @@ _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "feedback": TypeAdapter(Feedback),
     "nudge": TypeAdapter(Nudged),
     "compaction": TypeAdapter(Compaction),
+    "cut": TypeAdapter(Cut),
 }
 
 
@@ -146,7 +160,7 @@ class Transcript:
     @property
     def turns(self) -> int:
         """How many turns the model took, replaced ones among them."""
-        replaced = max((each.turns for each in self._of(Compaction)), default=0)
+        replaced = max((each.turns for each in self._replacing), default=0)
         return max(replaced, 0 if self.last is None else self.last.number)
 
     @property
@@ -157,7 +171,7 @@ class Transcript:
     @property
     def nudged(self) -> int:
         """Number of the newest nudge that the model was told; 0 for none."""
-        replaced = (each.nudged for each in self._of(Compaction))
+        replaced = (each.nudged for each in self._replacing)
         return max((*replaced, *(each.number for each in self._of(Nudged))), default=0)
 
     @property
@@ -165,7 +179,7 @@ class Transcript:
         """Whether the model had the last word: nobody said anything since its newest turn."""
         had = False
         for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Compaction):
+            if not isinstance(entry, CallResult | Compaction | Cut):
                 had = isinstance(entry, ModelTurn)
         return had
 
@@ -214,13 +228,13 @@ class Transcript:
     @property
     def usage(self) -> Usage:
         """What the turns and summaries that it has took."""
-        turns, summaries = self._of(ModelTurn), self._of(Compaction)
+        turns, summaries = self._of(ModelTurn), self._replacing
         return sum((*(each.usage for each in turns), *(each.usage for each in summaries)), NO_USAGE)
 
     def usage_of(self, by: str) -> Usage:
         """Return what the turns, and the summaries, of one entry of a state and invoke took."""
         turns = (each.usage for each in self.turns_of(by))
-        summaries = (each.usage for each in self._of(Compaction) if each.by == by)
+        summaries = (each.usage for each in self._replacing if each.by == by)
         return sum((*turns, *summaries), NO_USAGE)
 
     def turns_of(self, by: str) -> list[ModelTurn]:
@@ -249,6 +263,22 @@ class Transcript:
             (new if is_new else old)._put(name, entry)
         return old, new
 
+    def without(self, part: CutTalk, is_first: Callable[[ToolCall], bool]) -> tuple[Transcript, Transcript]:
+        """Return the turns of a part with what belongs to them, and the rest. What others said is left there.
+
+        is_first: tells the call with whose turn the part begins, if it names one.
+        """
+        meant = [each for each in self._of(ModelTurn) if part.since < _epoch(each) <= part.until]
+        firsts = (n for n, each in enumerate(meant) if not part.call or any(map(is_first, each.message.tool_calls)))
+        first = next(firsts, len(meant))
+        numbers = {each.number for each in meant[first:]}
+        old, left = Transcript(), Transcript()
+        for name, entry in self._entries.items():
+            number = entry.number if isinstance(entry, ModelTurn) else getattr(entry, "turn", 0)
+            is_old = number in numbers or (isinstance(entry, Nudged) and bool(old.names))
+            (old if is_old else left)._put(name, entry)
+        return old, left
+
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
         """Return the digests of the messages here that others still say, each with their number."""
         there = Counter(map(digest_of, said))
@@ -256,9 +286,14 @@ class Transcript:
 
     def _known(self) -> Counter[str]:
         known = Counter(map(digest_of, self.messages))
-        for each in self._of(Compaction):
+        for each in self._replacing:
             known.update(each.known)
         return known
+
+    @property
+    def _replacing(self) -> list[Compaction | Cut]:
+        """The entries that stand in place of others."""
+        return [*self._of(Compaction), *self._of(Cut)]
 
     def _told(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
         for _, entry in self._in_order():
@@ -282,7 +317,7 @@ class Transcript:
                 return (self._with_results(entry),)
             case Feedback(message=message) | Nudged(message=message):
                 return (message,)
-            case Compaction(summary=summary):
+            case Compaction(summary=summary) | Cut(summary=summary) if summary is not None:
                 return (summary,)
             case _:
                 return ()
@@ -296,6 +331,10 @@ class Transcript:
 
     def _of(self, kind: type[E]) -> list[E]:
         return [each for each in self._entries.values() if isinstance(each, kind)]
+
+
+def _epoch(turn: ModelTurn) -> int:
+    return int(turn.by.partition(".")[0])
 
 
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:

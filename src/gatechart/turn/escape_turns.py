@@ -27,12 +27,15 @@ from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_c
 from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
+    MOST_CUT,
     MOST_KEYS,
+    TRAIL,
     WATCHDOG_AGENT,
     AlertMessage,
     BreakerState,
     CancelAll,
     CutBlock,
+    CutTalk,
     Effect,
     EnterAt,
     Escapes,
@@ -56,6 +59,8 @@ from gatechart.values import (
 from gatechart.values.frozen import replaced
 
 LONGEST_TITLE: Final = 300  # characters of an alert's line
+
+_TALK_CUT: Final = "what models said out of their conversations"
 
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
 
@@ -309,18 +314,39 @@ class _Attempt:
         return self._as_it_was(strategy, target, how, {"version": version}, self._after_back(how))
 
     async def _cut(self, strategy: Strategy, way: CutBlock) -> TurnRecord | str:
+        before, talk = self.scene.snapshot, self._talk_cut(way)
+        if isinstance(talk, str):
+            return talk
+        # Models were told what the context had as they began to repeat themselves, so only what came later is left out.
+        since = way.since if talk is None else _last_before(way)
+        now = json.loads(before.context_text)
+        then = json.loads((await self._go_back(since)).context_text)
+        left_out, problem = _left_out(now, then, way, since)
+        if problem and talk is None:
+            return problem
+        parts = (f"{left_out} entries out of {way.field}" if left_out else "", _TALK_CUT if talk else "")
+        how = f"leaves {', and '.join(filter(None, parts))}"
+        after = self._after_back(how)
+        if talk is not None:  # a summary in the context is heard from there
+            told = replaced(talk, summary="" if left_out else way.summary)
+            after = replaced(after, cut=(*after.cut, told)[-MOST_CUT:])
+        target = replace(before, context_text=_text_of(now)) if left_out else before
+        return self._as_it_was(strategy, target, how, {"cut": left_out}, after)
+
+    def _talk_cut(self, way: CutBlock) -> CutTalk | str | None:
+        """Return what is left out of conversations with models, why it must stay, or None if models said nothing."""
         scene = self.scene
-        now = json.loads(scene.snapshot.context_text)
-        entries = now.get(way.field)
-        then = json.loads((await self._go_back(way.since)).context_text).get(way.field)
-        if not isinstance(entries, list) or not isinstance(then, list) or entries[: len(then)] != then:
-            return f"{way.field} is not a list that has only grown since version {way.since}"
-        if len(entries) == len(then):
-            return f"{way.field} has not grown since version {way.since}"
-        now[way.field] = [*then, *([{"role": "summary", "content": way.summary}] if way.summary else [])]
-        target = replace(scene.snapshot, context_text=_text_of(now))
-        left_out = len(entries) - len(then)
-        return self._as_it_was(strategy, target, f"leaves {left_out} entries out of {way.field}", {"cut": left_out})
+        since = _last_before(way)
+        states = _talking(scene.graph)
+        told = (each for each in scene.past if each.version > since and each.event.startswith(TRAIL))
+        if not any(each.payload.get("state") in states for each in told):
+            return None
+        self.calls = scene.calls_since(since)
+        kept_by = scene.kept_by(since, self.calls, way.allow)
+        if kept_by or self.calls.undoing:
+            return kept_by or f"{self.calls.undoing[0].tool} would have to take a call back before"
+        call = "" if way.call is None else str(way.call.payload.get("call", ""))
+        return CutTalk(way.since, scene.snapshot.version, call)
 
     def _stay(
         self, strategy: Strategy, how: str, switched: tuple[str, str] | None = None, nudge: str = ""
@@ -406,6 +432,28 @@ class _Attempt:
         undone = ", ".join(dict.fromkeys(calls.undone))
         nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
+
+
+def _last_before(way: CutBlock) -> int:
+    """Return the newest version before the block: before its first call, if that was in the state of the agent."""
+    return way.since if way.call is None else way.call.version - 1
+
+
+def _left_out(now: dict[str, Any], then: Payload, way: CutBlock, since: int) -> tuple[int, str]:
+    """Leave out of a context what a list has more than at a version. Return how much, and why it is nothing."""
+    entries, older = now.get(way.field), then.get(way.field)
+    if not isinstance(entries, list) or not isinstance(older, list) or entries[: len(older)] != older:
+        return 0, f"{way.field} is not a list that has only grown since version {since}"
+    if len(entries) == len(older):
+        return 0, f"{way.field} has not grown since version {since}"
+    now[way.field] = [*older, *([{"role": "summary", "content": way.summary}] if way.summary else [])]
+    return len(entries) - len(older), ""
+
+
+def _talking(graph: AnyGraph) -> frozenset[StateName]:
+    """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
+    invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
+    return frozenset(name for name, each in invokes if getattr(each.function, "journal", ""))
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:

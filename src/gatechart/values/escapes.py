@@ -19,6 +19,9 @@ ESCAPE_DUE: Final[EventName] = "escape.due"
 MOST_KEYS: Final = 200
 """How many keys of calls that it went back over an agent's record keeps; a way back over more is closed."""
 
+MOST_CUT: Final = 5
+"""How many parts left out of conversations with models an agent's record keeps."""
+
 MOST_TRIED: Final = 20
 """How many attempts an agent's record keeps; the history has all of them."""
 
@@ -76,6 +79,16 @@ class KeptKey:
 
 
 @value
+class CutTalk:
+    """A part of the conversations with models that is left out of them: turns in entries of states after a version."""
+
+    since: int  # version of the agent
+    until: int  # version at which it was left out; what is said in later entries stays
+    call: str = ""  # of which the part begins with the turn, as no other call of the agent has it; empty for all of it
+    summary: str = ""  # what stands in its place
+
+
+@value
 class Escapes:
     """An agent's record of its escapes. Nothing takes it back: no rollback, no restart, no escape."""
 
@@ -90,6 +103,7 @@ class Escapes:
     mending: tuple[str, ...] = ()  # those of them whose circuit breaker was open then, so that it says when they work
     nudge: str = ""  # what the model is to be told with its next turn
     keys: tuple[KeptKey, ...] = ()  # of calls that the agent went back over and has not made again
+    cut: tuple[CutTalk, ...] = ()  # at most MOST_CUT, oldest first
     undoing: tuple[Undoing, ...] = ()  # calls that are being taken back, the newest first
     then: Payload | None = None  # payload with which it asks to go on once they are taken back
 
@@ -216,6 +230,8 @@ class CutBlock:
     field: str  # of the context, with a list
     since: int  # version of the agent before which they were not there
     summary: str = ""  # what stands in their place
+    call: PastTurn | None = None  # with which the block begins, if that is in the state where the agent is
+    allow: tuple[str, ...] = ()  # tools that must not be repeated, and may be after this
 
 
 @value
