@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatechart import ANY, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
-from gatechart.escape import Nudge
+from gatechart.escape import Nudge, Restart
 from gatechart.graph import Invoke, Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
@@ -19,6 +19,7 @@ from tests.runtime.busy_agents import Task, note
 from tests.runtime.handovers import rest
 from tests.runtime.test_escapes import go_round as go_on
 from tests.runtime.test_escapes import ring, tried
+from tests.runtime.test_undoing import HALF_WAY, Desk, book_two, check_half_way, half_way, trip
 
 SLOW_S = 2.0
 
@@ -153,3 +154,16 @@ async def test_what_an_agent_tried_moves_with_it_and_so_does_what_its_graph_lear
             assert lessons_kept(await runtime.read(keeper_of("ring"))) == known
             await go_on(agent)
             assert tried(agent) == [("nudge", CameTo.NOTHING), ("give_up", CameTo.NOTHING)]
+
+
+@pytest.mark.sqlite_is_enough
+@pytest.mark.parametrize("cancels", HALF_WAY)
+async def test_an_agent_that_moves_while_it_takes_calls_back_goes_on_with_that(engine, tmp_path, sqlite_url, cancels):
+    graph = trip(book_two, Restart())
+    old, new = (Desk(opened=asyncio.Event(), shut_after=1, cancels=cancels), Desk(fails=0, cancels=cancels))
+    async with Runtime.open(sqlite_url, graphs=graph, services=old, limits=Limits(close_s=0.1)) as runtime:
+        await half_way(runtime, old)
+    async with home(engine, tmp_path, served=[graph], services=new) as (namespace, _, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            await check_half_way(await runtime.resume("a"), old, new, cancels)

@@ -1,7 +1,9 @@
 """Ways back over calls that must not be repeated: closed, or taken back first, and keys that stay, on every home."""
 
 import asyncio
+import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from pydantic import Field, SecretStr
@@ -23,6 +25,7 @@ from gatechart.api import SNAPSHOT
 from gatechart.escape import Alert, EscapePlan, GiveUp, Reroute, Restart, Rollback
 from gatechart.graph import Invoke, Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
+from gatechart.hosting.limits import Limits
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
 from gatechart.values import CameTo, Reaction, Reason
@@ -41,15 +44,18 @@ class Trip(AgentContext):
 class Desk:
     """Services: a flight is booked and cancelled, money is paid by key, and a check fails as often as told."""
 
-    def __init__(self, *more, fails=3, undo="cancel", breaks=False, opened=None):
+    def __init__(self, *more, fails=3, undo="cancel", breaks=False, opened=None, shut_after=0, cancels="never"):
+        """opened: what `cancel` waits for once it did so much (shut_after). cancels: whether it may be repeated."""
         self.deeds = []
         self.keys = []
         self.fails = fails
         self.breaks = breaks
+        self.waits = asyncio.Event()  # set once one waits
 
-        @made(policies=NO_RETRY)
+        @made(policies=NO_RETRY, repeat=cancels)
         async def cancel(booking: str, pin: SecretStr) -> None:
-            if opened is not None:
+            if opened is not None and sum(each.startswith("cancel") for each in self.deeds) >= shut_after:
+                self.waits.set()
                 await opened.wait()
             if self.breaks:
                 raise ConnectionError("no answer")
@@ -245,6 +251,47 @@ async def taking_back(runtime):
     agent = await runtime.start("trip", at="BUYING", agent_id="a")
     await agent.until("UNDOING", timeout=30)
     return agent
+
+
+BOOKED = ["book 1A", "book 1B"]
+SECOND_BACK, FIRST_BACK = f"cancel B-1B {PIN}", f"cancel B-1A {PIN}"
+HALF_WAY = {
+    "safe": ([SECOND_BACK], [FIRST_BACK, *BOOKED], "DONE"),
+    "never": ([SECOND_BACK], [], "GAVE_UP"),  # nobody knows whether the first was taken back
+}
+"""What was taken back as the agent left its home, and what is done where it goes on, by whether to repeat `cancel`."""
+
+
+async def half_way(runtime, desk):
+    """An agent that has taken back one of two calls, and is in the midst of taking back the other."""
+    agent = await taking_back(runtime)
+    async with asyncio.timeout(30):
+        await desk.waits.wait()
+    return agent
+
+
+async def check_half_way(agent, old, new, cancels):
+    """Check what is done where the agent goes on, and that nothing was done twice."""
+    done, left, end = HALF_WAY[cancels]
+    await agent.until(end, ended=True, timeout=30)
+    assert agent.snapshot.configuration == (end,)
+    assert (old.deeds, new.deeds) == ([*BOOKED, *done], left)
+    assert [each.strategy for each in agent.snapshot.trail.escapes.tried] == (
+        ["restart"] if end == "DONE" else ["give_up"]
+    )
+
+
+@pytest.mark.parametrize("cancels", HALF_WAY)
+async def test_calls_are_taken_back_to_the_end_in_a_backup_that_is_restored(sqlite_path, sqlite_url, cancels):
+    graph = trip(book_two, Restart())
+    old, new = (Desk(opened=asyncio.Event(), shut_after=1, cancels=cancels), Desk(fails=0, cancels=cancels))
+    copy = sqlite_path.with_name("copy.db")
+    async with Runtime.open(sqlite_url, graphs=graph, services=old, limits=Limits(close_s=0.1)) as runtime:
+        await half_way(runtime, old)
+        with closing(sqlite3.connect(sqlite_path)) as used, closing(sqlite3.connect(copy)) as restored:
+            used.backup(restored)
+    async with Runtime.open(f"sqlite+aiosqlite:///{copy}", graphs=graph, services=new) as runtime:
+        await check_half_way(await runtime.resume("a"), old, new, cancels)
 
 
 @pytest.mark.sample_on_restate
