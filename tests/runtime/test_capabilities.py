@@ -327,7 +327,7 @@ async def tried_by(runtime):
 
 
 async def knows_hosts(home, has):
-    async with home.open() as runtime:
+    async with home.open(**{"limits": Limits(beat_s=0.05)} if has else {}) as runtime:
         if has:
             async with asyncio.timeout(10):
                 while not (hosts := await runtime.hosts()):  # noqa: ASYNC110

@@ -165,8 +165,8 @@ async def world(url, tables):
     """A database in which so many agents live as a table's rows can be spoilt, and behind them sound ones."""
     names = [f"v{n:03}" for n in range(max(len(list(spoilt(url, table))) for table in tables))]
     async with Runtime.open(url, graphs=GRAPHS, limits=ONCE, services=asyncio.Event()) as runtime:
-        for name in (*names, "h"):
-            await lives(runtime, name)
+        await asyncio.gather(*(lives(runtime, name) for name in names))
+        await lives(runtime, "h")  # its rows are the last
 
         async def is_under_way():
             counts = await by_hand(
@@ -180,13 +180,17 @@ async def world(url, tables):
     await by_hand(url, *rows_by_hand(names), "SELECT 1")
     async with open_asking(url) as asking:
         until_then = datetime.now(UTC) + timedelta(days=1)
-        for n in range(len(names)):
+        for n in range(len(names)):  # each takes a connection of its own
             await asking.ask(Request(f"r{n:03}", f"asker {n}", '{"verb":"find"}', until_then))
     async with Runtime.open(url, graphs=[desk], role=Role.VISITOR) as runtime:  # who leaves the mail to the next one
-        for name in (*names, "h"):
-            await runtime.post(name, "NOTED", {"late": True}, event_id="late")
-            await runtime.post(name, "DUE", {"late": True}, due=datetime.now(UTC) + SOON)
+        for told in (names, ["h"]):
+            await asyncio.gather(*(post_late(runtime, name) for name in told))
     await asyncio.sleep(0.02)
+
+
+async def post_late(runtime, name):
+    await runtime.post(name, "NOTED", {"late": True}, event_id="late")
+    await runtime.post(name, "DUE", {"late": True}, due=datetime.now(UTC) + SOON)
 
 
 def rows_by_hand(names):
