@@ -18,6 +18,7 @@ from uuid import uuid4
 from pydantic import Field
 
 from gatechart import (
+    Act,
     AgentContext,
     Alerts,
     Handoff,
@@ -28,6 +29,8 @@ from gatechart import (
     ToolBox,
     ToolContext,
     Transition,
+    Watchdog,
+    WatchdogTerms,
     tool,
 )
 from gatechart.escape import (
@@ -119,6 +122,11 @@ async def look(context, work):
         await work.sleep(f"a moment, {count}", "10ms")
 
 
+async def stand_still(context, work):
+    if not (await work.escapes()).count:
+        await work.sleep("for long", "1d")
+
+
 async def mend(context, work):
     add(work.services.folder / "repairs", work.idempotency_key("mended"))
 
@@ -136,6 +144,7 @@ class WayOut:
     pays: object = pay_and_charge  # once; that may be done again if only that is paid
     looks: object = look  # what it does then, until it gets out
     more: tuple = ()  # transitions
+    watchdog: Watchdog | None = None  # what asks for it; None if the agent does so itself
     doors: tuple = ()
 
     @property
@@ -180,6 +189,14 @@ WAYS_OUT = {
     "handoff": WayOut((HandOn(TO_DESK),), "HANDING_ON_TO_desk"),
     "to_human": WayOut((ToHuman("desk", at="LOOKING_AT_IT"),), "WAITING_FOR_HUMAN"),
     "give_up": WayOut((GiveUp(),)),
+    "restart by the watchdog": WayOut(
+        (Restart(),),
+        "DONE",
+        pays=only_pay,
+        looks=stand_still,
+        more=(Transition("LOOKING", "done.invoke.look", "DONE"),),
+        watchdog=Watchdog("50ms", acts={"stuck": Act.RESTART}, terms=WatchdogTerms(learns=False)),
+    ),
 }
 
 desk = StateTransitionGraph(
@@ -194,7 +211,7 @@ def graph_of(way):
         context=Case,
         states=[
             State("PAYING", invoke=Invoke(way.pays, id="buy"), checkpoint=True),
-            State("LOOKING", invoke=Invoke(way.looks)),
+            State("LOOKING", invoke=Invoke(way.looks, id="look"), expects="100ms" if way.watchdog else None),
             State("DONE", final=True),
         ],
         transitions=[
@@ -242,7 +259,8 @@ async def live(url, folder, way):
     """Has the agent come to where its way out and what follows that lead."""
     with bank(folder) as bank_url:
         alerts = Alerts({"ops": Sink(folder)})
-        home = Runtime.open(url, graphs=[graph_of(way), desk], services=Shop(folder, bank_url), alerts=alerts)
+        more = {"services": Shop(folder, bank_url), "alerts": alerts, "watchdog": way.watchdog}
+        home = Runtime.open(url, graphs=[graph_of(way), desk], **more)
         async with home as runtime, asyncio.timeout(60):
             agent = await runtime.start_or_resume("escaping", at="PAYING", agent_id=AGENT)
             while "PAID" in (await agent.until("PAID", way.ends_in, ended=True)).configuration:

@@ -456,20 +456,3 @@ async def test_an_agent_that_stands_still_begins_anew_if_the_watchdog_is_told_to
         assert agent.context.heard == []
         assert vain[0].event.payload["passed"] == [{"strategy": "restart", "why": "2 attempts were made today"}]
         assert (agent.snapshot.trail.escapes.count, agent.snapshot.configuration) == (2, ("HERE",))
-
-
-async def test_an_agent_begins_anew_only_where_its_graph_lets_it_in(sqlite_url, clock):
-    watchdog = Watchdog("1m", acts={"stuck": "restart"}, restart_at={"case": "BROKEN"}, terms=UNLEARNED)
-    closed = Watchdog("1m", acts={"stuck": "restart"}, restart_at={"case": "READING"}, terms=UNLEARNED)
-    for told, found in ((closed, ("WRITING",)), (watchdog, ("BROKEN",))):
-        async with Runtime.open(sqlite_url, graphs=[case], clock=clock, watchdog=told) as runtime:
-            agent = await runtime.start_or_resume("case", at="WRITING", agent_id="writes")
-            before = len(await agent.history())
-            await kept(runtime, lambda _: True)
-            await asyncio.sleep(0.1)
-            clock.advance("2h")
-            async with asyncio.timeout(30):
-                while len(turns := await agent.history()) == before:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-            assert turns[-1].target == found
-    assert "READING" in turns[-2].event.payload["passed"][0]["why"]

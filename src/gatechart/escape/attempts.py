@@ -108,6 +108,7 @@ class Passed:
 
     strategy: Strategy
     why: str = ""
+    is_waiting: bool = False  # whether that ends by itself before long
 
 
 def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passed]:
@@ -123,7 +124,7 @@ def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passe
         elif is_used_up and strategy != last:
             yield Passed(strategy, f"{plan.most_a_day} attempts were made today")
         elif strategy != last and _is_cooling(plan, strategy, escapes, now):
-            yield Passed(strategy, f"it was tried less than {plan.cooldown_s:g} s ago")
+            yield Passed(strategy, f"it was tried less than {plan.cooldown_s:g} s ago", is_waiting=True)
         else:
             yield Passed(strategy)
     if last is not None and all(each != last or each.name in scene.finding.tried for each in strategies):

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from gatechart.graph import Handoff
 from gatechart.graph.names import one_or_more
+from gatechart.hosting.registry import Registry
 from gatechart.turn import checked_key
 from gatechart.values import Delay, FindingKind, Name, name_of, seconds_in
 from gatechart.watchdog import Act, WatchdogTerms
@@ -23,7 +24,8 @@ class Watchdog:
 
     An agent hears of a finding about it as `alarm.watchdog.<kind>`, if its graph has a transition on that. By default
     the watchdog does no more. Each finding is told of and acted on once, until a look no longer finds it, whatever
-    crashes in between.
+    crashes in between. A restart that is closed leaves the finding as it is, until the agent has another turn; one that
+    is only tried again too soon is tried later.
     """
 
     every: Delay
@@ -48,6 +50,7 @@ class Watchdog:
         alerts: names of sinks. acts: by kind of finding, such as `{"waiting": Act.WAKE}`.
         restart_at: by graph, the entry point at which Act.RESTART has agents begin anew; the others do so where they
         began, with what they began with.
+        A home refuses to open if it has no such graph or entry point.
         Raises ValueError for a duration, a kind or an act that is none, and for ESCALATE without escalate_to.
         """
         named = (alerts,) if isinstance(alerts, str) else tuple(alerts)
@@ -66,6 +69,11 @@ class Watchdog:
         named_doors = {graph: name_of(door) for graph, door in restart_at.items()}
         object.__setattr__(self, "restart_at", MappingProxyType(named_doors))
         object.__setattr__(self, "terms", terms or WatchdogTerms())
+
+    def check_restarts(self, registry: Registry) -> None:
+        """Raise UnknownGraphError or EntryRefusedError if restart_at names what the home does not have."""
+        for graph, door in self.restart_at.items():
+            registry.graph(graph).entry_point(door)
 
     def acts_on(self, kind: FindingKind | str) -> tuple[Act, ...]:
         """Return what is done about the agent of a finding."""

@@ -108,6 +108,8 @@ async def serving(
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
     _check_ingress(ingress, alerts, watchdog)
     registry, stop = Registry(graphs), asyncio.Event()
+    if watchdog is not None:
+        watchdog.check_restarts(registry)
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
     registry.register_own(ALARM_GRAPH, alarm_graph)
     registry.register_own(LESSONS_GRAPH, lessons_graph)

@@ -175,6 +175,8 @@ class Runtime(AgentHome):
         role = checked_role("Runtime.open", role)
         read_only, attend = role is Role.READER, role is not Role.VISITOR
         registry = Registry(graphs)
+        if watchdog is not None:
+            watchdog.check_restarts(registry)
         time = clock or SystemClock()
         heart = Heart(time.now, limits.beat_s)
         async with (

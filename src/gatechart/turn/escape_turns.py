@@ -98,6 +98,7 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
         attempt.strategies.append(each.strategy)
         if each.why:
             attempt.pass_over(each.strategy, each.why)
+            attempt.is_waiting |= each.is_waiting
             continue
         turn = await attempt.taken(each.strategy)
         if turn is not None:
@@ -116,6 +117,7 @@ class _Attempt:
         self._services = services
         self._passed: list[Payload] = []  # what was passed over, and why
         self.calls = CallsMade(())  # over which the way that is looked at leads back
+        self.is_waiting = False  # whether one that was passed over can be tried before long
         self._since = 0  # version after which these began
         self._to_alert: list[SendAlert] = []
 
@@ -190,9 +192,15 @@ class _Attempt:
         return None
 
     def in_vain(self) -> TurnRecord:
-        """Return the turn that says why no way is open. The trail begins anew, so that the signal can fire again."""
+        """Return the turn that says why no way is open. The trail begins anew, so that the signal can fire again.
+
+        For an agent that the watchdog found to stand still, the turn is no sign of life: it is not found anew.
+        """
+        before, finding = self.scene.snapshot, self.scene.finding
         turn = self._standing(self._event("escape.none", "no way is open"))
-        return _with_escapes(turn, without_way(self.scene.snapshot.trail.escapes, self.scene.finding))
+        if self.scene.event.sender == WATCHDOG_AGENT and not self.is_waiting:
+            finding = replaced(finding, vain_at=before.version + 1, quiet_since=before.changed)
+        return _with_escapes(turn, without_way(before.trail.escapes, finding))
 
     async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
         """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""

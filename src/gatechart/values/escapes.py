@@ -56,6 +56,8 @@ class Finding:
     signal: str
     tried: tuple[str, ...] = ()  # names of the strategies tried or passed over, in order
     is_due: bool = False  # whether the agent has asked for a way out that it has not taken yet
+    vain_at: int = 0  # version in which the watchdog asked for a way out in vain, which is no sign of life
+    quiet_since: datetime | None = None  # of the turn before that
 
 
 @value

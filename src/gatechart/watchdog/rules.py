@@ -35,10 +35,11 @@ def found_stuck(
     because something that is on its way may take as long as it takes.
     """
     known = [(norms[leaf].seconds, leaf) for leaf in snapshot.configuration if leaf in norms]
-    if not known or snapshot.changed is None:
+    since, version = quiet_since(snapshot)
+    if not known or since is None:
         return
     _, leaf = min(known)
-    norm, silent_s = norms[leaf], (now - snapshot.changed).total_seconds()
+    norm, silent_s = norms[leaf], (now - since).total_seconds()
     if silent_s <= norm.seconds or (pending and not norm.is_declared):
         return
     earlier = "" if norm.is_declared else f", by {norm.known} earlier ones"
@@ -49,18 +50,27 @@ def found_stuck(
         "normal_s": round(norm.seconds, 3),
         "learned_from": norm.known,
         "pending": list(pending),
-        "version": snapshot.version,
+        "version": version,
     }
     yield HealthFinding(
         FindingKind.STUCK,
         snapshot.agent_id,
-        snapshot.changed,
+        since,
         f"no turn for {_lasting(silent_s)} in {leaf}; {normal}",
         f"`gatechart show {snapshot.agent_id}` shows what it waits for, `gatechart accepts {snapshot.agent_id}` what "
         f"would get it on",
         snapshot.graph,
         evidence,
     )
+
+
+def quiet_since(snapshot: Snapshot) -> tuple[datetime | None, int]:
+    """Return when an agent gave its last sign of life, and its version then.
+
+    A turn in which the watchdog asked it in vain to begin anew is none, so that such a finding lasts.
+    """
+    in_vain = next((each for each in snapshot.trail.escapes.open if each.vain_at == snapshot.version), None)
+    return (snapshot.changed, snapshot.version) if in_vain is None else (in_vain.quiet_since, in_vain.vain_at - 1)
 
 
 def found_mail(
