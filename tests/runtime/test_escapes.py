@@ -214,7 +214,10 @@ async def test_an_agent_that_hangs_is_asked_again_after_a_way_out_that_left_it_w
     clock = VirtualClock(NOON)
     async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
         agent = await runtime.start("hanging", at="WORKING")
-        for _ in range(3):  # the second is where the detector begins to count anew
+        for _ in range(2):
+            assert agent.configuration == ("WORKING",)
             clock.advance(11)
             await at_rest(runtime, clock)
         assert agent.configuration == ("GAVE_UP",)
+        [nudge, give_up] = await attempts(agent)
+        assert 10 <= (give_up.event.time - nudge.event.time).total_seconds() < 12

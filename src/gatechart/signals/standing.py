@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, slot_of
@@ -50,6 +51,10 @@ class NoProgress(Detector):
         if self.seconds is None or slot.startswith(HOLDS):
             return None
         return self.seconds - _Standing.read(slot).worked_ms / 1000
+
+    def begun(self, now: datetime) -> str:
+        """Return the slot by which work counts from now on."""
+        return _Standing(0, 0, _ms(now), None).written(False)
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: turns, milliseconds of work, when this work began, and the measure's best."""
@@ -105,11 +110,15 @@ class _Standing:
         return slot_of(found, f"{self.turns} {self.worked_ms} {self.since_ms} {best}")
 
     def work(self, look: Look) -> None:
-        now_ms = round(look.now.timestamp() * 1000)
+        now_ms = _ms(look.now)
         if look.was_working:
             self.turns += look.event.name.startswith(_ENDS)
             self.worked_ms += max(now_ms - self.since_ms, 0) if self.since_ms else 0
         self.since_ms = now_ms if look.is_working else 0
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -382,7 +382,7 @@ class _Attempt:
         """Return a turn that leaves the agent where it is, with a trail that begins anew."""
         graph, before = self.scene.graph, self.scene.snapshot
         turn = unmoved(before, event, before.handoffs)
-        trail = begun_anew(graph, before.trail, before.trail.escapes)
+        trail = begun_anew(graph, before.trail, before.trail.escapes, event.time)
         after, timer = with_timer(graph, replaced(turn.snapshot, trail=trail), event.time)
         return replaced(turn, snapshot=after, effects=(*turn.effects, *timer))
 

@@ -190,11 +190,11 @@ def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
     """
     escapes = snapshot.trail.escapes
     if "finding" not in event.payload:  # an earlier release did not tell which it was
-        return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, escapes.interrupted))
+        return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, escapes.interrupted, event.time))
     finding = escapes.finding(event.payload["finding"])
     if finding is None:
         return snapshot
-    return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, without_way(escapes, finding)))
+    return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, without_way(escapes, finding), event.time))
 
 
 def graph_offered(mail: Mail) -> str:

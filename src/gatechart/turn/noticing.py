@@ -161,19 +161,21 @@ def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Esc
     """
     working = _working(macrostep, macrostep.trail)
     trail = replaced(macrostep.trail, working=working, entry_point=entry_point or macrostep.trail.entry_point)
-    macrostep.trail = begun_anew(macrostep.graph, trail, escapes)
+    macrostep.trail = begun_anew(macrostep.graph, trail, escapes, macrostep.turn.now)
     _judge_end(macrostep)
     note_answer(macrostep, macrostep.turn.event, before)
     set_timer(macrostep)
 
 
-def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes) -> Trail:
-    """Return a trail whose detectors have forgotten what they saw.
+def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes, now: datetime) -> Trail:
+    """Return a trail whose detectors have forgotten what they saw, and count the work under way from now on.
 
     Which states the agent knows stays: to come to one of these is no progress.
     """
     watch = watch_of(graph, trail.entry_point)
     slots, marks = ((), "") if watch is None else (("",) * len(watch.detectors), watch.marks)
+    if watch is not None and trail.working:
+        slots = watch.begun(slots, now)
     return replaced(trail, text="", appended=0, slots=slots, marks=marks, escapes=escapes)
 
 
@@ -202,8 +204,9 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
     watch = watch_of(graph, trail.entry_point)
     if watch is None or snapshot.status is not Status.ACTIVE:
         return snapshot, ()
-    slots = watch.slots_of(trail)
-    after = replaced(trail, slots=slots, marks=watch.marks, working=_invokes_in(graph, snapshot.configuration))
+    working = _invokes_in(graph, snapshot.configuration)
+    slots = watch.begun(watch.slots_of(trail), now) if working else watch.slots_of(trail)
+    after = replaced(trail, slots=slots, marks=watch.marks, working=working)
     return with_timer(graph, replaced(snapshot, trail=after), now)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from re import sub
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -83,6 +84,11 @@ class Watch:
         marks = (trail.marks[at : at + MARK] for at in range(0, len(trail.marks), MARK))
         kept = dict(zip(marks, trail.slots, strict=False))
         return tuple(kept.get(_mark_of(each), "") for each in self.detectors)
+
+    def begun(self, slots: tuple[str, ...], now: datetime) -> tuple[str, ...]:
+        """Return the slots of an agent at work: what counts time and remembers nothing counts from now on."""
+        counting = {place: self.asking[place].begun(now) for place in self.timed if not slots[place]}
+        return tuple(counting.get(place, slot) for place, slot in enumerate(slots)) if counting else slots
 
     def asked(self, slots: tuple[str, ...], look: Look) -> tuple[tuple[str, ...], FiredSignal | None]:
         """Return the slots after a turn, and what fires by it; None if nothing does.

@@ -171,6 +171,10 @@ class Detector(Symptom):
         """Return the seconds of work that are left, since the slot was written, until it must be asked again."""
         return self.due_s
 
+    def begun(self, now: datetime) -> str:  # noqa: ARG002  for subclasses that count time
+        """Return the slot of an agent that is at work, once the trail has begun anew."""
+        return ""
+
     def of_entry_point(self, profile: Profile | None) -> Detector:  # noqa: ARG002  for subclasses that look at it
         """Return what is asked in its place of agents that began at an entry point with this profile."""
         return self
