@@ -7,6 +7,7 @@ process.
 """
 
 from gatechart.api.alarm_commands import AlarmCommand
+from gatechart.api.arguments import check_writable, made
 from gatechart.api.base_command import BaseCommand, WritingCommand
 from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.codec import COUNTS, DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
@@ -57,7 +58,6 @@ from gatechart.api.directory_commands import (
 )
 from gatechart.api.errors import ErrorDocument, Reply, ended_elsewhere, facts_of, hidden_under, read_reply
 from gatechart.api.home import AgentHome
-from gatechart.api.making import check_writable, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.requests import UnderRequest, execute_once, is_about
 from gatechart.api.route import Route

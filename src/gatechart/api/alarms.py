@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gatechart.api.alarm_commands import AlarmCommand
+from gatechart.api.arguments import made
 from gatechart.api.commands import Command
-from gatechart.api.making import made
 from gatechart.errors import NotFailedError
 from gatechart.graph import UNDOING, AnyGraph, graph_name
 from gatechart.turn import checked_addressee, checked_id, plain_payload

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from gatechart.api.arguments import made
 from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.commands import Command
-from gatechart.api.making import made
 from gatechart.turn import checked_key
 from gatechart.values import BreakerRecord
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from gatechart.api.arguments import made
 from gatechart.api.commands import Command
 from gatechart.api.directory_commands import (
     ChooseCommand,
@@ -17,7 +18,6 @@ from gatechart.api.directory_commands import (
     RateHandoffCommand,
     RegisterEntryCommand,
 )
-from gatechart.api.making import made
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, overload
 
 from gatechart.agent import Agent
 from gatechart.api.alarms import AlarmsHome
+from gatechart.api.arguments import handoff_fields, made
 from gatechart.api.breakers import BreakersHome
 from gatechart.api.commands import (
     AcceptsCommand,
@@ -37,7 +38,6 @@ from gatechart.api.commands import (
     StopCommand,
 )
 from gatechart.api.directory import DirectoryHome
-from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
 from gatechart.api.search import SearchingHome

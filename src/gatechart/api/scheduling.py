@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from gatechart.api.arguments import made
 from gatechart.api.commands import (
     Command,
     DeleteScheduleCommand,
@@ -16,7 +17,6 @@ from gatechart.api.commands import (
     ScheduleCommand,
     SchedulesCommand,
 )
-from gatechart.api.making import made
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import plain_payload
 from gatechart.values import Delay, Missed, Name, Overlap, Schedule, delay_text, name_of

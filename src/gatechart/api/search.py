@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from gatechart.api.arguments import made
 from gatechart.api.commands import Command, CountsCommand, FindCommand
 from gatechart.api.conditions import WANTED
-from gatechart.api.making import made
 from gatechart.errors import PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import plain_payload

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from gatechart.api.arguments import made
 from gatechart.api.commands import Command
-from gatechart.api.making import made
 from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
 from gatechart.values import FindingKind, HealthFinding, HostRecord
 

@@ -10,7 +10,7 @@ import typer
 
 from gatechart.cli.completion import AgentArgument, complete_events, complete_graphs
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import clock_text, emit, is_confirmed, print_hint, print_warning
 from gatechart.errors import StoreCorruptError

@@ -9,7 +9,7 @@ import typer
 from gatechart.cli import conditions
 from gatechart.cli.completion import complete_agents
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, read_payload
 from gatechart.cli.output import emit
 from gatechart.cli.reading import WhereOption

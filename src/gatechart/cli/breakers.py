@@ -13,7 +13,7 @@ import typer
 
 from gatechart.cli.completion import complete_breakers
 from gatechart.cli.graphs import FormatOption, LegendOption, Theme, ThemeOption, draw_or_print, only_file
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import (
     TIMEOUT_S,
     EngineOption,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import settings_of
 from gatechart.values import DIRECTORY_GRAPH, SCHEDULE_GRAPH, Query, Role
 

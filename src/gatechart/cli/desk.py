@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gatechart.cli.errors import ExitCode, NoCaseError, NoDeskError, NoWayBackError, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.reading import LimitOption

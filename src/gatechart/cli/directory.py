@@ -11,7 +11,7 @@ import typer
 
 from gatechart.cli.completion import complete_entries, complete_graphs
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, read_json
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption

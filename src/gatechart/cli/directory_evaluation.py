@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatechart.cli.directory import looked_at
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import ServerOption, Settings
 from gatechart.cli.output import Cell, emit, print_facts, print_table
 from gatechart.values import Role

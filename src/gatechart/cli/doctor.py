@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from gatechart.cli.errors import ExitCode
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import emit, in_zone, moment_text, print_line, print_table
 from gatechart.values import HealthFinding, Severity

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import (
     Cell,

@@ -14,7 +14,7 @@ import typer
 
 from gatechart.cli.completion import AgentArgument
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption, read_deadline
 from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption

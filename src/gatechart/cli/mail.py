@@ -13,7 +13,7 @@ import typer
 from gatechart.cli.agents import ReasonOption
 from gatechart.cli.completion import AgentArgument, complete_events
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, read_due, read_json, read_payload
 from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption

@@ -17,7 +17,7 @@ import typer
 
 from gatechart.cli.commands import parse
 from gatechart.cli.errors import ExitCode, OutputError, UsageError, code_of
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
 from gatechart.cli.remedies import in_commands

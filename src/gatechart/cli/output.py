@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings
 from gatechart.values import Status
 

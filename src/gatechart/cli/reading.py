@@ -14,7 +14,7 @@ import typer
 
 from gatechart.cli.completion import AgentArgument, complete_events, complete_graphs, complete_states
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
@@ -45,28 +45,39 @@ from gatechart.values import (
 
 if TYPE_CHECKING:
     from gatechart import api, stores, turn
-    from gatechart.api import making
+    from gatechart.api import arguments
     from gatechart.cli import agent_views, conditions, connection, loading, signal_views
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
     from gatechart.stores.sql import opening
 else:
-    agent_views, api, conditions, connection, loading, making, opening, registry, search, signal_views, stores, turn = (
-        late(
-            "gatechart.cli.agent_views",
-            "gatechart.api",
-            "gatechart.cli.conditions",
-            "gatechart.cli.connection",
-            "gatechart.cli.loading",
-            "gatechart.api.making",
-            "gatechart.stores.sql.opening",
-            "gatechart.hosting.registry",
-            "gatechart.hosting.search",
-            "gatechart.cli.signal_views",
-            "gatechart.stores",
-            "gatechart.turn",
-        )
+    (
+        agent_views,
+        api,
+        conditions,
+        connection,
+        loading,
+        arguments,
+        opening,
+        registry,
+        search,
+        signal_views,
+        stores,
+        turn,
+    ) = late(
+        "gatechart.cli.agent_views",
+        "gatechart.api",
+        "gatechart.cli.conditions",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.api.arguments",
+        "gatechart.stores.sql.opening",
+        "gatechart.hosting.registry",
+        "gatechart.hosting.search",
+        "gatechart.cli.signal_views",
+        "gatechart.stores",
+        "gatechart.turn",
     )
 
 _OWN_GRAPHS: Final = {ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH}
@@ -388,7 +399,7 @@ def _query(
     is_plain = order.removeprefix("-") in (BY_START, BY_CHANGE)
     if where or not is_plain or (state is not None and loading.find_app(settings.app) is not None):
         names = {"graph": graph, "state": state, "status": status, "order": order}
-        command = making.made(
+        command = arguments.made(
             api.FindCommand, **names, where=conditions.parsed(where) or None, after=after, limit=limit
         )
         return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)

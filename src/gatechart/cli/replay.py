@@ -14,7 +14,7 @@ import typer
 
 from gatechart.cli.completion import complete_agents, complete_graphs
 from gatechart.cli.errors import ExitCode
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, read_since
 from gatechart.cli.output import Document, emit, in_zone, moment_text, print_hint, print_line, print_table, working
 from gatechart.values import Fidelity, ReplayedTurn, Role

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import NamespaceOption, Settings, duration_option
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working, zoned_text
 from gatechart.values import LONGEST_S

@@ -21,7 +21,7 @@ import typer
 
 from gatechart.cli.completion import complete_agents
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, duration_option, read_duration
 from gatechart.cli.output import clock_text, emit, print_hint, print_json_line, print_line, print_warning
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of

@@ -9,7 +9,7 @@ import typer
 
 from gatechart.cli.completion import complete_graphs, complete_schedules
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import Cell, emit, in_zone, is_confirmed, moment_text, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import TOKEN_VARIABLE, Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import (

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gatechart.cli.completion import complete_graphs
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import (
     Cell,

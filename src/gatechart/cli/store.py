@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, YesOption, read_age, read_duration
 from gatechart.cli.output import (
     Cell,

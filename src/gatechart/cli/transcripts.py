@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gatechart.cli.completion import AgentArgument
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, print_table
 from gatechart.drawing.text import visible

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 import typer
 
 from gatechart.cli.errors import UsageError
-from gatechart.cli.late import late
+from gatechart.cli.late_imports import late
 from gatechart.errors import GatechartError, suggestion
 
 if TYPE_CHECKING:

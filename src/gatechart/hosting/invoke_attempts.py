@@ -16,8 +16,8 @@ from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal
+from gatechart.hosting.invoke_trail import TrailDesk
 from gatechart.hosting.tool_policies import have_escapes
-from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Invocation, Payload
 from gatechart.values.frozen import value

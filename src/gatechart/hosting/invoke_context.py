@@ -21,9 +21,9 @@ from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
+from gatechart.hosting.invoke_trail import TrailDesk, kind_of
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_policies import tool_layers
-from gatechart.hosting.trail_desk import TrailDesk, kind_of
 from gatechart.turn import checked_key, checked_words, plain_payload
 from gatechart.values import (
     LONGEST_TOLD,

@@ -10,8 +10,8 @@ from gatechart.errors import InvocationOverError
 from gatechart.graph import EntryPoint
 from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.idleness import Idleness
+from gatechart.hosting.invoke_trail import TrailHost
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.trail_desk import TrailHost
 from gatechart.values import EventName, Invocation, JournalRecord, Mail, Outcome, Payload, Snapshot
 
 T = TypeVar("T")

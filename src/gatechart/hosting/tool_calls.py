@@ -15,10 +15,10 @@ from gatechart.hosting.call_facts import shown
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import KEYS, InvokeJournal, mark
+from gatechart.hosting.invoke_trail import TrailDesk
 from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
-from gatechart.hosting.trail_desk import TrailDesk
 from gatechart.tools import RESERVED_ARGUMENT, AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
 from gatechart.values import NO_ESCAPES, BreakerState, Escapes, Payload, PoliciesByTool, ToolPolicies, unkept
 

@@ -18,7 +18,7 @@ from gatechart.context import canonical_json
 from gatechart.errors import CallReusedError
 from gatechart.hosting.call_facts import undo_of
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.hosting.trail_desk import NOTHING_MORE, TrailDesk
+from gatechart.hosting.invoke_trail import NOTHING_MORE, TrailDesk
 from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolResult
 from gatechart.values import Payload
 

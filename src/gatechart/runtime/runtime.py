@@ -67,7 +67,7 @@ from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance
 from gatechart.runtime.operations import Operations
 from gatechart.runtime.requests import RequestServer
-from gatechart.runtime.standing_by import standing_by
+from gatechart.runtime.standby import standing_by
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
 from gatechart.turn import (
