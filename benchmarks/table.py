@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from benchmarks.measure import Better
@@ -32,8 +32,16 @@ def environment() -> dict[str, Any]:
         "system": platform.system(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
     }
+
+
+def _version(name: str) -> str:
+    """The version of a package; "" if it is not installed, as libraries to compare with need not be."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def as_json(run: Sequence[Results], *, quick: bool) -> dict[str, Any]:
