@@ -9,6 +9,8 @@ from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transiti
 from gatechart.graph import Accepts, Best
 from gatechart.handoff import ConversationContext, Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.stores import open_store
+from gatechart.stores.sql.store import SqlStore
+from gatechart.stores.sql.work_rows import held_work
 from gatechart.testing import VirtualClock
 from gatechart.values import (
     WITHDRAWN,
@@ -233,8 +235,18 @@ async def check(store):
             assert row is None or row.target == agent.agent_id
         elif not _is_at_its_target(row, each):
             assert (agent.agent_id, each.id) in answered, each  # it is told before it acts as the owner again
+    await check_counts(store, rows.values())
     tried = Counter(row.request for row in rows.values() if row.status in OPEN)
     assert all(count == 1 for count in tried.values()), tried
+
+
+async def check_counts(store, rows):
+    """The open work that was counted from commit to commit is that which a count of all finds."""
+    held = await store.held()
+    if isinstance(store, SqlStore):
+        assert held == (await store.read(held_work)).counts()
+    doors = Counter(f"{row.target_graph}.{row.entry_point}" for row in rows if row.status is ACCEPTED)
+    assert {door: held.get(door) for door in doors} == doors
 
 
 def _is_at_its_target(row, each):

@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 
-from gatechart import EntryPoint, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import NoHandoffError, PayloadError
 from gatechart.graph import Accepts, Best
 from gatechart.handoff import SelectionTerms
+from gatechart.stores import MemoryStore
 from gatechart.values import Ended, Mark, Needs, Profile, Status
 from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
+from tests.runtime.support import WrappedStore
 from tests.runtime.test_choosing import asking, begun
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -154,6 +156,28 @@ async def test_a_dry_run_tells_whom_work_would_go_to_and_changes_nothing(place):
         assert (await runtime.find(graph="gatechart.directory")).agents == ()
         with pytest.raises(PayloadError, match="names of filters"):
             await runtime.choose(HandoffPacket(selection=SelectionTerms(filters=("strange",))))
+
+
+@pytest.mark.parametrize(("group", "reads"), [("", 0), ("east", 1)])
+async def test_a_choice_reads_what_failed_before_only_where_candidates_fail_together(group, reads):
+    east = worker("east", profile=Profile(domains=("refunds",), group=group))
+    store = CountsHandoffsRead(MemoryStore())
+    async with Runtime.open(store, graphs=[asking(REFUNDS), east]) as runtime:
+        agent = await runtime.start("asking", at="TALKING")
+        store.reads = 0
+        packet = HandoffPacket(source_agent=agent.id, source_graph="asking")
+        assert (await runtime.choose(packet, needs=Needs(domains=("refunds",)))).candidate.graph == "east"
+        assert store.reads == reads
+
+
+class CountsHandoffsRead(WrappedStore):
+    """A store that counts how often handoffs are read."""
+
+    reads = 0
+
+    async def handoffs(self, query):
+        self.reads += 1
+        return await self.store.handoffs(query)
 
 
 async def test_a_registered_entry_never_outranks_a_local_one_unless_allowed(place):

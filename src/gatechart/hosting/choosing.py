@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -107,32 +108,32 @@ class DirectoryChooser:
         self, packet: HandoffPacket, terms: SelectionTerms, now: datetime
     ) -> tuple[Choice, Lesson | None]:
         """Return the choice that would be made now, and what it learned from; leave everything as it is."""
-        asking = self._directory.graph(packet.source_graph)
-        agent_id = packet.source_agent
-        failed = await just_failed(self._directory.home, agent_id) if agent_id else ()
-        try:
-            with contained():
-                candidates = await self._performing(packet, terms, await self._directory.candidates())
-                names = set(terms.order or terms.weights)
-                compared = await self._texts.compared(packet, names, candidates, is_recorded=self._choosing.records)
-                scores = {} if compared is None else {"text": compared.scores}
-                lesson = await self._lesson(compared, candidates, names, now)
-                choice = choose(
-                    packet,
-                    terms,
-                    candidates,
-                    now=now,
-                    seed=packet.handoff_id,
-                    scores=scores if lesson is None else {**scores, **lesson.scores},
-                    functions={} if asking is None else asking.selectors,
-                    least=0.0 if compared is None else compared.least,
-                    allow_registered=self._choosing.allow_registered,
-                    exploring=self._choosing.exploring or BEST,
-                    parts={} if lesson is None else lesson.parts,
-                    failed=failed,
-                )
-        except OutsideError as error:  # of an application's function, which must not be taken for the store's
-            raise ChoiceFailedError(packet.handoff_id, str(error)) from error
+        asking = self._directory.graph(packet.source_graph) if packet.source_graph else None
+        with _functions_of_the_application(packet):
+            everybody = await self._directory.candidates()
+        # Only the groups of candidates that failed count, so where there are none nothing has to be read.
+        is_told = packet.source_agent and any(each.profile.group for each in everybody)
+        failed = await just_failed(self._directory.home, packet.source_agent) if is_told else ()
+        with _functions_of_the_application(packet):
+            candidates = await self._performing(packet, terms, everybody)
+            names = set(terms.order or terms.weights)
+            compared = await self._texts.compared(packet, names, candidates, is_recorded=self._choosing.records)
+            scores = {} if compared is None else {"text": compared.scores}
+            lesson = await self._lesson(compared, candidates, names, now)
+            choice = choose(
+                packet,
+                terms,
+                candidates,
+                now=now,
+                seed=packet.handoff_id,
+                scores=scores if lesson is None else {**scores, **lesson.scores},
+                functions={} if asking is None else asking.selectors,
+                least=0.0 if compared is None else compared.least,
+                allow_registered=self._choosing.allow_registered,
+                exploring=self._choosing.exploring or BEST,
+                parts={} if lesson is None else lesson.parts,
+                failed=failed,
+            )
         return choice, lesson
 
     async def _lesson(
@@ -158,6 +159,16 @@ class DirectoryChooser:
         known = await self._directory.performances()
         special = {name: each.of(kind) for name, each in known.items() if kind in dict(each.kinds)}
         return [replaced(each, performance=special[each.id]) if each.id in special else each for each in candidates]
+
+
+@contextmanager
+def _functions_of_the_application(packet: HandoffPacket) -> Iterator[None]:
+    """Raise ChoiceFailedError for what they raise within, which must not be taken for the store's."""
+    try:
+        with contained():
+            yield
+    except OutsideError as error:
+        raise ChoiceFailedError(packet.handoff_id, str(error)) from error
 
 
 @value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -189,10 +190,11 @@ class Directory:
         ]
 
     def _loaded(self, line: _Line, held: Mapping[str, int], broken: frozenset[str]) -> Candidate:
-        candidate = line.entry.candidate
+        candidate = line.candidate
         count, blocked = held.get(line.counted, 0), line.tools & broken if broken else broken
-        if count or blocked:
+        if count != candidate.held or blocked != line.blocked:
             candidate = replaced(candidate, held=count, open_breakers=tuple(sorted(blocked)))
+            line.candidate, line.blocked = candidate, blocked
         load = None if self._load is None else self._load(candidate)
         return candidate if load is None else replaced(candidate, load=min(max(float(load), 0.0), 1.0))
 
@@ -265,7 +267,7 @@ class Directory:
         tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
         counted = counted_as(entry.candidate) if of_graph is None else candidate.graph
         is_named_only = candidate.is_local and bool(self.registry.graphs) and self.local(candidate.id) is None
-        return _Line(entry, counted, tools, is_named_only)
+        return _Line(entry, counted, tools, is_named_only, entry.candidate)
 
     def _locals(self) -> Mapping[str, Candidate]:
         """Return the entry points of the home's graphs, by id."""
@@ -303,14 +305,16 @@ class Directory:
         return f"open circuit breakers: {', '.join(candidate.open_breakers)}" if candidate.open_breakers else ""
 
 
-@value
+@dataclass(slots=True)
 class _Line:
-    """An entry without its load."""
+    """An entry, and its candidate as things stood when it was last asked for: most stay as they are in between."""
 
-    entry: DirectoryEntry
+    entry: DirectoryEntry  # without its load
     counted: str  # under which its open work is counted
     tools: frozenset[str]  # whose circuit breakers it depends on
-    is_named_only: bool = False  # whether it is an entry point without a profile, which no selection finds
+    is_named_only: bool  # whether it is an entry point without a profile, which no selection finds
+    candidate: Candidate
+    blocked: frozenset[str] = frozenset()  # the tools whose circuit breakers were open
 
 
 OPEN: Final = Gate()

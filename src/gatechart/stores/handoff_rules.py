@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import starmap
 
@@ -121,23 +120,6 @@ def state_of(record: HandoffRecord) -> HandoffState:
 def with_state(record: HandoffRecord, state: HandoffState) -> HandoffRecord:
     """Return the handoff in this state."""
     return replaced(record, status=state.status, changes=state.changes, result=state.result)
-
-
-def work_of(record: HandoffRecord) -> tuple[str, str, str]:
-    """Return where a handoff counts as open work: its graph, its entry point, and its recipient if it was chosen."""
-    return record.target_graph, record.entry_point, str(record.packet.get("recipient", ""))
-
-
-def counted_work(slots: Counter[str], accepted: Mapping[tuple[str, str, str], int]) -> dict[str, int]:
-    """Return the open work, see `Store.held`.
-
-    slots: those held, by graph. accepted: handoffs by graph, entry point and recipient.
-    """
-    found: Counter[str] = Counter()
-    for (graph, entry_point, recipient), count in accepted.items():
-        for name in {graph, f"{graph}.{entry_point}", recipient} - {""}:
-            found[name] += count
-    return dict(found | slots)
 
 
 def directed(record: HandoffRecord, chosen: HandoffRecord) -> HandoffRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,7 +12,8 @@ from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
 from gatechart.stores.commit_rules import is_stale
-from gatechart.stores.handoff_rules import counted_work, directed, state_of, with_state, work_of
+from gatechart.stores.handoff_rules import directed, state_of, with_state
+from gatechart.stores.held_work import HeldWork, WorkChange, work_of
 from gatechart.stores.operations import (
     AppendTurn,
     Content,
@@ -134,6 +135,7 @@ class Tables:
         self._offered = 0  # number of handoffs so far
         self._slots: dict[str, str] = {}  # by handoff, the graph of its slot
         self._slots_held: defaultdict[str, int] = defaultdict(int)  # by graph
+        self._work = HeldWork()
         self.breakers: dict[str, BreakerRecord] = {}  # by name
 
     def apply(self, operation: Operation) -> None:
@@ -308,8 +310,7 @@ class Tables:
 
     def held(self) -> dict[str, int]:
         """Return the open work by graph, entry point and recipient, see Store."""
-        accepted = [each for each in self.handoffs.values() if each.status is HandoffStatus.ACCEPTED]
-        return counted_work(Counter(self._slots.values()), Counter(map(work_of, accepted)))
+        return self._work.counts()
 
     def with_open_handoffs(self) -> set[AgentId]:
         """Return the agents that have a part in a handoff that is not over."""
@@ -332,6 +333,7 @@ class Tables:
         self._pending.pop(agent_id, None)
         for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
             del self.handoffs[record.id]
+            self._count(record, -1)
             if record.target == agent_id or record.status is not HandoffStatus.ACCEPTED:
                 self._free(record.id)
 
@@ -384,15 +386,20 @@ class Tables:
             case InsertHandoff(handoff):
                 self._offered += 1
                 self.handoffs[handoff.id] = replaced(handoff, number=self._offered)
+                self._count(handoff, 1)
             case DirectHandoff(handoff):
                 self.handoffs[handoff.id] = directed(self.handoffs[handoff.id], handoff)
             case ExplainHandoff(handoff_id, choice):
                 self.handoffs[handoff_id] = replaced(self.handoffs[handoff_id], choice=choice)
             case UpdateHandoff(handoff_id, state):
-                self.handoffs[handoff_id] = with_state(self.handoffs[handoff_id], state)
+                before = self.handoffs[handoff_id]
+                self.handoffs[handoff_id] = after = with_state(before, state)
+                self._count(before, -1)
+                self._count(after, 1)
             case TakeSlot(handoff_id, graph):
                 self._slots[handoff_id] = graph
                 self._slots_held[graph] += 1
+                self._work.change(WorkChange({}, {graph: 1}))
             case FreeSlot(handoff_id):
                 self._free(handoff_id)
             case _:
@@ -402,6 +409,11 @@ class Tables:
         graph = self._slots.pop(handoff_id, None)
         if graph is not None:
             self._slots_held[graph] -= 1
+            self._work.change(WorkChange({}, {graph: -1}))
+
+    def _count(self, record: HandoffRecord, by: int) -> None:
+        if record.status is HandoffStatus.ACCEPTED:
+            self._work.change(WorkChange({work_of(record): by}, {}))
 
 
 def waits(mail: Mail) -> bool:

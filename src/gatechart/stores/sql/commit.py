@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
 from gatechart.stores.commit_rules import apply
+from gatechart.stores.held_work import UNCHANGED, WorkChange
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,
@@ -58,6 +59,7 @@ from gatechart.stores.sql.tables import (
     places,
     steps,
 )
+from gatechart.stores.sql.work_rows import changed_work
 from gatechart.values import (
     ActiveInvocation,
     BreakerRecord,
@@ -151,20 +153,21 @@ _OF_LISTS: Final[Sequence[Single]] = (
 
 
 def commit_units(
-    connection: Connection, searchable: Mapping[str, Sequence[str]], units: Sequence[Unit]
-) -> list[Verdict]:
-    """Return the verdict of each unit, as `Store.commit` promises.
+    connection: Connection, searchable: Mapping[str, Sequence[str]], units: Sequence[Unit], *, counts_work: bool
+) -> tuple[list[Verdict], WorkChange]:
+    """Return the verdict of each unit, as `Store.commit` promises, and what the commit changes about the open work.
 
     The connection holds the owner's lock. Meanwhile others write only to `requests`.
-    searchable: the declared fields, by graph.
+    searchable: the declared fields, by graph. counts_work: whether anybody wants to know about the open work.
     """
     stored = Stored(connection, units)
     verdicts, operations = apply(units, stored)
     changes = _Changes(stored, FoundValues(searchable) if searchable else None)
     for operation in operations:
         changes.add(operation)
+    work = changed_work(connection, stored, operations) if counts_work else UNCHANGED
     changes.write(connection)
-    return verdicts
+    return verdicts, work
 
 
 class _Changes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ from sqlalchemy import (
 )
 
 from gatechart.handoff import is_open
-from gatechart.stores.handoff_rules import counted_work
 from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -58,7 +56,6 @@ NAMELESS: Final = "unreadable handoff "  # followed by its key
 _HANDOFF: Final = kinds_of(handoffs)
 _IS_TARGET: Final = handoffs.c.target.in_(listed())
 _IS_SOURCE: Final = handoffs.c.source.in_(listed())
-_ACCEPTED: Final = handoffs.c.status == literal_column("'accepted'")
 _IS_TAKEN: Final = handoffs.c.status == HandoffStatus.ACCEPTED.value
 FREE: Final = delete(places).where(
     places.c.handoff.in_(select(handoffs.c.id).where(or_(_IS_TARGET, and_(_IS_SOURCE, not_(_IS_TAKEN)))))
@@ -67,10 +64,6 @@ FORGET: Final = delete(handoffs).where(or_(_IS_TARGET, _IS_SOURCE))
 OFFERED_TO: Final = Single(
     select(func.count()).where(handoffs.c.target.in_(listed()), handoffs.c.status == literal_column("'pending'"))
 )
-
-SLOTS_HELD: Final = select(places.c.graph, func.count()).group_by(places.c.graph)
-_WORK: Final = (handoffs.c.target_graph, handoffs.c.entry_point, handoffs.c.recipient)
-TAKEN: Final = select(*_WORK, func.count()).where(_ACCEPTED, IS_OPEN).group_by(*_WORK)
 
 
 def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
@@ -87,6 +80,9 @@ def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json)
         "deadline_us": us_or_null(record.deadline),
     }
 
+
+STATE: Final = ("status", "changes", "result")
+"""Columns of `handoffs` that change with its state."""
 
 DIRECTED: Final = ("target", "target_graph", "entry_point", "is_new", "packet", "recipient", "choice")
 """Columns of `handoffs` that a choice of the target changes."""
@@ -209,13 +205,6 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
     """Whether an offer to the agent is still pending."""
     ((count,),) = OFFERED_TO.all(connection, [agent_id])
     return bool(count)
-
-
-def held(connection: Connection) -> dict[str, int]:
-    """Return the open work by graph, entry point and recipient, see Store."""
-    slots = Counter({row[0]: row[1] for row in connection.execute(SLOTS_HELD)})
-    taken = {(graph, door, to or ""): count for graph, door, to, count in connection.execute(TAKEN)}
-    return counted_work(slots, taken)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:

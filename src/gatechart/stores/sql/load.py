@@ -9,10 +9,11 @@ from typing import Any, Final, TypeAlias, assert_never
 from sqlalchemy import Connection, and_, func, literal_column, select
 
 from gatechart.context import canonical_json
+from gatechart.stores.held_work import Work
 from gatechart.stores.operations import Content, HandoffState, MailId
 from gatechart.stores.sql.columns import UNREADABLE, json_object
 from gatechart.stores.sql.dialects import listed, unpacked
-from gatechart.stores.sql.handoff_rows import to_state
+from gatechart.stores.sql.handoff_rows import STATE, to_state
 from gatechart.stores.sql.mail_rows import to_shown
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, journals, mail, places, steps
@@ -88,7 +89,9 @@ JOURNALS: Final = select(_ENTRIES.c.place, agents.c.key, journals.c.name.label("
     _ENTRIES.join(agents, agents.c.id == _ENTRIES.c.agent).outerjoin(journals, _WRITTEN)
 )
 HANDOFFS: Final = Single(
-    select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
+    select(*(handoffs.c[name] for name in ("id", "target_graph", "entry_point", "recipient", *STATE))).where(
+        handoffs.c.id.in_(listed())
+    )
 )
 SLOTS: Final = Single(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
 SLOTS_HELD: Final = Single(
@@ -114,6 +117,7 @@ class Stored:
         self._writers: Mapping[AgentId, int] = {}  # the keys of agents that journals belong to
         self._entries: frozenset[tuple[AgentId, str, str]] = frozenset()
         self._handoffs: Mapping[str, HandoffState] = {}
+        self.works: Mapping[str, Work] = {}  # where handoffs count as open work, by id
         self._slots: Mapping[str, str] = {}
         self._slots_held: Mapping[str, int] = {}
         if wanted.agent_ids:
@@ -218,7 +222,8 @@ class Stored:
     def _load_handoffs(self, connection: Connection, wanted: _Touched) -> None:
         ids = sorted(wanted.handoffs)
         found = HANDOFFS.all(connection, ids)
-        self._handoffs = {handoff_id: to_state(*columns) for handoff_id, *columns in found}
+        self._handoffs = {handoff_id: to_state(*columns) for handoff_id, _, _, _, *columns in found}
+        self.works = {handoff_id: (graph, door, to or "") for handoff_id, graph, door, to, *_ in found}
         if wanted.graphs:
             self._slots = _pairs(SLOTS.all(connection, ids))
             self._slots_held = _pairs(SLOTS_HELD.all(connection, sorted(wanted.graphs)))

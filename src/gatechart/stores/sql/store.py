@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,13 +14,14 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from gatechart.errors import OwnershipLostError
+from gatechart.stores.held_work import HeldWork
 from gatechart.stores.sql.agent_rows import stored_agent, to_known, to_shown, to_snapshot
 from gatechart.stores.sql.breaker_rows import stored_breakers
 from gatechart.stores.sql.columns import from_us, readable, readable_page, to_json
 from gatechart.stores.sql.commit import commit_units
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, held, is_offered
+from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, is_offered
 from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
 from gatechart.stores.sql.history_rows import entries_of, snapshot_at, to_shown_entry
 from gatechart.stores.sql.host_rows import beat, leave, stored_hosts
@@ -41,6 +43,7 @@ from gatechart.stores.sql.requests import SqlRequests, empty_answers
 from gatechart.stores.sql.search import counted, found_page
 from gatechart.stores.sql.searchable import declare, declared, fill
 from gatechart.stores.sql.tables import agents, graphs, history, mail
+from gatechart.stores.sql.work_rows import held_work
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -100,6 +103,8 @@ class SqlStore:
         self._epoch = epoch
         self._last_number = last_number
         self._searchable: dict[str, Sequence[str]] = {}  # fields by graph, as of the last `declare`
+        self._work: HeldWork | None = None  # the open work, once somebody has asked
+        self._changing = asyncio.Lock()  # held by whatever changes the open work, so that it is counted in order
         self.requests = None if notifier is None else SqlRequests(self, notifier)
 
     def numbers(self, count: int) -> int:
@@ -175,7 +180,17 @@ class SqlStore:
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
-        return await self._write(lambda connection: commit_units(connection, self._searchable, units))
+        async with self._changing:
+            counts = self._work is not None
+            work = partial(commit_units, searchable=self._searchable, units=units, counts_work=counts)
+            try:
+                verdicts, change = await self._write(work)
+            except BaseException:  # cancelled, or cut off: it may have been committed
+                self._work = None
+                raise
+            if self._work is not None:
+                self._work.change(change)
+        return verdicts
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""
@@ -235,7 +250,14 @@ class SqlStore:
 
     async def held(self) -> Mapping[str, int]:
         """See Store."""
-        return await self._read(held)
+        if self._writer is None:
+            return (await self._read(held_work)).counts()
+        if self._work is not None:
+            return self._work.counts()
+        async with self._changing:
+            found = self._work if self._work is not None else await self._write(held_work)
+            self._work = found
+        return found.counts()
 
     async def breakers(self) -> Sequence[BreakerRecord]:
         """See Store."""
@@ -255,7 +277,7 @@ class SqlStore:
 
     async def forget_handoff(self, handoff: str) -> bool:
         """See Store."""
-        return await self._write(lambda connection: forget_damaged(connection, handoff))
+        return await self._write_uncounted(lambda connection: forget_damaged(connection, handoff))
 
     async def remember(self, known: Sequence[KnownGraph]) -> None:
         """See Store."""
@@ -302,13 +324,13 @@ class SqlStore:
             empty_answers(connection, agent_id)
             return True
 
-        return await self._write(write)
+        return await self._write_uncounted(write)
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store."""
         if dry_run:
             return await self._read(lambda connection: tell_part(connection, pruning, after, limit))
-        return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
+        return await self._write_uncounted(lambda connection: prune_part(connection, pruning, after, limit))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work that only reads."""
@@ -336,6 +358,12 @@ class SqlStore:
     async def _read(self, work: Callable[[Connection], T]) -> T:
         with self._database.read_errors():
             return await self._reader.run(work)
+
+    async def _write_uncounted(self, work: Callable[[Connection], T]) -> T:
+        """Write what may change the open work, which is counted anew when somebody next asks."""
+        async with self._changing:
+            self._work = None
+            return await self._write(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         """Return the result of the work, done in one transaction that requires this owner's epoch."""
