@@ -48,6 +48,12 @@ async def test_encryption_can_be_done_without_where_there_is_no_password():
         box(port, starttls=False, user="gate", password="x")
 
 
+@pytest.mark.parametrize("half", [{"user": "gate"}, {"password": "x"}])
+def test_a_user_without_a_password_is_refused_and_so_is_a_password_without_a_user(half):
+    with pytest.raises(ValueError, match="give user and password, or neither"):
+        box(25, **half)
+
+
 async def test_a_wrong_password_is_a_failure_that_does_not_show_it(tmp_path):
     server, client = certificate(tmp_path, "127.0.0.1")
     with mailing(server) as (letters, port):

@@ -235,13 +235,24 @@ def test_troubles_are_counted_within_an_hour_and_bounds():
     assert troubles.facts(NOON + timedelta(hours=2)) == {}
 
 
+async def told_by_hosts(store):
+    return [each.facts.get("troubles", {}) for each in await store.hosts()]
+
+
 async def test_nothing_is_told_of_an_agent_that_was_erased(clock):
-    async with Runtime.open(MemoryStore(), graphs=[case], clock=clock) as runtime:
+    store = MemoryStore()
+    async with Runtime.open(store, graphs=[case], clock=clock, limits=Limits(beat_s=0.5)) as runtime:
         agents = [await runtime.start("case", at="BROKEN", agent_id=each) for each in ("b-1", "b-2")]
         for agent in agents:
             await asyncio.gather(*(agent.send(each) for each in ("BURST", "UNKNOWN")), return_exceptions=True)
+        async with asyncio.timeout(30):
+            while "b-1" not in str(await told_by_hosts(store)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         await runtime.erase("b-1")
         told = runtime._core.troubles.facts(NOON)["troubles"]
+        [row] = await told_by_hosts(store)
+        assert "b-1" not in str(row)
+        assert "b-2" in str(row)
     assert {kind: [*agents] for kind, agents in told.items()} == {"refused": ["b-2"], "undone": ["b-2"]}
 
 

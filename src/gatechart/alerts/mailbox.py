@@ -40,7 +40,8 @@ class Mailbox:
         """Keep where to mail.
 
         user, password: for the server; without a user there is no login. context: whose certificates are trusted.
-        Raises ValueError for an address that is none, and for a password that would travel unencrypted.
+        Raises ValueError for an address that is none, for a user without a password or one without a user, and for a
+        password that would travel unencrypted.
         """
         self._to = (to,) if isinstance(to, str) else tuple(to)
         for address in (sender, *self._to):
@@ -48,6 +49,8 @@ class Mailbox:
                 raise ValueError(f"{address!r} is not a mail address")
         if not self._to:
             raise ValueError("a mailbox needs an address in to=")
+        if bool(user) != bool(password):
+            raise ValueError("a mail server asks a user for a password; give user and password, or neither")
         if user and not starttls:
             raise ValueError("a password is sent only over STARTTLS; leave starttls=False out, or the user")
         self._host, self._port, self._sender = host, port, sender

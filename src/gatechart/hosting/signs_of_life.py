@@ -6,9 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from gatechart.errors import OutsideError, OwnershipLostError
@@ -35,6 +36,7 @@ class Heart:
         self.work: Callable[[], int] = int  # how much was committed so far, which says whether the host gets on
         self.troubles: Callable[[datetime], Payload] = lambda _: {}  # what else it tells of itself
         self._beats = False
+        self._now_too: Callable[[], Awaitable[None]] | None = None  # gives a sign at once; None outside of `beating`
 
     async def beat_on(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload] = dict) -> None:
         """Give signs of life until cancelled, or until another runtime owns the database. The first comes soon."""
@@ -42,6 +44,12 @@ class Heart:
             while True:
                 await asyncio.sleep(self.beat_s)
                 await self._beat(signs, role, measure)
+
+    async def beat(self) -> None:
+        """Give a sign of life at once, in place of one that told of what is to be forgotten."""
+        if self._beats and self._now_too is not None:
+            with suppress(OwnershipLostError):
+                await self._now_too()
 
     async def _beat(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload]) -> None:
         now = self._now()
@@ -64,7 +72,9 @@ class Heart:
         if not is_host:
             yield
             return
-        beating = asyncio.create_task(self.beat_on(signs, Role.OWNER, usage_of(lambda: self.work())))
+        measure = usage_of(lambda: self.work())
+        self._now_too = partial(self._beat, signs, Role.OWNER, measure)
+        beating = asyncio.create_task(self.beat_on(signs, Role.OWNER, measure))
         try:
             yield
         finally:

@@ -47,10 +47,12 @@ class Troubles:
         told = {kind: self._told(kind, seen, now) for kind, seen in self._seen.items() if seen}
         return {"troubles": told} if told else {}
 
-    def forget(self, agent_id: AgentId) -> None:
-        """Forget an agent, and what its exceptions said. It is to be called when the agent is erased."""
+    def forget(self, agent_id: AgentId) -> bool:
+        """Forget an agent that is erased, and what its exceptions said. Return whether anything was known of it."""
+        is_known = any(agent_id in seen for seen in self._seen.values())
         for kind in self._seen:
             self._forget(kind, agent_id)
+        return is_known
 
     def _told(self, kind: Trouble, seen: dict[AgentId, deque[datetime]], now: datetime) -> dict[str, Payload]:
         recent = {agent_id: [each for each in times if now - each <= WINDOW] for agent_id, times in seen.items()}

@@ -95,6 +95,7 @@ class Core:
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     troubles: Troubles = field(default_factory=Troubles)
+    beat: Callable[[], Awaitable[None]] | None = None  # gives a sign of life of this host at once
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for
     erasures: int = 0  # so far; what was read before an erasure may be gone, or belong to a new agent
     doubted: set[int] = field(default_factory=set)  # numbers of mail that may be accepted although posting failed
@@ -115,6 +116,11 @@ class Core:
 
         self.breakers = OwnBreakers(self.clock.now, keep, self.spawn)
         self.number = partial(self.store.numbers, 1)
+
+    async def forget_troubles(self, agent_id: AgentId) -> None:
+        """Forget what was counted of an agent that is erased, in what this host tells of itself as well."""
+        if self.troubles.forget(agent_id) and self.beat is not None:
+            await self.beat()
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raise RuntimeClosedError, InsideTurnError or, if the call writes, ReadOnlyError."""

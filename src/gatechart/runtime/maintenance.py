@@ -159,8 +159,8 @@ class Maintenance:
         part = await self._core.store.prune(pruning, after=after)
         for agent_id in part.erased:
             self._core.erasures += 1
-            self._core.troubles.forget(agent_id)
             self._forget(agent_id)
+            await self._core.forget_troubles(agent_id)
         return part
 
     async def erase(self, agent_id: AgentId) -> None:

@@ -113,7 +113,7 @@ async def erase(
         await stop()
         await _refuse_pending(core, agent_id, accept)
     core.erasures += 1
-    core.troubles.forget(agent_id)
+    await core.forget_troubles(agent_id)
     if core.entries is not None:
         core.entries.forget(agent_id)
     if core.lessons is not None:

@@ -191,7 +191,7 @@ class Runtime(AgentHome):
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
             )
             heart.work = lambda: committer.units
-            heart.troubles = core.troubles.facts
+            heart.troubles, core.beat = core.troubles.facts, heart.beat
             runtime = cls(core, registry, choosing, USUAL_TERMS if watchdog is None else watchdog.terms)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             registry.register_own(DIRECTORY_GRAPH, directory_graph)
