@@ -86,7 +86,13 @@ def test_tools_are_ordered_by_what_fails_least_with_the_same_error():
         {"slow": (10, 10), "down": (10, 10), "fine": (19, 1)},
         {"slow TimeoutError": (0, 10), "down ConnectionError": (0, 10)},
         {},
+        {"map": (9, 1), "database": (10, 10), "database ConnectionError": (0, 10)},
     )
+    able = {"atlas": ["map"], "copy": ["database"], "slow": ["database"]}
+    new = ["copy", "unknown", "atlas"]  # by which nobody was served so far
+    assert fails_least_first(new, known, "ConnectionError", able) == ["atlas", "copy", "unknown"]
+    assert fails_least_first(new, known, "TimeoutError", able) == ["copy", "atlas", "unknown"]
+    assert fails_least_first(["copy", "slow"], known, "ConnectionError", able) == ["slow", "copy"]
     tools = ["slow", "down", "unknown", "fine"]
     assert fails_least_first(tools, known, "TimeoutError")[0] == "fine"
     assert fails_least_first(["slow", "down"], known, "TimeoutError") == ["down", "slow"]

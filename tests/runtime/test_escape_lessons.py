@@ -11,6 +11,7 @@ from gatechart.testing import VirtualClock
 from gatechart.values import NO_LESSONS, Status
 from tests.runtime.handovers import rest
 from tests.runtime.test_escapes import CIRCLE, WAY_OUT, attempts, go_round, ring
+from tests.runtime.test_escapes_of_tools import Desk, seeker
 
 GRAPH = ring(Nudge(), Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"), last=GiveUp(), cooldown="0s")
 AGENTS = 7
@@ -63,6 +64,17 @@ async def test_a_pinned_order_stays_whatever_was_learned(place):
     async with hosted(place, pinned) as runtime:
         for number in range(AGENTS):
             assert await lived(runtime, f"a-{number}") == ["escape.nudge", "escape.reroute"]
+
+
+async def test_which_tools_fail_is_kept_by_what_they_can_do_and_by_the_kind_of_error(place):
+    async with Runtime.open(place, graphs=seeker(), services=Desk(), clock=VirtualClock(NOON)) as runtime:
+        agent = await runtime.start("seeker", at="LOOKING")
+        await agent.until("DONE", timeout=30)
+        await rest(runtime)
+        known = lessons_kept(await runtime.read(keeper_of("seeker")))
+    failed = (0, 2)
+    assert (known.tools, known.errors) == ({"search": failed}, {"search ConnectionError": failed})
+    assert known.capabilities == dict.fromkeys(("find", "read", "find ConnectionError", "read ConnectionError"), failed)
 
 
 async def test_other_graphs_learn_nothing_from_it(place):

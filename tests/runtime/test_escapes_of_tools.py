@@ -19,7 +19,7 @@ class Desk:
     def __init__(self, escape=OWN):
         options = {} if escape is None else {"escape": escape}
 
-        @made(policies=ONCE, repeat="safe", **options)
+        @made(policies=ONCE, repeat="safe", capabilities=["find", "read"], **options)
         async def search() -> str:
             raise ConnectionError("no answer")
 

@@ -9,8 +9,9 @@ Source: E. B. Wilson, Probable inference, the law of succession, and statistical
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from gatechart.values import Lessons, Tally
@@ -60,16 +61,27 @@ def clearly_better_first(
     return found
 
 
-def fails_least_first(tools: Sequence[str], lessons: Lessons, error: str = "") -> list[str]:
+def fails_least_first(
+    tools: Sequence[str], lessons: Lessons, error: str = "", able: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> list[str]:
     """Return tools by how seldom they fail with an error, then by how seldom they fail at all.
 
-    A tool that nobody called counts as one that fails every other time (Laplace's rule of succession). Those that are
-    equal stay in order. error: the type's name; empty for any.
+    A tool that nobody called is expected to fail as the tools do that can do the same; without any, every other time
+    (Laplace's rule of succession). Those that are equal stay in order. error: the type's name; empty for any. able: the
+    capabilities of tools.
     """
 
     def failing(tool: str) -> tuple[float, float]:
-        well, badly = lessons.tools.get(tool, NONE)
-        so = lessons.errors.get(f"{tool} {error}", NONE)[1] if error else badly
-        return tuple((count + 1) / (well + badly + 2) for count in (so, badly))  # type: ignore[return-value]
+        own = lessons.tools.get(tool)
+        of_tools, of_errors = (lessons.capabilities,) * 2 if own is None else (lessons.tools, lessons.errors)
+        names = (tool,) if own is not None else able.get(tool, ())
+        well, badly = _summed(of_tools.get(each, NONE) for each in names)
+        so = _summed(of_errors.get(f"{each} {error}", NONE) for each in names)[1] if error else badly
+        return (so + 1) / (well + badly + 2), (badly + 1) / (well + badly + 2)
 
     return sorted(tools, key=failing)
+
+
+def _summed(tallies: Iterable[Tally]) -> Tally:
+    counts = [*tallies]
+    return sum(well for well, _ in counts), sum(badly for _, badly in counts)

@@ -35,6 +35,7 @@ class ToolFacts:
     undo: str = ""  # name of the tool that takes a call back
     alternatives: tuple[str, ...] = ()  # tools that may be called in its place, the best first
     breaker: BreakerState = BreakerState.CLOSED
+    capabilities: tuple[str, ...] = ()  # what it can do
 
 
 UNKNOWN_TOOL: Final = ToolFacts()

@@ -82,7 +82,8 @@ class SwitchTool(Strategy):
         switched = dict(scene.snapshot.trail.escapes.switched)
         for tool in scene.failed_tools:
             known = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
-            others = fails_least_first(known, scene.lessons, scene.error_of(tool))
+            able = {each: scene.tool(each).capabilities for each in known}
+            others = fails_least_first(known, scene.lessons, scene.error_of(tool), able)
             closed = [each for each in others if scene.tool(each).breaker is BreakerState.CLOSED]
             closed = [each for each in closed if each not in scene.failed_tools and switched.get(tool) != each]
             yield from (SwitchTo(tool, each) for each in closed)

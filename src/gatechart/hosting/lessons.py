@@ -29,7 +29,7 @@ MOST_COUNTED: Final = 400
 """Once a name was counted so often, its counts are halved, so that what is new weighs more."""
 
 Counts = dict[str, list[int]]
-_KINDS: Final = ("strategies", "tools", "errors", "places")
+_KINDS: Final = ("strategies", "tools", "errors", "places", "capabilities")
 
 
 class LessonContext(AgentContext):
@@ -39,6 +39,7 @@ class LessonContext(AgentContext):
     tools: Counts = Field(default_factory=dict)
     errors: Counts = Field(default_factory=dict)
     places: Counts = Field(default_factory=dict)
+    capabilities: Counts = Field(default_factory=dict)
 
 
 def lessons_graph() -> AnyGraph:

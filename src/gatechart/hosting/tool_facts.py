@@ -32,7 +32,9 @@ def tool_facts(
         return {}
     layers = (*(layer for leaf in leaves for layer in tool_layers(graph, leaf)), deployed)
     return {
-        tool.name: ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), breaker_state(tool.name))
+        tool.name: ToolFacts(
+            tool.repeat, tool.undo, _alternatives(box, tool, layers), breaker_state(tool.name), tool.capabilities
+        )
         for tool in box
     }
 

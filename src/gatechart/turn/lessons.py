@@ -37,7 +37,10 @@ def attempt_told(scene: Scene, number: int) -> Send:
     states = [state for each in scene.block for state in each.get("states", ())] or scene.leaves
     moves = (f"{each['event']} --> {state}" for each in scene.block if each.get("event") for state in each["states"])
     places = _tallied((name, False) for name in dict.fromkeys((*states, *moves)))
-    told = {"tools": tools, "errors": errors, "places": places}
+    able = [(each, can) for each in calls for can in scene.tool(each.tool).capabilities]
+    failed = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)
+    capabilities = _tallied((*((can, each.ok) for each, can in able), *failed))
+    told = {"tools": tools, "errors": errors, "places": places, "capabilities": capabilities}
     return _send(scene.snapshot, f"tried:{number}", told)
 
 

@@ -32,6 +32,7 @@ class Lessons:
     tools: Mapping[str, Tally]  # by tool: calls that went well, and that failed, lately before an attempt
     errors: Mapping[str, Tally]  # by "tool error": 0, and the calls that failed so
     places: Mapping[str, Tally]  # by state, and by "event --> state": led on, and was in what was found
+    capabilities: Mapping[str, Tally]  # by capability: as by tool; and by "capability error": as by "tool error"
 
 
-NO_LESSONS: Final = Lessons({}, {}, {}, {})
+NO_LESSONS: Final = Lessons({}, {}, {}, {}, {})
