@@ -37,6 +37,14 @@ def test_an_entry_is_registered_listed_shown_and_deregistered(gatechart):
     assert (listed.out, listed.err) == ("", "no entries found\n")
 
 
+def test_the_lines_of_what_an_entry_says_of_itself_are_shown_in_one(gatechart):
+    assert gatechart(*ANNA, "--text", "Soothes people\nSpeaks German").code == 0
+    shown = gatechart("directory", "show", "anna").out.splitlines()
+    assert (
+        next(line for line in shown if line.startswith("text")).split(maxsplit=1)[1] == "Soothes people / Speaks German"
+    )
+
+
 def test_an_entry_is_pinned_excluded_closed_and_opened(gatechart):
     gatechart(*ANNA)
     assert gatechart("directory", "pin", "anna").out.splitlines()[1].endswith("first")

@@ -412,7 +412,7 @@ def _facts(entry: DirectoryEntry) -> list[tuple[str, Cell]]:
         "work begins": f"{candidate.graph} at {candidate.entry_point}",
         "agent": candidate.agent,
         "what": "a person" if candidate.is_person else "",
-        "text": candidate.text,
+        "text": " / ".join(candidate.text.splitlines()),
         "can": ", ".join(profile.capabilities),
         "knows about": ", ".join(profile.domains),
         "languages": ", ".join(profile.languages),
