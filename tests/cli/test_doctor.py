@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -61,3 +62,23 @@ def test_each_command_that_a_finding_names_exists_with_its_options(told):
     assert command.name
     options = {name for each in command.params for name in each.opts}
     assert {each for each in words if each.startswith("-")} <= options
+
+
+@pytest.mark.parametrize(
+    ("option", "package", "ours", "extra"),
+    [
+        ("--server", "httpx", "gatechart.clients.http", "client"),
+        ("--engine", "restate", "gatechart.restate", "restate"),
+    ],
+)
+def test_a_home_elsewhere_whose_package_is_not_installed_is_told_with_what_installs_it(
+    gatechart, monkeypatch, option, package, ours, extra
+):
+    for name in [each for each in sys.modules if each == ours or each.startswith((f"{ours}.", "gatechart.clients."))]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [each for each in sys.modules if each.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    told = gatechart("doctor", option, "http://127.0.0.1:1")
+    assert told.code not in (0, 70)
+    assert f"{option} needs '{package}', which is not installed; run `pip install 'gatechart[{extra}]'`" in told.err

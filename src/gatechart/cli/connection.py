@@ -28,7 +28,7 @@ from gatechart.cli.options import (
 from gatechart.cli.output import print_hint
 from gatechart.cli.watching import Watching
 from gatechart.clients.database import DatabaseClient, open_database_client
-from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
+from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError, needing
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.system import SystemClock
@@ -135,12 +135,14 @@ async def elsewhere(server: str | None, engine: str | None, namespace: str) -> A
         raise UsageError("--server and --engine name two homes of agents; give one of them")
     if server is not None:
         token = os.environ.get(TOKEN_VARIABLE)
-        async with import_module("gatechart.clients.http").HttpClient(server, token=token) as client:
+        with needing("client", "--server"):
+            clients = import_module("gatechart.clients.http")
+        async with clients.HttpClient(server, token=token) as client:
             yield client
     else:
-        async with import_module("gatechart.restate").RestateRuntime.open(
-            engine, graphs=(), namespace=namespace, patience_s=TIMEOUT_S
-        ) as runtime:
+        with needing("restate", "--engine"):
+            homes = import_module("gatechart.restate")
+        async with homes.RestateRuntime.open(engine, graphs=(), namespace=namespace, patience_s=TIMEOUT_S) as runtime:
             yield runtime
 
 
