@@ -140,9 +140,9 @@ async def elsewhere(server: str | None, engine: str | None, namespace: str) -> A
         async with clients.HttpClient(server, token=token) as client:
             yield client
     else:
-        with needing("restate", "--engine"):
-            homes = import_module("gatechart.restate")
-        async with homes.RestateRuntime.open(engine, graphs=(), namespace=namespace, patience_s=TIMEOUT_S) as runtime:
+        async with import_module("gatechart.restate").RestateRuntime.open(
+            engine, graphs=(), namespace=namespace, patience_s=TIMEOUT_S
+        ) as runtime:
             yield runtime
 
 
