@@ -33,6 +33,16 @@ def test_every_module_that_a_layer_is_said_to_hold_is_in_it(package, told):
     assert named <= there
 
 
+PLACES = re.findall(r"^\| Where .* \| `([a-z_/]+)` \| `(\w+)` \|$", TEXT, re.MULTILINE)
+
+
+def test_each_of_ten_questions_leads_to_a_module_that_defines_where_reading_begins():
+    assert len(PLACES) == 10
+    for path, name in PLACES:
+        source = (SOURCE / f"{path}.py").read_text(encoding="utf-8")
+        assert re.search(rf"^(?:class|def|async def) {name}\b", source, re.MULTILINE), f"{path} lacks {name}"
+
+
 def test_a_path_that_does_not_exist_would_be_noticed():
     assert is_there("kernel/select")
     assert is_there("kernel/")

@@ -4,12 +4,12 @@ from gatechart.signals.circles import GoesInCircles
 from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures
 from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
+from gatechart.signals.no_progress import NoProgress, VisitsOver
 from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
 from gatechart.signals.presets import Preset, handing_on, looping
 from gatechart.signals.questions import SameQuestion
 from gatechart.signals.repeats import Repeats, SameCall
 from gatechart.signals.said import Keywords, UserAsked
-from gatechart.signals.standing import NoProgress, VisitsOver
 from gatechart.values import (
     CALLED,
     MOVED,

@@ -10,9 +10,9 @@ from gatechart.graph.names import one_or_more
 from gatechart.signals.failures import ToolFailures
 from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence
+from gatechart.signals.no_progress import NoProgress
 from gatechart.signals.repeats import Repeats, SameCall
 from gatechart.signals.said import Keywords, UserAsked
-from gatechart.signals.standing import NoProgress
 
 Preset: TypeAlias = tuple[Signal, ...]
 
