@@ -57,24 +57,21 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.agent_journal import journal_page
-from gatechart.hosting.alarms import alarm_graph, alarmed
+from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
-from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
-from gatechart.hosting.lessons import lessons_graph
 from gatechart.hosting.migration import as_of_today
+from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.search import agent_query, counted_graph
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
-from gatechart.hosting.watchdog_graph import watchdog_graph
-from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
@@ -96,12 +93,7 @@ from gatechart.turn import (
     possible,
 )
 from gatechart.values import (
-    ALARM_GRAPH,
-    ALERTS_GRAPH,
-    DIRECTORY_GRAPH,
-    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
-    WATCHDOG_GRAPH,
     WITHDRAWN,
     AcceptedEvent,
     AgentId,
@@ -178,11 +170,7 @@ class RestateRuntime(AgentHome):
             calls = AgentCalls(ingress, Names(namespace))
             runtime = cls(calls, registry, store, ids)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
-            registry.register_own(DIRECTORY_GRAPH, directory_graph)
-            registry.register_own(ALARM_GRAPH, alarm_graph)
-            registry.register_own(LESSONS_GRAPH, lessons_graph)
-            registry.register_own(ALERTS_GRAPH, partial(alerts_graph, NO_ALERTS))
-            registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, Watchdog()))
+            register_own_graphs(registry, partial(alerts_graph, NO_ALERTS))
             try:
                 yield runtime
             finally:

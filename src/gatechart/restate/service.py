@@ -23,17 +23,14 @@ from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.alarms import alarm_graph
 from gatechart.hosting.choosing import USUAL, Choosing
-from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.examining import Examiner
-from gatechart.hosting.lessons import lessons_graph
+from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
 from gatechart.hosting.tool_policies import gates_of
 from gatechart.hosting.watch_rounds import WatchRounds
-from gatechart.hosting.watchdog_graph import watchdog_graph
 from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
@@ -46,12 +43,7 @@ from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
 from gatechart.values import (
-    ALARM_GRAPH,
-    ALERTS_GRAPH,
-    DIRECTORY_GRAPH,
-    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
-    WATCHDOG_GRAPH,
     PoliciesByTool,
     Role,
 )
@@ -110,11 +102,7 @@ async def serving(
     registry, stop = Registry(graphs), asyncio.Event()
     if watchdog is not None:
         watchdog.check_restarts(registry)
-    registry.register_own(DIRECTORY_GRAPH, directory_graph)
-    registry.register_own(ALARM_GRAPH, alarm_graph)
-    registry.register_own(LESSONS_GRAPH, lessons_graph)
-    registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
-    registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
+    register_own_graphs(registry, partial(alerts_graph, alerts), watchdog)
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:

@@ -37,17 +37,17 @@ from gatechart.api import (
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.alarms import alarm_graph, alarmed
+from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory
-from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page, host_page
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
-from gatechart.hosting.lessons import LessonBook, lessons_graph
+from gatechart.hosting.lessons import LessonBook
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import is_known
+from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -57,7 +57,6 @@ from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.hosting.tool_policies import gates_of
 from gatechart.hosting.watch_rounds import WatchRounds
-from gatechart.hosting.watchdog_graph import watchdog_graph
 from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.choices import StoredWork
@@ -80,13 +79,8 @@ from gatechart.turn import (
     plain_payload,
 )
 from gatechart.values import (
-    ALARM_GRAPH,
-    ALERTS_GRAPH,
-    DIRECTORY_GRAPH,
-    LESSONS_GRAPH,
     SCHEDULE_GRAPH,
     STARTED,
-    WATCHDOG_GRAPH,
     AcceptedEvent,
     AgentId,
     Capabilities,
@@ -194,11 +188,7 @@ class Runtime(AgentHome):
             heart.troubles, core.beat = core.troubles.facts, heart.beat
             runtime = cls(core, registry, choosing, USUAL_TERMS if watchdog is None else watchdog.terms)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
-            registry.register_own(DIRECTORY_GRAPH, directory_graph)
-            registry.register_own(ALARM_GRAPH, alarm_graph)
-            registry.register_own(LESSONS_GRAPH, lessons_graph)
-            registry.register_own(ALERTS_GRAPH, partial(alerts_graph, alerts))
-            registry.register_own(WATCHDOG_GRAPH, partial(watchdog_graph, watchdog or Watchdog()))
+            register_own_graphs(registry, partial(alerts_graph, alerts), watchdog)
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
             server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:

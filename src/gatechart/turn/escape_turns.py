@@ -27,7 +27,6 @@ from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_c
 from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
-    MOST_CUT,
     MOST_KEYS,
     TRAIL,
     WATCHDOG_AGENT,
@@ -337,7 +336,7 @@ class _Attempt:
         after = self._after_back(how)
         if talk is not None:  # a summary in the context is heard from there
             told = replaced(talk, summary="" if left_out else way.summary)
-            after = replaced(after, cut=(*after.cut, told)[-MOST_CUT:])
+            after = after.with_cut(told)
         target = replace(before, context_text=_text_of(now)) if left_out else before
         return self._as_it_was(strategy, target, how, {"cut": left_out}, after)
 

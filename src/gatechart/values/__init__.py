@@ -88,7 +88,6 @@ from gatechart.values.effects import (
 from gatechart.values.escapes import (
     ESCAPE,
     ESCAPE_DUE,
-    MOST_CUT,
     MOST_KEYS,
     MOST_TRIED,
     NO_ESCAPES,
@@ -278,7 +277,6 @@ __all__ = [
     "LOWEST_TIER",
     "MARK",
     "MASK",
-    "MOST_CUT",
     "MOST_HOSTS",
     "MOST_KEYS",
     "MOST_TRIED",

@@ -130,6 +130,10 @@ class Escapes:
         others = tuple(each for each in self.open if each.signal != changed.signal)
         return replaced(self, open=(*others, changed), findings=max(self.findings, changed.number))
 
+    def with_cut(self, cut: CutTalk) -> Escapes:
+        """Return the record with another part that is left out of conversations with models."""
+        return replaced(self, cut=(*self.cut, cut)[-MOST_CUT:])
+
     @property
     def interrupted(self) -> Escapes:
         """The record once something else leads the agent on: no way out is due or under way, and all tried stays so."""
