@@ -85,9 +85,9 @@ async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
 
 def _check(command: AlarmCommand) -> None:
     if not re.fullmatch(ALARM_NAME, command.name) or re.match(WATCHDOG_NAME, command.name):
-        raise PayloadError("alarm", (f"the name {command.name!r}",), _NAMES)
+        raise PayloadError("an alarm", (f"its name is {command.name!r}",), _NAMES)
     if bool(command.to) is (command.graph is not None):
-        raise PayloadError("alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
+        raise PayloadError("an alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
 
 
 def _digest(command: AlarmCommand) -> str:
@@ -112,6 +112,6 @@ async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
     page = await home.find(graph=command.graph, where=command.where or {}, status=Status.ACTIVE, limit=command.most + 1)
     if len(page.agents) > command.most:
         raise PayloadError(
-            "alarm", (f"more than {command.most} agents match",), "a narrower `where`, or a larger `most`"
+            "an alarm", (f"more than {command.most} agents match",), "a narrower `where`, or a larger `most`"
         )
     return [each.agent_id for each in page.agents]
