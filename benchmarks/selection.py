@@ -4,7 +4,8 @@ python -m benchmarks.selection [--embeddings FOLDER]
 
 CLINC150: ten agents, an entry point for each of 150 intents, known by ten sentences that are drawn anew each time; what
 is asked are other sentences, and those that belong to no intent. SGD: what users say when they turn to one of 17
-services, which are known by descriptions alone. Where the data is not at hand, that is said in place of figures.
+services, whose entry points are known by what they say of themselves. Where the data is not at hand, that is said in
+place of figures.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gatechart import AgentContext, Best, EntryPoint, Runtime, State, StateTrans
 from gatechart.handoff import HandoffPacket
 from gatechart.selection import choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
-from gatechart.selection.texts import LEAST_DESCRIBED, Likeness, TextIndex, index_of
+from gatechart.selection.texts import Likeness, TextIndex, index_of, texts_of
 from gatechart.values import Candidate, Profile
 from tests.selection.sentences import CLINC, SGD, Sentences, auroc, read_clinc, read_sgd
 
@@ -78,12 +79,14 @@ def _draw(sentences: Sentences, index: Likeness) -> tuple[float, ...]:
     )
 
 
-def print_services(name: str, services: Texts, said: Sequence[tuple[str, str]], index: Likeness) -> None:
-    """Print how often the right service is found."""
+def print_services(name: str, services: Mapping[str, str], said: Sequence[tuple[str, str]], index: Likeness) -> None:
+    """Print how often the right service is found. services: by entry point."""
     asked = [(service, *found(index, text)) for text, service in said]
-    right = mean(service == best for service, best, _ in asked)
+    right = mean(service == services[best] for service, best, _ in asked)
     lost = mean(score < index.least for *_, score in asked)
-    print(f"  {name}: right service of {len(list(services))} {right:.3f}, lost {lost:.3f}, of {len(asked)} wishes")
+    print(
+        f"  {name}: right service of {len({*services.values()})} {right:.3f}, lost {lost:.3f}, of {len(asked)} wishes"
+    )
 
 
 @cache
@@ -178,10 +181,12 @@ def main() -> None:
     print("CLINC150" if (sentences := read_clinc()) else f"CLINC150 skipped: it is not at {CLINC}")
     for name, build in ways.items() if sentences else ():
         print_agents(name, sentences, build)
-    print("SGD" if (services := read_sgd()) else f"SGD skipped: it is not at {SGD}")
-    for name, build in ways.items() if services else ():
-        index = TextIndex(services[0], least=LEAST_DESCRIBED) if build is TextIndex else build(services[0])
-        print_services(name, *services, index)
+    candidates, said = read_sgd() or ((), ())
+    print("SGD" if candidates else f"SGD skipped: it is not at {SGD}")
+    services = {each.id: each.graph for each in candidates}
+    for name, build in ways.items() if candidates else ():
+        texts = {each.id: texts_of(each) for each in candidates}
+        print_services(name, services, said, index_of(candidates) if build is TextIndex else build(texts))
     print_speed()
 
 
