@@ -137,7 +137,7 @@ _ANYWHERE: Final = (
     "handoff.withdrawn",
     *_FOUND_BY_WATCHDOG,
 )
-"""The framework's events that may come in any state: an operator can have any agent hand on its work, say."""
+"""The framework's events that may come in any state. Those of handoffs do: an operator can hand on any agent's work."""
 
 
 @rule("GC204", Severity.WARNING, "a transition that waits for an event that nothing raises")
@@ -154,11 +154,11 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             for name in (event,) if event in raisers else words_of(event):
                 owners = raisers.get(name, [])
-                if _is_sent_by_it_alone(name) and not any(is_together(graph, node.name, owner) for owner in owners):
+                if _is_from_framework(name) and not any(is_together(graph, node.name, owner) for owner in owners):
                     yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
 
 
-def _is_sent_by_it_alone(name: EventName) -> bool:
+def _is_from_framework(name: EventName) -> bool:
     """Tell whether only the framework sends an event of this name, as it does reserved ones other than alarms."""
     return is_reserved(name) and (not name.startswith(ALARM) or name.startswith(FOUND))
 

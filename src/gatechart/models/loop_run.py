@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
@@ -19,7 +19,7 @@ from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.models.limits import cut_off
 from gatechart.models.loop_terms import LoopTerms
-from gatechart.models.model import ModelReply, ModelRequest, is_by_model
+from gatechart.models.model import NO_USAGE, ModelReply, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
 from gatechart.models.transcript import (
     CallResult,
@@ -30,6 +30,7 @@ from gatechart.models.transcript import (
     Heard,
     ModelTurn,
     Nudged,
+    Replacement,
     Transcript,
     text_of,
     with_arguments,
@@ -40,6 +41,8 @@ from gatechart.secrets import hidden, marked_by, revealed
 from gatechart.tools import AnyTool, ToolBox, ToolResult, is_passing, without_nulls
 from gatechart.turn import one_line
 from gatechart.values import LONGEST_TOLD, digest_of
+
+R = TypeVar("R", bound=Replacement)
 
 ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
@@ -85,13 +88,22 @@ class LoopRun:
             if not old.names:
                 continue
             summary = Message(role=SUMMARY, content=part.summary, time=self._work.now) if part.summary else None
-            turns, nudged = self._transcript.turns, self._transcript.nudged
-            usage, known = old.usage_of(self._by), old.known_of(self._terms.told_by(self._context))
-            entry = Cut(turns=turns, summary=summary, by=self._by, usage=usage, known=known, nudged=nudged)
+            entry = self._in_place_of(old, Cut, summary)
             await self._replaced(f"cut.{part.until}", entry, old.names, left)
 
     def _is_call(self, known_as: str, call: ToolCall) -> bool:
         return key_of_call(self._journal, Identity(call.id, call.name, "", is_given=True)) == known_as
+
+    def _in_place_of(self, old: Transcript, kind: type[R], summary: Message | None, more: Usage = NO_USAGE) -> R:
+        """Return an entry that stands in place of a part. more: what its summary took."""
+        return kind(
+            turns=self._transcript.turns,
+            summary=summary,
+            by=self._by,
+            usage=old.usage_of(self._by) + more,
+            known=old.known_of(self._terms.told_by(self._context)),
+            nudged=self._transcript.nudged,
+        )
 
     async def _replaced(self, name: str, entry: Entry, names: tuple[str, ...], left: Transcript) -> None:
         """Write an entry in place of others. left: the transcript without those."""
@@ -345,14 +357,8 @@ class LoopRun:
         turns = self._transcript.turns
         how = self._step(f"summary.{turns}")
         reply = await self._talk.step(how, self._summarized, old.messages, policy.instructions)
-        entry = Compaction(
-            turns=turns,
-            summary=Message(role=SUMMARY, content=reply.message.content, time=self._work.now),
-            by=self._by,
-            usage=old.usage_of(self._by) + reply.usage,
-            known=old.known_of(self._terms.told_by(self._context)),
-            nudged=self._transcript.nudged,
-        )
+        summary = Message(role=SUMMARY, content=reply.message.content, time=self._work.now)
+        entry = self._in_place_of(old, Compaction, summary, reply.usage)
         await self._replaced(f"compaction.{turns}", entry, (*old.names, how.name), left)
 
     async def _summarized(self, messages: tuple[Message, ...], instructions: str) -> ModelReply:

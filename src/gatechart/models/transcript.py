@@ -68,11 +68,11 @@ class Nudged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
-    """A summary in place of all entries that it replaced."""
+class Replacement:
+    """What stands in place of entries that are no longer told."""
 
     turns: int  # turns of the model so far
-    summary: Message
+    summary: Message | None
     by: str  # as of a turn
     usage: Usage  # of that entry and invoke so far, the summary included
     known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
@@ -80,18 +80,16 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """What stands in place of the newest turns, which a way out has left out. As of a compaction."""
-
-    turns: int
-    summary: Message | None
-    by: str
-    usage: Usage
-    known: Mapping[str, int] = field(default_factory=dict)
-    nudged: int = 0
+class Compaction(Replacement):
+    """A summary in place of the older entries."""
 
 
-E = TypeVar("E", bound="Entry")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Replacement):
+    """What stands in place of the newest turns, which a way out has left out."""
+
+
+E = TypeVar("E")
 Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut
 
 _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
@@ -160,7 +158,7 @@ class Transcript:
     @property
     def turns(self) -> int:
         """How many turns the model took, replaced ones among them."""
-        replaced = max((each.turns for each in self._replacing), default=0)
+        replaced = max((each.turns for each in self._of(Replacement)), default=0)
         return max(replaced, 0 if self.last is None else self.last.number)
 
     @property
@@ -171,7 +169,7 @@ class Transcript:
     @property
     def nudged(self) -> int:
         """Number of the newest nudge that the model was told; 0 for none."""
-        replaced = (each.nudged for each in self._replacing)
+        replaced = (each.nudged for each in self._of(Replacement))
         return max((*replaced, *(each.number for each in self._of(Nudged))), default=0)
 
     @property
@@ -179,7 +177,7 @@ class Transcript:
         """Whether the model had the last word: nobody said anything since its newest turn."""
         had = False
         for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Compaction | Cut):
+            if not isinstance(entry, CallResult | Replacement):
                 had = isinstance(entry, ModelTurn)
         return had
 
@@ -228,13 +226,13 @@ class Transcript:
     @property
     def usage(self) -> Usage:
         """What the turns and summaries that it has took."""
-        turns, summaries = self._of(ModelTurn), self._replacing
+        turns, summaries = self._of(ModelTurn), self._of(Replacement)
         return sum((*(each.usage for each in turns), *(each.usage for each in summaries)), NO_USAGE)
 
     def usage_of(self, by: str) -> Usage:
         """Return what the turns, and the summaries, of one entry of a state and invoke took."""
         turns = (each.usage for each in self.turns_of(by))
-        summaries = (each.usage for each in self._replacing if each.by == by)
+        summaries = (each.usage for each in self._of(Replacement) if each.by == by)
         return sum((*turns, *summaries), NO_USAGE)
 
     def turns_of(self, by: str) -> list[ModelTurn]:
@@ -286,14 +284,9 @@ class Transcript:
 
     def _known(self) -> Counter[str]:
         known = Counter(map(digest_of, self.messages))
-        for each in self._replacing:
+        for each in self._of(Replacement):
             known.update(each.known)
         return known
-
-    @property
-    def _replacing(self) -> list[Compaction | Cut]:
-        """The entries that stand in place of others."""
-        return [*self._of(Compaction), *self._of(Cut)]
 
     def _told(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
         for _, entry in self._in_order():
@@ -317,7 +310,7 @@ class Transcript:
                 return (self._with_results(entry),)
             case Feedback(message=message) | Nudged(message=message):
                 return (message,)
-            case Compaction(summary=summary) | Cut(summary=summary) if summary is not None:
+            case Replacement(summary=summary) if summary is not None:
                 return (summary,)
             case _:
                 return ()
