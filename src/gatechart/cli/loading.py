@@ -70,15 +70,19 @@ def _not_found(app: App, module: str) -> AppModuleError:
 def _broken(app: App, error: BaseException) -> AppImportError:
     raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     place = _place(app, error)
-    unstarted = [
-        each for frame, _ in walk_tb(error.__traceback__) for each in frame.f_locals.values() if iscoroutine(each)
-    ]
-    if isinstance(error, RuntimeError) and unstarted:
-        for each in unstarted:
-            each.close()  # else Python adds to the error that it was never awaited
+    if isinstance(error, RuntimeError) and _has_unstarted(error):
         remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
         return AppImportError(app.name, raised, place, remedy)
     return AppImportError(app.name, raised, place)
+
+
+def _has_unstarted(error: RuntimeError) -> bool:
+    """Close the coroutines that an error, such as that of a second event loop, kept from running; tell whether any."""
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    unstarted = [each for frame in frames for each in frame.f_locals.values() if iscoroutine(each)]
+    for each in unstarted:
+        each.close()  # else Python adds to the error that it was never awaited
+    return bool(unstarted)
 
 
 def _place(app: App, error: BaseException) -> str:

@@ -55,10 +55,10 @@ else:
     (
         agent_views,
         api,
+        arguments,
         conditions,
         connection,
         loading,
-        arguments,
         opening,
         registry,
         search,
@@ -68,10 +68,10 @@ else:
     ) = late(
         "gatechart.cli.agent_views",
         "gatechart.api",
+        "gatechart.api.arguments",
         "gatechart.cli.conditions",
         "gatechart.cli.connection",
         "gatechart.cli.loading",
-        "gatechart.api.arguments",
         "gatechart.stores.sql.opening",
         "gatechart.hosting.registry",
         "gatechart.hosting.search",

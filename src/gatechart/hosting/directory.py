@@ -374,12 +374,17 @@ def text_of(graph: AnyGraph, entry: EntryPoint) -> str:
 
     Lines, since what is asked resembles one of them more than all of them in one sentence.
     """
-    own = (spoken(entry.name), entry.description or graph.nodes[entry.state].description)
-    whole = (spoken(graph.name), graph.description)
     fields = {} if entry.takes is None else entry.takes.model_fields
-    taken = (field.description or spoken(name) for name, field in fields.items())
-    said = (*(". ".join(filter(None, each)) for each in (own, whole)), *taken)
-    return "\n".join(dict.fromkeys(" ".join(each.split()) for each in said))
+    lines = (
+        _named(entry.name, entry.description or graph.nodes[entry.state].description),
+        _named(graph.name, graph.description),
+        *(field.description or spoken(name) for name, field in fields.items()),
+    )
+    return "\n".join(dict.fromkeys(" ".join(each.split()) for each in lines))
+
+
+def _named(name: str, description: str) -> str:
+    return ". ".join(filter(None, (spoken(name), description)))
 
 
 def tools_of(graph: AnyGraph) -> frozenset[str]:

@@ -17,7 +17,6 @@ from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.invoke_trail import TrailDesk
-from gatechart.hosting.tool_policies import have_escapes
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Invocation, Payload
 from gatechart.values.frozen import value
@@ -95,7 +94,7 @@ async def attempt(
     try:
         with contained():
             context = read_only_context(graph.context, running.context)
-            trail = _desk(host, journal, idleness, graph, context) if graph.has_signals else None
+            trail = TrailDesk(host, journal, idleness, graph, context) if graph.has_signals else None
             work = Work(host, journal, idleness, graph, trail)
             result = await host.within(invoke.timeout_s, result_of(invoke, context, work), idleness)
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))
@@ -105,11 +104,6 @@ async def attempt(
         return _after_failure(invoke, running, error, journal)
     finally:
         idleness.end()
-
-
-def _desk(host: InvokeHost, journal: InvokeJournal, idleness: Idleness, graph: AnyGraph, context: Any) -> TrailDesk:
-    has_escapes = graph.has_escapes or have_escapes(host.services)
-    return TrailDesk(host, journal, idleness, graph, context, has_escapes=has_escapes)
 
 
 def _after_failure(

@@ -43,11 +43,6 @@ class TransferHost(Protocol):
 class InvokeHost(TransferHost, TrailHost, Protocol):
     """What a runtime does for the invocations that it runs."""
 
-    @property
-    def services(self) -> Any:
-        """The services that the runtime was opened with."""
-        ...
-
     async def sleep(self, seconds: float) -> None:
         """Wait by the runtime's clock."""
         ...

@@ -18,7 +18,7 @@ from gatechart.escape import looks_back
 from gatechart.graph import AnyGraph
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.turn import BEGAN, foreseen, payload_during, payload_of
+from gatechart.turn import BEGAN, foreseen, has_plans, payload_during, payload_of
 from gatechart.values import (
     NO_ESCAPES,
     Called,
@@ -44,6 +44,11 @@ NOTHING_MORE: Final[Payload] = MappingProxyType({})
 
 class TrailHost(Protocol):
     """What a runtime does for invocations of agents with signals."""
+
+    @property
+    def services(self) -> Any:
+        """The services that the runtime was opened with."""
+        ...
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -71,15 +76,12 @@ class TrailDesk:
         idleness: Idleness,
         graph: AnyGraph,
         context: Any,
-        *,
-        has_escapes: bool,
     ) -> None:
         """Bind to an attempt.
 
-        journal: of the invocation. context: that of the commit that entered the state. has_escapes: whether a plan of
-        the graph or of a tool says what is tried to get out.
+        journal: of the invocation. context: that of the commit that entered the state.
         """
-        self._has_escapes = has_escapes
+        self._has_plans = has_plans(graph, host.services)
         self._host = host
         self._journal = journal
         self._idleness = idleness
@@ -105,7 +107,7 @@ class TrailDesk:
 
         Raises InvocationOverError if the state has been left. Agents that try no ways out are not asked.
         """
-        if not self._has_escapes:
+        if not self._has_plans:
             return NO_ESCAPES
         seen = await self._host.snapshot(self._journal.invocation)
         if seen.trail.escapes.is_due:

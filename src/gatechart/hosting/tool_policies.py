@@ -26,12 +26,6 @@ def tool_box(services: Any) -> ToolBox:
     return found
 
 
-def have_escapes(services: Any) -> bool:
-    """Tell whether a tool of a runtime's services has an escape plan."""
-    box = box_in(services)
-    return box is not None and box.has_escapes
-
-
 def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
     """Return what the calls of a process share. policies: those of the deployment.
 

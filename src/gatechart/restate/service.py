@@ -42,11 +42,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import (
-    SCHEDULE_GRAPH,
-    PoliciesByTool,
-    Role,
-)
+from gatechart.values import SCHEDULE_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
 

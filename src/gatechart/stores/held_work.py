@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from gatechart.values import HandoffRecord
+from gatechart.values import HandoffRecord, HandoffStatus
 from gatechart.values.frozen import value
 
 Work: TypeAlias = tuple[str, str, str]
@@ -38,13 +38,26 @@ class HeldWork:
         """Return how many pieces of work there are, by name."""
         return self._held.copy()
 
+    def slots(self, graph: str) -> int:
+        """Return how many slots of a graph are taken."""
+        return self._slots[graph]
+
     def change(self, change: WorkChange) -> None:
         """Count what a commit changed."""
-        for (graph, entry_point, recipient), by in change.accepted.items():
-            for name in {graph, f"{graph}.{entry_point}", recipient} - {""}:
-                self._count(self._accepted, name, by)
+        for work, by in change.accepted.items():
+            self.accept(work, by)
         for graph, by in change.slots.items():
-            self._count(self._slots, graph, by)
+            self.take(graph, by)
+
+    def accept(self, work: Work, by: int) -> None:
+        """Count handoffs that were accepted, or are over: then the number is below 0."""
+        graph, entry_point, recipient = work
+        for name in {graph, f"{graph}.{entry_point}", recipient} - {""}:
+            self._count(self._accepted, name, by)
+
+    def take(self, graph: str, by: int) -> None:
+        """Count slots that were taken, or freed: then the number is below 0."""
+        self._count(self._slots, graph, by)
 
     def _count(self, counted: Counter[str], name: str, by: int) -> None:
         counted[name] += by
@@ -55,6 +68,11 @@ class HeldWork:
             self._held[name] = most
         else:
             self._held.pop(name, None)
+
+
+def is_work(status: HandoffStatus) -> bool:
+    """Whether a handoff of this status is open work: accepted, and not over."""
+    return status is HandoffStatus.ACCEPTED
 
 
 def work_of(record: HandoffRecord) -> Work:

@@ -13,7 +13,7 @@ from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
 from gatechart.stores.commit_rules import is_stale
 from gatechart.stores.handoff_rules import directed, state_of, with_state
-from gatechart.stores.held_work import HeldWork, WorkChange, work_of
+from gatechart.stores.held_work import HeldWork, is_work, work_of
 from gatechart.stores.operations import (
     AppendTurn,
     Content,
@@ -134,7 +134,6 @@ class Tables:
         self._recipients: dict[int, AgentId] = {}  # by mail number; may still list mail that is gone
         self._offered = 0  # number of handoffs so far
         self._slots: dict[str, str] = {}  # by handoff, the graph of its slot
-        self._slots_held: defaultdict[str, int] = defaultdict(int)  # by graph
         self._work = HeldWork()
         self.breakers: dict[str, BreakerRecord] = {}  # by name
 
@@ -231,7 +230,7 @@ class Tables:
 
     def slots_held(self, graph: str) -> int:
         """See Loaded."""
-        return self._slots_held[graph]
+        return self._work.slots(graph)
 
     def turns_of(self, agent_id: AgentId) -> list[TurnRecord]:
         """Return the turns of an agent, oldest first. Raises UnknownAgentError."""
@@ -398,8 +397,7 @@ class Tables:
                 self._count(after, 1)
             case TakeSlot(handoff_id, graph):
                 self._slots[handoff_id] = graph
-                self._slots_held[graph] += 1
-                self._work.change(WorkChange({}, {graph: 1}))
+                self._work.take(graph, 1)
             case FreeSlot(handoff_id):
                 self._free(handoff_id)
             case _:
@@ -408,12 +406,11 @@ class Tables:
     def _free(self, handoff_id: str) -> None:
         graph = self._slots.pop(handoff_id, None)
         if graph is not None:
-            self._slots_held[graph] -= 1
-            self._work.change(WorkChange({}, {graph: -1}))
+            self._work.take(graph, -1)
 
     def _count(self, record: HandoffRecord, by: int) -> None:
-        if record.status is HandoffStatus.ACCEPTED:
-            self._work.change(WorkChange({work_of(record): by}, {}))
+        if is_work(record.status):
+            self._work.accept(work_of(record), by)
 
 
 def waits(mail: Mail) -> bool:

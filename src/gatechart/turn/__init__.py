@@ -26,7 +26,7 @@ from gatechart.turn.arguments import (
     sought_id,
 )
 from gatechart.turn.choices import asks_for_choice, take_choice, unchosen, undecided
-from gatechart.turn.escape_requests import box_in
+from gatechart.turn.escape_requests import box_in, has_plans
 from gatechart.turn.escape_turns import asks_for_way_out, tactic_of, take_way_out
 from gatechart.turn.handoff_acceptance import (
     Rejection,
@@ -140,6 +140,7 @@ __all__ = [
     "fork_event",
     "forked",
     "graph_offered",
+    "has_plans",
     "in_order",
     "is_about_handoff",
     "is_awaited",

@@ -8,22 +8,21 @@ from typing import Final
 
 from sqlalchemy import Connection, func, literal_column, select
 
-from gatechart.stores.held_work import HeldWork, Work, WorkChange, work_of
+from gatechart.stores.held_work import HeldWork, Work, WorkChange, is_work, work_of
 from gatechart.stores.operations import DirectHandoff, FreeSlot, InsertHandoff, Operation, TakeSlot, UpdateHandoff
 from gatechart.stores.sql.load import SLOTS, Stored
 from gatechart.stores.sql.tables import IS_OPEN, handoffs, places
-from gatechart.values import HandoffStatus
 
 _ACCEPTED: Final = handoffs.c.status == literal_column("'accepted'")
 _WORK: Final = (handoffs.c.target_graph, handoffs.c.entry_point, handoffs.c.recipient)
-TAKEN: Final = select(*_WORK, func.count()).where(_ACCEPTED, IS_OPEN).group_by(*_WORK)
-SLOTS_HELD: Final = select(places.c.graph, func.count()).group_by(places.c.graph)
+_TAKEN: Final = select(*_WORK, func.count()).where(_ACCEPTED, IS_OPEN).group_by(*_WORK)
+_SLOTS_BY_GRAPH: Final = select(places.c.graph, func.count()).group_by(places.c.graph)
 
 
 def held_work(connection: Connection) -> HeldWork:
     """Count the open work."""
-    slots = {row[0]: row[1] for row in connection.execute(SLOTS_HELD)}
-    taken = {(graph, door, to or ""): count for graph, door, to, count in connection.execute(TAKEN)}
+    slots = {row[0]: row[1] for row in connection.execute(_SLOTS_BY_GRAPH)}
+    taken = {(graph, door, to or ""): count for graph, door, to, count in connection.execute(_TAKEN)}
     work = HeldWork()
     work.change(WorkChange(taken, slots))
     return work
@@ -39,13 +38,9 @@ def changed_work(connection: Connection, stored: Stored, operations: Sequence[Op
     accepted = Counter[Work]()
     for handoff_id, status in after.items():
         was = stored.handoff(handoff_id)
-        accepted[works[handoff_id]] += _is_work(status) - (was is not None and _is_work(was.status))
+        accepted[works[handoff_id]] += is_work(status) - (was is not None and is_work(was.status))
     slots = Counter(each.graph for each in operations if isinstance(each, TakeSlot))
     freed = [each.handoff_id for each in operations if isinstance(each, FreeSlot)]
     if freed:
         slots.subtract(graph for _, graph in SLOTS.all(connection, freed))
     return WorkChange(accepted, slots)
-
-
-def _is_work(status: HandoffStatus) -> bool:
-    return status is HandoffStatus.ACCEPTED
