@@ -9,13 +9,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.main import get_command
 
-from gatechart import Runtime, State, StateTransitionGraph
+from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.cli.commands import app
 from gatechart.stores.opening import open_store
+from gatechart.testing import VirtualClock
 from gatechart.values import HostRecord, Role
 from gatechart.watchdog import rules
 
 slow = StateTransitionGraph("slow", states=[State("HERE", expects="1ms")], entry_points=["HERE"])
+
+talk = StateTransitionGraph(
+    "talk",
+    states=["ASKING", State("TOLD", final=True)],
+    transitions=[Transition("ASKING", "SAID", "TOLD")],
+    entry_points=["ASKING"],
+)
 
 
 def begin(url, work):
@@ -30,6 +38,28 @@ def test_nothing_wrong_is_said_and_ends_with_0(gatechart, sqlite_url):
     begin(sqlite_url, lambda runtime: runtime.start("slow", at="HERE"))
     told = gatechart("doctor", sqlite_url)
     assert (told.code, told.out.strip()) == (0, "nothing is wrong")
+
+
+def test_without_an_app_it_is_said_that_nobody_knows_what_states_expect(gatechart, sqlite_url):
+    begin(sqlite_url, lambda runtime: runtime.start("slow", at="HERE"))
+    assert "expects=" in gatechart("doctor", sqlite_url).err
+    told = gatechart("doctor", sqlite_url, "--app", "tests.cli.test_doctor:slow")
+    assert (told.code, "expects=" in told.err, "no turn for" in told.out) == (6, False, True)
+
+
+def test_how_long_is_normal_is_learned_without_an_app(gatechart, sqlite_url):
+    earlier = VirtualClock(datetime.now(UTC) - timedelta(hours=1))
+
+    async def live():
+        async with Runtime.open(sqlite_url, graphs=[talk], clock=earlier) as runtime:
+            for number in range(100):
+                await runtime.start("talk", at="ASKING", agent_id=f"t-{number}")
+                await runtime.send(f"t-{number}", "SAID")
+            await runtime.start("talk", at="ASKING", agent_id="quiet")
+
+    asyncio.run(live())
+    told = gatechart("doctor", sqlite_url, "--json")
+    assert (told.code, [each["key"] for each in told.document["findings"]]) == (6, ["stuck:quiet"])
 
 
 def test_a_silent_host_is_critical_and_the_remedy_is_told(gatechart, sqlite_url):

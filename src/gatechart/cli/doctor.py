@@ -12,7 +12,7 @@ from rich.text import Text
 from gatechart.cli.errors import ExitCode
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
-from gatechart.cli.output import emit, in_zone, moment_text, print_line, print_table
+from gatechart.cli.output import emit, in_zone, moment_text, print_hint, print_line, print_table
 from gatechart.values import HealthFinding, Severity
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ async def examine_home(
 ) -> ExitCode | None:
     """Look for what is wrong: agents that stand still, mail that waits, fails or is dead, open breakers, silent hosts.
 
-    It only reads, and needs no host. With an app, it knows how long the states of its graphs are expected to take;
-    for the others it learns from their histories what is normal. Each finding says what would help.
+    It only reads, and needs no host. With an app, it knows how long the states of its graphs are expected to take; for
+    other states it learns from the agents' histories what is normal. Each finding says what would help.
 
     The exit code is 0 if nothing is wrong, 6 if something is worth a look, and 7 if something is critical.
 
@@ -53,7 +53,10 @@ async def examine_home(
         async with connection.elsewhere(server, engine, namespace) as home:
             found = await home.findings(limit=_MOST)
     else:
-        graphs = loading.load_graphs(asked) if loading.find_app(asked.app) is not None else ()
+        is_known = loading.find_app(asked.app) is not None
+        graphs = loading.load_graphs(asked) if is_known else ()
+        if not is_known:
+            print_hint("without --app nobody knows how long the states of graphs are expected to take (`expects=`)")
         async with connection.inspect(asked, graphs) as runtime:
             found = await runtime.findings(limit=_MOST)
     emit(settings, {"findings": [{"key": each.key, **each.document()} for each in found]}, lambda: _print(found))

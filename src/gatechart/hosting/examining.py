@@ -110,10 +110,11 @@ class Examiner:
     async def _norms(self, store: Store, now: datetime) -> Mapping[str, Mapping[StateName, Norm]]:
         """Return how long is normal, by graph and leaf. What is declared goes before what was learned."""
         if self._terms.learns and (self._learned_at is None or now - self._learned_at >= _LEARNS_EVERY):
-            self._learned = {graph.name: await self._learn(store, graph.name) for graph in self._registry.graphs}
+            names = [each.graph for each in await store.counts() if not self._registry.is_own(each.graph)]
+            self._learned = {name: await self._learn(store, name) for name in names}
             self._learned_at = now
         declared = {graph.name: declared_norms(graph) for graph in self._registry.graphs}
-        return {name: {**self._learned.get(name, {}), **known} for name, known in declared.items()}
+        return {name: {**self._learned.get(name, {}), **declared.get(name, {})} for name in self._learned | declared}
 
     async def _learn(self, store: Store, graph: str) -> Mapping[StateName, Norm]:
         page = await store.find(Query(graph=graph, limit=_AGENTS, order=Order.of("changed")))

@@ -72,6 +72,10 @@ class Registry:
             raise DuplicateGraphError(name)
         self._own[name] = make
 
+    def is_own(self, name: str) -> bool:
+        """Whether a graph of this name is the framework's."""
+        return name in self._own
+
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
         """All graphs, in order of registration."""

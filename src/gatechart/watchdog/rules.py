@@ -58,7 +58,7 @@ def found_stuck(
         since,
         f"no turn for {_lasting(silent_s)} in {leaf}; {normal}",
         f"`gatechart show {snapshot.agent_id}` shows what it waits for, `gatechart accepts {snapshot.agent_id}` what "
-        f"would get it on",
+        f"can be sent to it",
         snapshot.graph,
         evidence,
     )
