@@ -55,6 +55,16 @@ async def attempt(place, graph, escape=OWN, until="DONE"):
         return [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried], await agent.history()
 
 
+async def test_a_tool_that_there_is_not_takes_no_ones_place_and_the_history_says_so(place):
+    lost = EscapePlan({"failing": SwitchTool(["lost", "spare"])})
+    tried, history = await attempt(place, seeker(), lost)
+    assert tried == [("switch_tool", CameTo.PROGRESS)]
+    lost = EscapePlan({"failing": SwitchTool("lost")})
+    tried, history = await attempt(place, seeker(of_graph=EscapePlan({}, last=GiveUp())), lost, until="GAVE_UP")
+    assert [name for name, _ in tried] == ["give_up"]
+    assert "there is no tool 'lost'" in str(history[-1].event.payload["passed"])
+
+
 @pytest.mark.sample_on_restate
 async def test_the_plan_of_a_tool_leads_out_where_nothing_else_has_a_plan(place):
     tried, history = await attempt(place, seeker())

@@ -81,15 +81,16 @@ class SwitchTool(Strategy):
             yield NoWay("no tool failed")
         switched = dict(scene.snapshot.trail.escapes.switched)
         for tool in scene.failed_tools:
-            known = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
-            able = {each: scene.tool(each).capabilities for each in known}
-            others = fails_least_first(known, scene.lessons, scene.error_of(tool), able)
+            named = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
+            yield from (NoWay(f"there is no tool {each!r}") for each in named if each not in scene.tools)
+            able = {each: scene.tool(each).capabilities for each in named if each in scene.tools}
+            others = fails_least_first([*able], scene.lessons, scene.error_of(tool), able)
             closed = [each for each in others if scene.tool(each).breaker is BreakerState.CLOSED]
             closed = [each for each in closed if each not in scene.failed_tools and switched.get(tool) != each]
             yield from (SwitchTo(tool, each) for each in closed)
-            if not others:
+            if not named:
                 yield NoWay(f"{tool} has no alternative")
-            elif not closed:
+            elif others and not closed:
                 yield NoWay(f"no alternative of {tool} works: {', '.join(others)}")
 
 

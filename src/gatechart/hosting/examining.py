@@ -114,7 +114,8 @@ class Examiner:
             self._learned = {name: await self._learn(store, name) for name in names}
             self._learned_at = now
         declared = {graph.name: declared_norms(graph) for graph in self._registry.graphs}
-        return {name: {**self._learned.get(name, {}), **declared.get(name, {})} for name in self._learned | declared}
+        known = dict.fromkeys((*self._learned, *declared))
+        return {name: {**self._learned.get(name, {}), **declared.get(name, {})} for name in known}
 
     async def _learn(self, store: Store, graph: str) -> Mapping[StateName, Norm]:
         page = await store.find(Query(graph=graph, limit=_AGENTS, order=Order.of("changed")))
