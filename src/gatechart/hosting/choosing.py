@@ -158,6 +158,8 @@ class DirectoryChooser:
         kind = kind_of(terms.needs, packet.reason)
         known = await self._directory.performances()
         special = {name: each.of(kind) for name, each in known.items() if kind in dict(each.kinds)}
+        if not special:
+            return candidates
         return [replaced(each, performance=special[each.id]) if each.id in special else each for each in candidates]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
@@ -89,18 +89,17 @@ class Directory:
     async def entries(self) -> tuple[DirectoryEntry, ...]:
         """Return all entries by id: those of the home's graphs, and those that are registered and did not expire."""
         now = self._now()
-        return tuple(self._shown(each, candidate, now) for each, candidate in await self._standing(now))
+        return tuple(self._shown(each, now) for each in await self._standing(now))
 
     async def entry(self, entry_id: str) -> DirectoryEntry | None:
         """Return an entry; None if there is none of this id."""
         now = self._now()
-        found = await self._standing(now, entry_id)
-        return next((self._shown(each, candidate, now) for each, candidate in found), None)
+        return next((self._shown(each, now) for each in await self._standing(now, entry_id)), None)
 
     async def candidates(self) -> tuple[Candidate, ...]:
         """Return everybody who can be chosen, available or not, with the load of the moment."""
-        found = await self._standing(self._now())
-        return tuple(candidate for each, candidate in found if not each.is_named_only)
+        standing = await self._standing(self._now())
+        return tuple([each.candidate for each in standing if not each.is_named_only])
 
     async def kept(self, entry_id: str) -> EntryContext | None:
         """Return what is kept of an entry, registered or not; None if there is nothing."""
@@ -178,25 +177,16 @@ class Directory:
         if self._stale is not None:
             self._stale.add(entry_id)
 
-    async def _standing(self, now: datetime, only: str | None = None) -> list[tuple[_Line, Candidate]]:
-        """Return the entries that did not expire, each with its candidate as things stand. only: the id of one."""
+    async def _standing(self, now: datetime, only: str | None = None) -> list[_Line]:
+        """Return the entries that did not expire, with their candidates as things stand. only: the id of one."""
         known = self._all_lines(await self._all_kept())
         lines = known.values() if only is None else [known[only]] if only in known else []
-        held, broken = await self._work.held(), frozenset(await self._work.open_breakers())
-        return [
-            (each, self._loaded(each, held, broken))
-            for each in lines
-            if each.entry.expires is None or each.entry.expires > now
-        ]
-
-    def _loaded(self, line: _Line, held: Mapping[str, int], broken: frozenset[str]) -> Candidate:
-        candidate = line.candidate
-        count, blocked = held.get(line.counted, 0), line.tools & broken if broken else broken
-        if count != candidate.held or blocked != line.blocked:
-            candidate = replaced(candidate, held=count, open_breakers=tuple(sorted(blocked)))
-            line.candidate, line.blocked = candidate, blocked
-        load = None if self._load is None else self._load(candidate)
-        return candidate if load is None else replaced(candidate, load=min(max(float(load), 0.0), 1.0))
+        standing = [each for each in lines if each.entry.expires is None or each.entry.expires > now]
+        _bring_up_to(standing, await self._work.held(), frozenset(await self._work.open_breakers()))
+        if self._load is not None:
+            for each in standing:
+                each.load(self._load)
+        return standing
 
     async def _all_kept(self) -> Mapping[str, _Kept]:
         if self._is_old():
@@ -289,9 +279,9 @@ class Directory:
         text = entry.candidate.text or text_of(graph, point)
         return replaced(entry, candidate=replaced(entry.candidate, profile=profile, text=text))
 
-    def _shown(self, line: _Line, candidate: Candidate, now: datetime) -> DirectoryEntry:
-        unavailable = self._unavailable(line.entry, candidate, now)
-        return replaced(line.entry, candidate=candidate, unavailable=unavailable)
+    def _shown(self, line: _Line, now: datetime) -> DirectoryEntry:
+        unavailable = self._unavailable(line.entry, line.candidate, now)
+        return replaced(line.entry, candidate=line.candidate, unavailable=unavailable)
 
     def _unavailable(self, entry: DirectoryEntry, candidate: Candidate, now: datetime) -> str:
         """Return why an entry takes no work now; empty if it does."""
@@ -315,6 +305,22 @@ class _Line:
     is_named_only: bool  # whether it is an entry point without a profile, which no selection finds
     candidate: Candidate
     blocked: frozenset[str] = frozenset()  # the tools whose circuit breakers were open
+
+    def load(self, load: Callable[[Candidate], float | None]) -> None:
+        """Have the candidate tell how busy it is, from 0 to 1, as the application says."""
+        self.candidate = replaced(self.candidate, load=None)
+        busy = load(self.candidate)
+        if busy is not None:
+            self.candidate = replaced(self.candidate, load=min(max(float(busy), 0.0), 1.0))
+
+
+def _bring_up_to(lines: Iterable[_Line], held: Mapping[str, int], broken: frozenset[str]) -> None:
+    """Have lines tell the open work and the open circuit breakers of the moment."""
+    for line in lines:  # of a thousand, hardly any has changed since it was last asked for
+        count, blocked = held.get(line.counted, 0), line.tools & broken if broken else broken
+        if count != line.candidate.held or blocked != line.blocked:
+            line.candidate = replaced(line.candidate, held=count, open_breakers=tuple(sorted(blocked)))
+            line.blocked = blocked
 
 
 OPEN: Final = Gate()
