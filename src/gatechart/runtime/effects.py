@@ -17,6 +17,7 @@ from gatechart.runtime.timers import Timers
 from gatechart.values import (
     DIRECTORY_GRAPH,
     LESSONS_GRAPH,
+    NO_ESCAPES,
     ActiveInvocation,
     AgentId,
     Cancel,
@@ -108,8 +109,8 @@ class Effects:
             self._core.lessons.see(turn.snapshot)
         for effect in turn.effects:
             self._carry_out(turn, effect)
-        attempt = attempt_of(turn)
-        if attempt is not None:
+        is_without = turn.snapshot.trail.escapes is NO_ESCAPES  # as nearly always
+        if not is_without and (attempt := attempt_of(turn)) is not None:
             self._core.telemetry.escaped(turn, attempt)
         for mail in turn.mail:
             self.accept(mail)
