@@ -170,16 +170,18 @@ def digest_of(content: object, ignore: Collection[str] = ()) -> str:
     encoded = _flat(counted) if type(counted) is dict else None
     if encoded is None:
         encoded = _encoded(counted)
-    if _SECRET in encoded:  # a digest of a short one would give it away
-        encoded = _encoded(hidden(counted))
-    return "%08x" % crc32(encoded)  # noqa: UP031  in half the time of an f-string
+        if _SECRET in encoded:  # a digest of a short one would give it away
+            encoded = _encoded(hidden(counted))
+    return crc32(encoded).to_bytes(4, "big").hex()
 
 
 def _flat(content: dict[str, object]) -> bytes | None:
-    """Return a mapping as bytes, in whatever order its fields are; None if it has mappings or lists in it.
+    """Return a mapping as bytes, in whatever order its fields are; None if it is a secret, or not flat.
 
     Nearly all payloads and arguments are flat, and JSON takes three times as long.
     """
+    if SECRET in content:
+        return None
     for each in content.values():
         if type(each) in _NESTED:
             return None
