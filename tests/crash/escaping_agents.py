@@ -204,10 +204,10 @@ desk = StateTransitionGraph(
 )
 
 
-def graph_of(way):
+def graph_of(way, name="escaping"):
     """The graph whose agents take a way out."""
     return StateTransitionGraph(
-        "escaping",
+        name,
         context=Case,
         states=[
             State("PAYING", invoke=Invoke(way.pays, id="buy"), checkpoint=True),

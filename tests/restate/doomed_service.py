@@ -7,6 +7,7 @@ agents' model and tools did is in files beside that.
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -14,17 +15,27 @@ from gatechart import ToolBox
 from gatechart.restate import Terms, serving
 from gatechart.testing.scripted_model import scripted_model
 from tests.crash import choosing_agents, noticing_agents, talking_agents
+from tests.crash.escaping_agents import WAYS_OUT, Shop, graph_of
 from tests.crash.fault_points import FaultPoints
+from tests.crash.undoing_agents import bank
 from tests.restate import handing_agents
 from tests.restate.journal_points import install
+
+ESCAPING = {
+    f"escaping_{name.replace(' ', '_')}": way
+    for name, way in WAYS_OUT.items()
+    if way.watchdog is None and not way.alerts and "desk" not in repr(way.strategies)
+}
+"""Ways out that need nothing but the service."""
 
 GRAPHS = {
     "talking": talking_agents.talking(),
     "choosing": choosing_agents.choosing,
     "noticing": noticing_agents.noticing,
     "handing": handing_agents.handing,
+    **{name: graph_of(way, name) for name, way in ESCAPING.items()},
 }
-PROJECTED = ("first", "handing")
+PROJECTED = ("first", "handing", "escaping")
 """Beginnings of the names of folders with a projection; the engine learns in the first that there is one."""
 
 
@@ -39,11 +50,13 @@ class Services:
 
 
 async def serve(port, folder, points):
-    async with scripted_model(talking_agents.script(folder)) as server:
+    async with scripted_model(talking_agents.script(folder)) as server, AsyncExitStack() as stack:
         graphs = [*GRAPHS.values(), *handing_agents.helpers]
         given = {"graphs": graphs, "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
         if folder.name.startswith(PROJECTED):
             given["projection"] = handing_agents.projection_in(folder)
+        if folder.name.startswith(tuple(ESCAPING)):
+            given["services"] = Shop(folder, stack.enter_context(bank(folder)))
         handing_agents.Place.folder = folder
         async with serving(f"127.0.0.1:{port}", **given, stops_on_sigterm=True, grace_s=0.1) as stop:
             await stop.wait()

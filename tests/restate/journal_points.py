@@ -4,11 +4,14 @@ from functools import wraps
 
 from gatechart.restate import agent_object, invokes, journals
 from gatechart.restate.invoke_session import Session
+from gatechart.values import ESCAPE_DUE
 
 OF_INVOKES = ("report made", "report journaled", "answer had")
 OF_ENTRIES = ("entry written",)
 OF_TURNS = ("turn decided", "turn carried out")
 OF_CHOICES = ("choice made", "choice journaled")
+OF_ATTEMPTS = ("attempt decided", "attempt carried out")
+"""Of turns that try a way out, or find that there is none."""
 
 
 def install(points):
@@ -22,6 +25,30 @@ def install(points):
     agent_object.choice_for = _passing(points, agent_object.choice_for, after="choice made")
     agent_object._chosen = _passing(points, agent_object._chosen, after="choice journaled")
     agent_object._carried_out = _passing(points, agent_object._carried_out, after="turn carried out")
+    _install_attempts(points)
+
+
+def _install_attempts(points):
+    decide, carry_out = agent_object.decide, agent_object._carried_out
+    is_carried_out = []
+
+    @wraps(decide)
+    async def decided(*arguments, **named):
+        result = await decide(*arguments, **named)
+        if ESCAPE_DUE in repr(arguments):
+            is_carried_out.append(False)
+            points.pass_by("attempt decided")
+        return result
+
+    @wraps(carry_out)
+    async def carried_out(*arguments):
+        result = await carry_out(*arguments)
+        if is_carried_out and not is_carried_out[-1]:
+            is_carried_out[-1] = True
+            points.pass_by("attempt carried out")
+        return result
+
+    agent_object.decide, agent_object._carried_out = decided, carried_out
 
 
 def _passing(points, function, before="", after=""):

@@ -12,12 +12,13 @@ from gatechart.restate import RestateRuntime
 from tests.crash.choosing_agents import MOST, check_choices
 from tests.crash.noticing_agents import check_noticed
 from tests.crash.talking_agents import check_talk
+from tests.crash.undoing_agents import lines
 from tests.forked import fork
 from tests.restate.conftest import there_or_skipped
-from tests.restate.doomed_service import GRAPHS
+from tests.restate.doomed_service import ESCAPING, GRAPHS
 from tests.restate.engines import eventually, quiet_port
 from tests.restate.handing_agents import check_handed
-from tests.restate.journal_points import OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
+from tests.restate.journal_points import OF_ATTEMPTS, OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
 from tests.restate.services import registered
 
 WAYS = {
@@ -25,6 +26,7 @@ WAYS = {
     "choosing": ("CHECKING", "WRITING"),
     "noticing": ("SEARCHING", "FOUND"),
     "handing": ("TALKING", "HELPED", "FAILED"),
+    **{name: ("PAYING", way.ends_in) for name, way in ESCAPING.items()},
 }
 """Of each graph a beginning, and its ends."""
 PATIENCE_S = 60
@@ -66,7 +68,8 @@ class Home:
         """Return the agent once it has come to an end."""
         begins, *ends = WAYS[graph]
         agent = await self.runtime.start_or_resume(graph, at=begins, agent_id=agent_id)
-        await agent.until(*ends, timeout=PATIENCE_S)
+        while "PAID" in (await agent.until("PAID", *ends, timeout=PATIENCE_S)).configuration:
+            await agent.send("GO")  # of those that look for ways out
         if graph == "handing":
             await self.runtime.caught_up(agent_id)
         return await self.runtime.resume(agent_id)
@@ -240,3 +243,33 @@ async def test_a_target_is_chosen_once_wherever_the_service_is_killed_elsewhere(
     kills = [(point, nth) for point in OF_TURNS for nth in range(1, passed[point] + 1)]
     counts = await killed_in_handoffs(home, *kills)
     assert counts == [1] * len(kills)
+
+
+def check_escaped(agent, folder, way):
+    """Check that each way was tried once, that nothing was paid twice, and that nothing left out was told."""
+    escapes = agent.snapshot.trail.escapes
+    assert agent.configuration == (way.ends_in,)
+    assert [each.strategy for each in escapes.tried] == way.tried
+    assert [each.number for each in escapes.tried] == [*range(1, escapes.count + 1)]
+    assert escapes.today == escapes.count
+    assert (len(lines(folder / "paid")), len(lines(folder / "charged"))) == (1, way.charges)
+    assert set(lines(folder / "told")) == way.told
+    assert len(set(lines(folder / "repairs"))) == (way.name == "repair")
+
+
+async def killed_in_escapes(home, *names):
+    """Kill the service as agents take ways out: as the turn is decided, and as it was carried out."""
+    for name in names:
+        for point in OF_ATTEMPTS:
+            agent, folder, deaths = await home.killed_at(name, point, 1)
+            check_escaped(agent, folder, ESCAPING[name])
+            assert deaths == 1
+
+
+async def test_a_way_out_is_tried_once_if_the_service_dies_as_it_is_taken(home):
+    await killed_in_escapes(home, "escaping_rollback_over_a_payment")
+
+
+@pytest.mark.slow
+async def test_every_way_out_is_tried_once_if_the_service_dies_as_it_is_taken(home):
+    await killed_in_escapes(home, *ESCAPING)
