@@ -28,9 +28,9 @@ WAYS = {
     "choosing": ("CHECKING", "WRITING"),
     "noticing": ("SEARCHING", "FOUND"),
     "handing": ("TALKING", "HELPED", "FAILED"),
-    **{name: ("PAYING", way.ends_in) for name, way in ESCAPING.items()},
+    **{name: ("PAYING", "PAID", way.ends_in) for name, way in ESCAPING.items()},
 }
-"""Of each graph a beginning, and its ends."""
+"""Of each graph a beginning, and its ends. Where an agent is PAID, it is told to go on."""
 PATIENCE_S = 60
 
 
@@ -70,8 +70,8 @@ class Home:
         """Return the agent once it has come to an end."""
         begins, *ends = WAYS[graph]
         agent = await self.runtime.start_or_resume(graph, at=begins, agent_id=agent_id)
-        while "PAID" in (await agent.until("PAID", *ends, timeout=PATIENCE_S)).configuration:
-            await agent.send("GO")  # of those that look for ways out
+        while (await agent.until(*ends, timeout=PATIENCE_S)).configuration == ("PAID",):
+            await agent.send("GO")
         if "desk" in repr(ESCAPING.get(graph)):
             await agent.until(ended=True, timeout=PATIENCE_S)
         if graph not in ("talking", "choosing", "noticing"):
