@@ -30,21 +30,23 @@ def install(points):
 
 def _install_attempts(points):
     decide, carry_out = agent_object.decide, agent_object._carried_out
-    is_carried_out = []
+    is_attempt = False
 
     @wraps(decide)
     async def decided(*arguments, **named):
+        nonlocal is_attempt
         result = await decide(*arguments, **named)
         if ESCAPE_DUE in repr(arguments):
-            is_carried_out.append(False)
+            is_attempt = True
             points.pass_by("attempt decided")
         return result
 
     @wraps(carry_out)
     async def carried_out(*arguments):
+        nonlocal is_attempt
         result = await carry_out(*arguments)
-        if is_carried_out and not is_carried_out[-1]:
-            is_carried_out[-1] = True
+        if is_attempt:
+            is_attempt = False
             points.pass_by("attempt carried out")
         return result
 

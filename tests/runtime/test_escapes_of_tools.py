@@ -55,9 +55,9 @@ async def attempt(place, graph, escape=OWN, until="DONE"):
         return [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried], await agent.history()
 
 
-async def test_a_tool_that_there_is_not_takes_no_ones_place_and_the_history_says_so(place):
+async def test_a_tool_that_does_not_exist_takes_nobodys_place_and_the_history_says_so(place):
     lost = EscapePlan({"failing": SwitchTool(["lost", "spare"])})
-    tried, history = await attempt(place, seeker(), lost)
+    tried, _ = await attempt(place, seeker(), lost)
     assert tried == [("switch_tool", CameTo.PROGRESS)]
     lost = EscapePlan({"failing": SwitchTool("lost")})
     tried, history = await attempt(place, seeker(of_graph=EscapePlan({}, last=GiveUp())), lost, until="GAVE_UP")

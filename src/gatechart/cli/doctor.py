@@ -56,7 +56,7 @@ async def examine_home(
         is_known = loading.find_app(asked.app) is not None
         graphs = loading.load_graphs(asked) if is_known else ()
         if not is_known:
-            print_hint("without --app nobody knows how long the states of graphs are expected to take (`expects=`)")
+            print_hint("how long states are expected to take (`expects=`) is known only with --app")
         async with connection.inspect(asked, graphs) as runtime:
             found = await runtime.findings(limit=_MOST)
     emit(settings, {"findings": [{"key": each.key, **each.document()} for each in found]}, lambda: _print(found))

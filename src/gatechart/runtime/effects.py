@@ -109,8 +109,7 @@ class Effects:
             self._core.lessons.see(turn.snapshot)
         for effect in turn.effects:
             self._carry_out(turn, effect)
-        is_without = turn.snapshot.trail.escapes is NO_ESCAPES  # as nearly always
-        if not is_without and (attempt := attempt_of(turn)) is not None:
+        if turn.snapshot.trail.escapes is not NO_ESCAPES and (attempt := attempt_of(turn)) is not None:
             self._core.telemetry.escaped(turn, attempt)
         for mail in turn.mail:
             self.accept(mail)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # a runtime without tools does without them
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
     """Have the agent ask for a way out of what a turn noticed, and return whether its plan has any strategy for it."""
-    is_on_its_way_out = bool(macrostep.trail.escapes.undoing)
-    if is_on_its_way_out or not has_plans(macrostep.graph, macrostep.turn.services):
+    if macrostep.trail.escapes.undoing:  # it is on its way out already
+        return False
+    if not has_plans(macrostep.graph, macrostep.turn.services):
         return False
     for found in found_first([fired.payload, *fired.others]):
         if (
@@ -45,8 +46,10 @@ def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, serv
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:
     """Whether a plan of the graph, or of a tool of the home's services, says how its agents get out."""
-    box = None if graph.has_escapes else box_in(services)
-    return graph.has_escapes or (box is not None and box.has_escapes)
+    if graph.has_escapes:
+        return True
+    box = box_in(services)
+    return box is not None and box.has_escapes
 
 
 def _own_plans(services: Any, tools: Sequence[str]) -> Sequence[EscapePlan]:
