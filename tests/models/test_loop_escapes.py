@@ -1,5 +1,7 @@
 """A model loop of an agent that goes round in circles and gets out, on every home."""
 
+from functools import partial
+
 import pytest
 
 from gatechart import Runtime, ToolPolicies, tool
@@ -93,6 +95,18 @@ async def test_a_repeated_block_is_cut_out_of_the_transcript_and_what_was_before
         calls = [turn for turn in await agent.history() if turn.event.name == "trail.call"]
         assert len(calls) == 4
         assert "shoes" not in str([each.tool_calls for each in agent.context.messages])
+
+
+async def test_a_block_is_cut_out_of_the_transcript_of_a_loop_within_a_partial():
+    graph = circling(partial(ModelLoop(tools=[search])), CutOut(allow="search"))
+    async with (
+        scripted_model([*[SEARCH] * 3, Says("None.")]) as server,
+        Runtime.open("memory:", graphs=graph, services=Services(server, search)) as runtime,
+    ):
+        agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+        await agent.send("ASKED", {"text": "Find shoes"})
+        await agent.until("LISTENING")
+        assert [len(shown(each)[1]) for each in server.requests] == [0, 1, 2, 0]
 
 
 async def test_a_block_in_a_transcript_stays_over_a_call_that_must_not_be_repeated(place):

@@ -1,6 +1,6 @@
 """The definition of a graph, its validation and its compiled form."""
 
-from gatechart.graph.callables import Ask, Step, callable_name
+from gatechart.graph.callables import Ask, Step, callable_name, unwrapped
 from gatechart.graph.compile import ROOT, Asking, Default, Edge, Kind, Node, askings, steps_of
 from gatechart.graph.definition import (
     ANY,
@@ -103,5 +103,6 @@ __all__ = [
     "callable_name",
     "graph_name",
     "steps_of",
+    "unwrapped",
     "way",
 ]

@@ -36,9 +36,15 @@ def callable_name(function: object) -> str:
     >>> callable_name(partial(print, "hello"))
     'print'
     """
+    function = unwrapped(function)
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def unwrapped(function: Any) -> Any:
+    """Return the function of a partial, however often it is wrapped, or the function itself."""
     while isinstance(function, partial):
         function = function.func
-    return getattr(function, "__name__", None) or type(function).__name__
+    return function
 
 
 def ask_of(guard: Callable[..., Any]) -> Ask:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, cast, get_type
 from typing_extensions import TypeVar
 
 from gatechart.errors import ExitRaisedError, PayloadError, StepRepeatedError, is_failure
-from gatechart.graph import AnyGraph
+from gatechart.graph import AnyGraph, unwrapped
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, GuardedCall
 from gatechart.hosting.durable_waits import Waits
@@ -421,8 +421,7 @@ def _kept(text: str, what: str) -> str:
 
 def _returned(function: Callable[..., Any]) -> Any:
     """Return the function's annotated return type; Any if it has none."""
-    while isinstance(function, partial):
-        function = function.func
+    function = unwrapped(function)
     annotated = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     try:
         return get_type_hints(annotated).get("return", Any)
@@ -431,7 +430,7 @@ def _returned(function: Callable[..., Any]) -> Any:
 
 
 async def _called(call: Callable[[], Any]) -> Any:
-    function = call.func if isinstance(call, partial) else call
+    function = unwrapped(call)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await call()
     result = await asyncio.to_thread(call)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from gatechart.context import AgentContext, new_context, values_of
 from gatechart.errors import is_failure
 from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, restart_tactic, without_way
-from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
+from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy, unwrapped
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
@@ -460,7 +460,7 @@ def _left_out(now: dict[str, Any], then: Payload, way: CutBlock, since: int) -> 
 def _talking(graph: AnyGraph) -> frozenset[StateName]:
     """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
     invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
-    return frozenset(name for name, each in invokes if getattr(each.function, "journal", ""))
+    return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
