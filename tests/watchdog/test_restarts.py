@@ -18,6 +18,7 @@ from gatechart import (
     ToolPolicies,
     Transition,
     Watchdog,
+    WatchdogTerms,
     tool,
 )
 from gatechart.errors import EntryRefusedError, UnknownGraphError
@@ -154,3 +155,27 @@ async def test_a_place_to_begin_anew_that_there_is_not_is_refused_at_the_start(p
     with pytest.raises(error, match=told):
         async with watching(place, clock, restart_at=doors):
             pass
+
+
+async def test_an_agent_that_nobody_hosts_is_not_asked_to_begin_anew(sqlite_url, clock):
+    talk = StateTransitionGraph(
+        "talk",
+        states=["ASKING", "TOLD"],
+        transitions=[Transition("ASKING", "SAID", "TOLD"), Transition("TOLD", "ASKED", "ASKING")],
+        entry_points=["ASKING"],
+    )
+    async with Runtime.open(sqlite_url, graphs=[talk], clock=clock) as runtime:
+        await runtime.start("talk", at="ASKING", agent_id="t-1")
+        for _ in range(20):
+            clock.advance("30s")
+            await runtime.send("t-1", "SAID")
+            await runtime.send("t-1", "ASKED")
+    watchdog = Watchdog("1m", acts={"stuck": Act.RESTART}, terms=WatchdogTerms(least=20))
+    async with Runtime.open(sqlite_url, graphs=[still], clock=clock, watchdog=watchdog) as runtime:
+        agent = await runtime.start("still", at="HERE", agent_id="z-1")
+        await kept(runtime, lambda _: True)
+        await pass_time(clock, agent, 2)
+        found = {each.subject for each in await runtime.findings() if each.kind == "stuck"}
+        await until(lambda: agent.snapshot.trail.escapes.count)
+        assert "t-1" in found
+        assert await runtime.mail("t-1") == []

@@ -15,11 +15,12 @@ from gatechart.errors import (
     OwnershipLostError,
     RuntimeClosedError,
 )
+from gatechart.graph import AnyGraph
 from gatechart.hosting.examining import Examiner
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
 from gatechart.hosting.watching import Watchdog
-from gatechart.kernel import awaited_events, matches
+from gatechart.kernel import Configuration, awaited_events, matches
 from gatechart.values import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, AgentId, HealthFinding
 from gatechart.values.findings import has_lasted
 from gatechart.watchdog import Act
@@ -97,14 +98,18 @@ class WatchRounds:
         return {"key": found.key, "agent_id": found.agent_id, "tells": tells, **found.document()}
 
     async def _hears(self, agent_id: AgentId, event: str) -> bool:
-        """Tell whether the agent takes the event where it is; of one that cannot be read, that is unknown."""
+        """Tell whether the agent takes the event where it is; of one that has no turns here, that is unknown."""
+        hosted = await self._hosted(agent_id)
+        awaited = () if hosted is None else awaited_events(*hosted)
+        return any(matches(each, event) for each in awaited if each != "*")
+
+    async def _hosted(self, agent_id: AgentId) -> tuple[AnyGraph, Configuration] | None:
+        """Return the graph of an agent and where it is; None if this home cannot read it, or lacks its graph."""
         try:
             snapshot = await self._home.read(agent_id)
-            graph = self._registry.graph_for(snapshot)
+            return self._registry.graph_for(snapshot), snapshot.configuration
         except GatechartError:
-            return False
-        awaited = awaited_events(graph, snapshot.configuration)
-        return any(matches(each, event) for each in awaited if each != "*")
+            return None
 
     async def _act(self, kept: Mapping[str, OpenFinding]) -> None:
         """Do what is to be done about findings that nobody has acted on; what fails is tried in the next round."""
@@ -116,7 +121,8 @@ class WatchRounds:
         """Act on a finding. Return whether something was to be done, and was."""
         acts = self._watchdog.acts_on(each.found["kind"])
         agent_id = each.found["agent_id"]
-        if not acts or not agent_id:
+        # An agent that nobody hosts stands still for want of a host: a restart that waits for one would undo its work.
+        if not acts or not agent_id or await self._hosted(agent_id) is None:
             return False
         try:
             for act in acts:
