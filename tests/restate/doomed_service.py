@@ -1,8 +1,8 @@
 """A service of agents that loop, in a process that kills itself at a point.
 
-`main(port, file, point, count)` serves at the port, and dies at the COUNT-th time that it comes to POINT (see
-journal_points). With "nowhere" it lives until it is told to end, and leaves in FILE how often it came where. What the
-agents' model and tools did is in files beside that.
+`main(port, ingress, file, point, count)` serves at the port, for the engine with this ingress, and dies at the
+COUNT-th time that it comes to POINT (see journal_points). With "nowhere" it lives until it is told to end, and leaves
+in FILE how often it came where. What the agents' model and tools did is in files beside that.
 """
 
 import asyncio
@@ -11,22 +11,17 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from gatechart import ToolBox
+from gatechart import Alerts, ToolBox
 from gatechart.restate import Terms, serving
 from gatechart.testing.scripted_model import scripted_model
 from tests.crash import choosing_agents, noticing_agents, talking_agents
-from tests.crash.escaping_agents import WAYS_OUT, Shop, desk, graph_of
+from tests.crash.escaping_agents import WAYS_OUT, Shop, Sink, desk, graph_of
 from tests.crash.fault_points import FaultPoints
 from tests.crash.undoing_agents import bank
 from tests.restate import handing_agents
 from tests.restate.journal_points import install
 
-ESCAPING = {
-    f"escaping_{name.replace(' ', '_')}": way
-    for name, way in WAYS_OUT.items()
-    if way.watchdog is None and not way.alerts
-}
-"""Ways out that need nothing but the service."""
+ESCAPING = {f"escaping_{name.replace(' ', '_')}": way for name, way in WAYS_OUT.items()}
 
 GRAPHS = {
     "talking": talking_agents.talking(),
@@ -49,21 +44,23 @@ class Services:
         self.pass_by = points.pass_by
 
 
-async def serve(port, folder, points):
+async def serve(port, ingress, folder, points):
     async with scripted_model(talking_agents.script(folder)) as server, AsyncExitStack() as stack:
         graphs = [*GRAPHS.values(), *handing_agents.helpers, desk]
         given = {"graphs": graphs, "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
         if folder.name.startswith(PROJECTED):
             given["projection"] = handing_agents.projection_in(folder)
         if folder.name.startswith(tuple(ESCAPING)):
+            way = ESCAPING[folder.name.partition(" ")[0]]
             given["services"] = Shop(folder, stack.enter_context(bank(folder)))
+            given |= {"ingress": ingress, "alerts": Alerts({"ops": Sink(folder)}), "watchdog": way.watchdog}
         handing_agents.Place.folder = folder
         async with serving(f"127.0.0.1:{port}", **given, stops_on_sigterm=True, grace_s=0.1) as stop:
             await stop.wait()
 
 
-def main(port, file, point, count):
+def main(port, ingress, file, point, count):
     points = FaultPoints(point, int(count))
     install(points)
-    asyncio.run(serve(port, Path(file).parent, points))
+    asyncio.run(serve(port, ingress, Path(file).parent, points))
     Path(file).write_text(json.dumps(points.passed))

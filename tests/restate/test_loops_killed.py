@@ -51,7 +51,7 @@ class Home:
     @asynccontextmanager
     async def process(self, folder, point="nowhere", nth=0):
         """Serve inside the block in a process. Yields a task that ends with the process; by then it has ended."""
-        given = (self._port, folder / "points", point, nth)
+        given = (self._port, self.engine.ingress, folder / "points", point, nth)
         with (
             (folder / "log").open("a") as log,
             fork("tests.restate.doomed_service:main", *given, stderr=log) as process,
@@ -74,6 +74,9 @@ class Home:
             await agent.send("GO")
         if "desk" in repr(ESCAPING.get(graph)):
             await agent.until(ended=True, timeout=PATIENCE_S)
+        if graph in ESCAPING:
+            alerts = self._folder / agent_id / "alerts"
+            await eventually(lambda: asyncio.sleep(0.01, len(lines(alerts)) >= ESCAPING[graph].alerts))
         if graph not in ("talking", "choosing", "noticing"):
             await self.runtime.caught_up(agent_id)
         return await self.runtime.resume(agent_id)
@@ -261,6 +264,7 @@ async def check_escaped(agent, folder, way):
     assert (len(lines(folder / "paid")), len(lines(folder / "charged"))) == (1, way.charges)
     assert set(lines(folder / "told")) == way.told
     assert len(set(lines(folder / "repairs"))) == (way.name == "repair")
+    assert len(set(lines(folder / "alerts"))) == way.alerts
 
 
 async def killed_in_escapes(home, *names):
