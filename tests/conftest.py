@@ -14,6 +14,7 @@ from gatechart.stores import MemoryStore
 from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
 from . import legality, skipped
+from .backups import PostgresBackup, SqliteBackup
 from .homes import POSTGRESQL, RESTATE, home_of, shown_elsewhere, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
@@ -139,6 +140,14 @@ def empty_postgres_url(postgres_server):
 def crash_url(request):
     """The URL of an empty database, for processes that are killed."""
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+
+
+@pytest.fixture(params=["sqlite", POSTGRESQL])
+def backup(request):
+    """An empty database, and a backup of it. A runtime opens what was restored with Role.TAKE_OVER."""
+    if request.param == "sqlite":
+        return SqliteBackup(request.getfixturevalue("sqlite_path"))
+    return PostgresBackup(request.getfixturevalue("postgres_url"), request.getfixturevalue("empty_postgres_url"))
 
 
 @pytest.fixture(params=["memory", "sqlite", POSTGRESQL, RESTATE])

@@ -1,7 +1,5 @@
 """An agent's record of its escapes lasts, on every home: through all that operators do to the agent and to its home."""
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
 
@@ -15,7 +13,7 @@ from gatechart.handoff import HandoffPacket
 from gatechart.hosting.limits import Limits
 from gatechart.signals import Repeats
 from gatechart.testing import VirtualClock
-from gatechart.values import NO_ESCAPES, CameTo, MailStatus, Retry
+from gatechart.values import NO_ESCAPES, CameTo, MailStatus, Retry, Role
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON
@@ -140,13 +138,11 @@ async def test_an_agent_with_other_work_keeps_its_counts_and_forgets_what_was_fo
         assert agent.snapshot.trail.escapes.newest.finding == findings + 1
 
 
-async def test_an_agent_restored_from_a_backup_has_its_record(sqlite_path, sqlite_url):
-    async with Runtime.open(sqlite_url, graphs=[ring()]) as runtime:
+async def test_an_agent_restored_from_a_backup_has_its_record(backup):
+    async with Runtime.open(backup.url, graphs=[ring()]) as runtime:
         before = kept(await tried_once(runtime))
-        copy = sqlite_path.with_name("copy.db")
-        with closing(sqlite3.connect(sqlite_path)) as used, closing(sqlite3.connect(copy)) as restored:
-            used.backup(restored)
-    async with Runtime.open(f"sqlite+aiosqlite:///{copy}", graphs=[ring()]) as runtime:
+        backup.take()
+    async with Runtime.open(backup.restored_url, graphs=[ring()], role=Role.TAKE_OVER) as runtime:
         agent = await runtime.resume("a")
         assert kept(agent) == before
         await check_goes_on(agent)

@@ -1,8 +1,5 @@
 """What choices keep lasts: through migrations, pruning and a backup, until it is erased."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from gatechart import Choosing, Runtime
@@ -16,7 +13,6 @@ from gatechart.values import Ended, Hours, Mark, Profile, Role
 from tests.homes import DATABASE_URLS
 from tests.runtime.handovers import rest, worker
 from tests.runtime.test_choosing import NOBODY, asking, begun
-from tests.runtime.test_lasting_trails import plain, ran
 from tests.runtime.test_learning import LEARNING, asking_for, asks, failing, handed, parcel, refund
 from tests.stores.sql.earlier import set_back
 
@@ -111,26 +107,12 @@ async def test_what_choices_keep_survives_the_migration_of_the_first_schema_that
         await assert_goes_on(runtime, found)
 
 
-async def test_a_backup_of_sqlite_explains_the_same_choices_and_has_learned_the_same(sqlite_path, sqlite_url):
-    copy = sqlite_path.with_name("copy.db")
-    async with opened(sqlite_url) as runtime:
+async def test_a_backup_explains_the_same_choices_and_has_learned_the_same(backup):
+    async with opened(backup.url) as runtime:
         await worked(runtime)
-        with closing(sqlite3.connect(sqlite_path)) as used, closing(sqlite3.connect(copy)) as restored:
-            used.backup(restored)
+        backup.take()
         assert_complete(found := await everything(runtime))
-    async with opened(f"sqlite+aiosqlite:///{copy}") as runtime:
-        await assert_goes_on(runtime, found)
-
-
-async def test_a_backup_of_postgresql_explains_the_same_choices_and_has_learned_the_same(
-    postgres_server, postgres_url, empty_postgres_url
-):
-    async with opened(postgres_url) as runtime:
-        await worked(runtime)
-        dump = ran("pg_dump", plain(postgres_url))
-        assert_complete(found := await everything(runtime))
-    ran("psql", "-q", "-v", "ON_ERROR_STOP=1", plain(empty_postgres_url), text=dump)
-    async with opened(empty_postgres_url, role=Role.TAKE_OVER) as runtime:
+    async with opened(backup.restored_url, role=Role.TAKE_OVER) as runtime:
         await assert_goes_on(runtime, found)
 
 

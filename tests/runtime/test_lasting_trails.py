@@ -1,9 +1,6 @@
 """What an agent remembers lasts: through migrations, pruning, rest, another owner and a backup, on every home."""
 
 import gc
-import sqlite3
-import subprocess
-from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -108,37 +105,13 @@ async def test_who_takes_over_from_an_owner_notices_as_it_would_have(url, reques
                 await agent.send("GO")
 
 
-async def test_an_agent_restored_from_a_backup_of_sqlite_notices_as_the_one_that_went_on(sqlite_path, sqlite_url):
-    await begun(sqlite_url)
-    copy = sqlite_path.with_name("copy.db")
-    async with Runtime.open(sqlite_url, graphs=[rounds(CIRCLE)]) as runtime:
-        with closing(sqlite3.connect(sqlite_path)) as used, closing(sqlite3.connect(copy)) as restored:
-            used.backup(restored)
+async def test_an_agent_restored_from_a_backup_notices_as_the_one_that_went_on(backup):
+    await begun(backup.url)
+    async with Runtime.open(backup.url, graphs=[rounds(CIRCLE)]) as runtime:
+        backup.take()
         assert await notices(runtime)
-    async with Runtime.open(f"sqlite+aiosqlite:///{copy}", graphs=[rounds(CIRCLE)]) as runtime:
+    async with Runtime.open(backup.restored_url, graphs=[rounds(CIRCLE)], role=Role.TAKE_OVER) as runtime:
         assert await notices(runtime)
-
-
-async def test_an_agent_restored_from_a_backup_of_postgresql_notices_as_the_one_that_went_on(
-    postgres_server, postgres_url, empty_postgres_url
-):
-    await begun(postgres_url)
-    async with Runtime.open(postgres_url, graphs=[rounds(CIRCLE)]) as runtime:
-        dump = ran("pg_dump", plain(postgres_url))
-        assert await notices(runtime)
-    ran("psql", "-q", "-v", "ON_ERROR_STOP=1", plain(empty_postgres_url), text=dump)
-    async with Runtime.open(empty_postgres_url, graphs=[rounds(CIRCLE)], role=Role.TAKE_OVER) as runtime:
-        assert await notices(runtime)
-
-
-def plain(url):
-    """The URL as PostgreSQL's own programs read it."""
-    return url.replace("postgresql+asyncpg", "postgresql")
-
-
-def ran(*command, text=None):
-    """What a program prints, which must succeed."""
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 # Time

@@ -1,9 +1,7 @@
 """Ways back over calls that must not be repeated: closed, or taken back first, and keys that stay, on every home."""
 
 import asyncio
-import sqlite3
 from collections import Counter
-from contextlib import closing
 
 import pytest
 from pydantic import Field, SecretStr
@@ -28,7 +26,7 @@ from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import CameTo, Reaction, Reason
+from gatechart.values import CameTo, Reaction, Reason, Role
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON
@@ -282,15 +280,13 @@ async def check_half_way(agent, old, new, cancels):
 
 
 @pytest.mark.parametrize("cancels", HALF_WAY)
-async def test_calls_are_taken_back_to_the_end_in_a_backup_that_is_restored(sqlite_path, sqlite_url, cancels):
+async def test_calls_are_taken_back_to_the_end_in_a_backup_that_is_restored(backup, cancels):
     graph = trip(book_two, Restart())
     old, new = (Desk(opened=asyncio.Event(), shut_after=1, cancels=cancels), Desk(fails=0, cancels=cancels))
-    copy = sqlite_path.with_name("copy.db")
-    async with Runtime.open(sqlite_url, graphs=graph, services=old, limits=Limits(close_s=0.1)) as runtime:
+    async with Runtime.open(backup.url, graphs=graph, services=old, limits=Limits(close_s=0.1)) as runtime:
         await half_way(runtime, old)
-        with closing(sqlite3.connect(sqlite_path)) as used, closing(sqlite3.connect(copy)) as restored:
-            used.backup(restored)
-    async with Runtime.open(f"sqlite+aiosqlite:///{copy}", graphs=graph, services=new) as runtime:
+        backup.take()
+    async with Runtime.open(backup.restored_url, graphs=graph, services=new, role=Role.TAKE_OVER) as runtime:
         await check_half_way(await runtime.resume("a"), old, new, cancels)
 
 
