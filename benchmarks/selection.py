@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from random import Random
 from statistics import mean, stdev
 from time import process_time, thread_time
 from typing import TypeAlias
 
 from benchmarks.measure import Better, Contestant, Effort, Measure
-from gatechart import AgentContext, Best, EntryPoint, Runtime, State, StateTransitionGraph
+from gatechart import AgentContext, Best, EntryPoint, Handoff, Runtime, State, StateTransitionGraph
 from gatechart.handoff import HandoffPacket
 from gatechart.selection import choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
@@ -32,6 +32,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DRAWS = 5
 ENTRY_POINTS = 1_000
 SAMPLES = 10
+OPEN_WORK = 3_000
 
 Texts: TypeAlias = Mapping[str, Iterable[str]]
 
@@ -125,8 +126,11 @@ async def choose_among_many(effort: Effort) -> float:
     return (thread_time() - begun) / len(texts) * 1e6
 
 
-async def choose_at_a_home(effort: Effort) -> float:
-    """The same with the way of a home to it: the directory as it stands now, with loads and breakers."""
+async def choose_at_a_home(effort: Effort, *, open_work: int = 0) -> float:
+    """The same with the way of a home to it: the directory as it stands now, with loads and breakers.
+
+    open_work: pieces of work that were handed to half of the entry points before, and are under way.
+    """
     candidates, asked = directory()
     graphs = [
         StateTransitionGraph(
@@ -137,8 +141,12 @@ async def choose_at_a_home(effort: Effort) -> float:
         )
         for each in candidates
     ]
+    asking = StateTransitionGraph("asking", context=AgentContext, states=["ASKS"], entry_points=["ASKS"])
     texts = asked[: effort.part_of(ENTRY_POINTS, 50)]
-    async with Runtime.open("memory:", graphs=graphs) as home:
+    async with Runtime.open("memory:", graphs=[*graphs, asking]) as home:
+        for number in range(effort.part_of(open_work, 50) if open_work else 0):
+            agent = await home.start("asking", at="ASKS")
+            await home.handoff(agent.id, Handoff(graphs[number % (ENTRY_POINTS // 2)].name, at="E"))
         await home.choose(HandoffPacket(current_problem=asked[0]))  # builds the index of texts
         begun = process_time()
         for text in texts:
@@ -162,6 +170,7 @@ measure = Measure(
     Better.LOWER,
     (
         Contestant("gatechart, a home's choice", choose_at_a_home, target=2_000),
+        Contestant(f"gatechart, amid {OPEN_WORK:,} open", partial(choose_at_a_home, open_work=OPEN_WORK), target=2_000),
         Contestant("gatechart, a choice, explained", choose_among_many, target=2_000),
         Contestant("gatechart, its texts alone", score_many, target=1_000),
     ),
