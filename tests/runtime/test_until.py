@@ -8,6 +8,7 @@ import pytest
 
 from gatechart import Limits, Retry, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, PayloadError, UnknownStateError
+from gatechart.stores import MemoryStore
 from gatechart.testing.clock import VirtualClock
 from tests.runtime.support import at_rest, parcel, soon
 
@@ -230,6 +231,29 @@ async def test_who_waits_for_an_agent_that_was_resumed_with_dead_mail_is_told(pl
     async with opened(place, parcel) as runtime:
         with pytest.raises(DeadMailError):
             await soon((await runtime.resume("p-1")).until("TRANSIT"))
+
+
+class Counting(MemoryStore):
+    """Counts how often it is asked for mail."""
+
+    asked = 0
+
+    async def mail(self, query):
+        self.asked += 1
+        return await super().mail(query)
+
+
+async def test_who_waits_for_an_agent_that_was_resumed_has_its_dead_mail_looked_for_once():
+    store = Counting()
+    async with Runtime.open(store, graphs=[parcel]) as runtime:
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
+    async with opened(store, parcel) as runtime:
+        agent = await runtime.resume("p-1")
+        waiting = await waiting_for(agent, "ON_ROAD")
+        for event in ("SENT", "SHIPPED", "ARRIVED"):
+            await runtime.post("p-1", event)
+        assert await soon(waiting)
+        assert store.asked == 1
 
 
 async def dead_mail(runtime, agent_id):

@@ -235,7 +235,7 @@ class Recipient(Protocol):
         ...
 
     def lose(self) -> None:
-        """Record that mail to it is about to be dead."""
+        """Record that mail to it may be dead by now."""
         ...
 
 
@@ -284,13 +284,16 @@ async def _take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
 async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
     """Store the changed mail. tells: if it is dead, tell the agent, which may wait for it, in the same commit."""
     core = recipient.core
-    if changed.status is MailStatus.DEAD:
-        recipient.lose()
-    if changed.status is not MailStatus.DEAD or not tells:
+    if changed.status is not MailStatus.DEAD:
         return await core.persist(MailChange(changed))
-    told = error_mail(changed, core.store.numbers(1), core.clock.now())
-    core.dead_letters += 1
-    return await core.persist(MailChange(changed, told), lambda: recipient.accept(told))
+    try:
+        if not tells:
+            return await core.persist(MailChange(changed))
+        told = error_mail(changed, core.store.numbers(1), core.clock.now())
+        core.dead_letters += 1
+        return await core.persist(MailChange(changed, told), lambda: recipient.accept(told))
+    finally:
+        recipient.lose()  # not before it is stored, or who looks for dead mail meanwhile finds none, and forgets it
 
 
 async def _is_time(core: Core, mail: Mail) -> bool:

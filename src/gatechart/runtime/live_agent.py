@@ -304,15 +304,17 @@ class LiveAgent:
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
         core = self.core
-        self.lose()
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
         decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, core.limits.turn_s)
-        if isinstance(decided, TurnRecord):
-            await self._commit(decided, None if keeps(decided, dead) else dead.number)
-        elif isinstance(decided, Rejection):
-            await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
-        elif await waits(core, dead):  # otherwise a turn whose commit was in doubt has noted it
-            await core.persist(MailEnd(dead.number))
+        try:
+            if isinstance(decided, TurnRecord):
+                await self._commit(decided, None if keeps(decided, dead) else dead.number)
+            elif isinstance(decided, Rejection):
+                await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
+            elif await waits(core, dead):  # otherwise a turn whose commit was in doubt has noted it
+                await core.persist(MailEnd(dead.number))
+        finally:
+            self.lose()
         core.dead_letters += 1
         return decided if isinstance(decided, TurnRecord) else None
 

@@ -24,6 +24,8 @@ T = TypeVar("T")
 class Watched(Protocol):
     """An agent that callers wait for."""
 
+    may_have_dead_mail: bool  # whether any mail to it may be dead; set as soon as some is
+
     @property
     def core(self) -> Core:
         """The core of its runtime."""
@@ -37,11 +39,6 @@ class Watched(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """Its newest snapshot."""
-        ...
-
-    @property
-    def may_have_dead_mail(self) -> bool:
-        """Whether any mail to it may be dead."""
         ...
 
     def run(self, job: Job[T]) -> asyncio.Future[T]:
@@ -102,10 +99,13 @@ class Watchers:
 
     async def _look(self, agent: Watched) -> None:
         agent_id = agent.snapshot.agent_id
+        agent.may_have_dead_mail = False  # before the store is asked, so that mail that dies meanwhile is not forgotten
         try:
             if await _mail(agent.core, agent_id, MailStatus.DEAD):
+                agent.may_have_dead_mail = True
                 await agent.run(lambda: self._tell(agent))  # as a job, so that nothing is under way meanwhile
         except (EventError, OutsideError):  # it was erased, or the runtime closes
+            agent.may_have_dead_mail = True
             logger.debug("dead mail was not looked for", extra={"agent_id": agent_id}, exc_info=True)
 
     async def _tell(self, agent: Watched) -> None:
