@@ -158,7 +158,7 @@ class MailStore(Protocol):
         ...
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
-        """Return the handoffs that match a query, in the order offered."""
+        """Return the handoffs that match a query, in the order that it asks for."""
         ...
 
     async def held(self) -> Mapping[str, int]:

@@ -174,6 +174,8 @@ def test_handoffs_are_listed_by_source_target_status_and_request(gatechart):
     assert handoffs(gatechart, "--status", "pending") == [two]
     assert handoffs(gatechart, "--request", first) == [one]
     assert handoffs(gatechart, "--after", one["number"]) == [two]
+    assert handoffs(gatechart, "--newest-first") == [two, one]
+    assert handoffs(gatechart, "--newest-first", "--after", two["number"]) == [one]
     assert gatechart("handoffs", "--source", "o-9").err == "no handoffs found\n"
     paged = gatechart("handoffs", "--limit", "1")
     assert paged.err == f"there are more; add --after {one['number']}\n"

@@ -64,6 +64,8 @@ async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
     assert (await client.rollback("a", 1, reason="a slip")).version == 3
     handoff = await client.handoff("a", Handoff("shop", at="OPEN", mode=Mode.DELEGATE))
     assert list(await client.handoffs(handoff_id=handoff)) == list(await served.runtime.handoffs(handoff_id=handoff))
+    another = await client.handoff("a", Handoff("shop", at="OPEN", mode=Mode.DELEGATE))
+    assert [each.id for each in await client.handoffs(newest_first=True)] == [another, handoff]
     assert (await client.stop("b")).status is Status.STOPPED
     await client.erase("b")
     with pytest.raises(UnknownAgentError):

@@ -261,7 +261,7 @@ class MailList(TypedDict):
 
 
 class Handoffs(TypedDict):
-    """Some handoffs, in the order offered; pass `next` as `after` for more. It is null if there are no more."""
+    """Some handoffs, in the order asked for; pass `next` as `after` for more. It is null if there are no more."""
 
     handoffs: tuple[_Handoff, ...]
     next: int | None

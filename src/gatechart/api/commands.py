@@ -368,13 +368,14 @@ class HandoffsCommand(BaseCommand):
     """`handoffs`."""
 
     answer: ClassVar[Answer[Any]] = HANDOFFS
-    route: ClassVar[Route] = Route("GET", "/handoffs", "List handoffs in the order offered, a page at a time")
+    route: ClassVar[Route] = Route("GET", "/handoffs", "List handoffs, a page at a time")
     verb: Literal["handoffs"] = "handoffs"
     handoff_id: str | None = None
     request: str | None = None
     source: AgentId | None = None
     target: AgentId | None = None
     status: HandoffStatus | None = None
+    newest_first: bool = False
     after: Count = 0
     limit: Count = 100
 

@@ -391,15 +391,17 @@ class AgentHome(SearchingHome, SchedulingHome, BreakersHome, DirectoryHome, Watc
         source: AgentId | None = None,
         target: AgentId | None = None,
         status: HandoffStatus | str | None = None,
+        newest_first: bool = False,
         after: int = 0,
         limit: int = 100,
     ) -> Sequence[HandoffRecord]:
-        """List handoffs in the order offered, a page at a time: pass the number of the last as `after`.
+        """List handoffs in the order offered, or the newest first, a page at a time.
 
+        For the next page, pass the number of the last as `after`.
         request: the id of a first attempt, to list all attempts of one request. Raises PayloadError.
         """
         wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
-        command = made(HandoffsCommand, **wanted, status=status, after=after, limit=limit)
+        command = made(HandoffsCommand, **wanted, status=status, newest_first=newest_first, after=after, limit=limit)
         found: Sequence[HandoffRecord] = await self.execute(command)
         return all_shown(found)
 

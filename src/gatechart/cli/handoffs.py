@@ -68,9 +68,12 @@ RequestOption = Annotated[
     str | None,
     typer.Option("--request", metavar="HANDOFF", help="Only the attempts of one handoff, by the id of the first."),
 ]
+NewestOption = Annotated[bool, typer.Option("--newest-first", help="In the opposite order.")]
 AfterOption = Annotated[
     int,
-    typer.Option("--after", min=0, metavar="NUMBER", help="Only handoffs with a higher number.", show_default=False),
+    typer.Option(
+        "--after", min=0, metavar="NUMBER", help="Only handoffs that come after this one.", show_default=False
+    ),
 ]
 WhyOption = Annotated[
     str,
@@ -173,21 +176,23 @@ async def list_handoffs(
     target: TargetOption = None,
     status: StatusOption = None,
     request: RequestOption = None,
+    newest_first: NewestOption = False,
     after: AfterOption = 0,
     limit: LimitOption = 100,
 ) -> None:
-    """List handoffs in the order offered: from whom, to whom, why, and with what outcome.
+    """List handoffs, in the order offered or the newest first: from whom, to whom, why, and with what outcome.
 
     A rejected handoff may be offered to another target. Each attempt is a handoff of its own, and --request lists all
     attempts. Works without an app.
 
     Examples:
       gatechart handoffs list --status pending
+      gatechart handoffs list --newest-first --limit 20
       gatechart handoffs list --source case-1 --json
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
-    query = HandoffQuery(source, target, status, request, None, after, limit + 1)
+    query = HandoffQuery(source, target, status, request, None, after, limit + 1, newest_first)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await store.handoffs(query)
     print_page(settings, "handoffs", found, limit, handoff_views.handoff_document, handoff_views.print_handoffs)

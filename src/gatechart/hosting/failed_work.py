@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gatechart.api import AgentHome
 from gatechart.handoff import Attempt
 from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Obstacle
 
-_PAGE = 100
-
 
 async def just_failed(home: AgentHome, agent_id: AgentId) -> tuple[Attempt, ...]:
     """Return the attempt of the delegation of an agent that failed last, unless one offered after it completed."""
-    failed = await _last_failed(home, agent_id)
-    if failed is None:
+    newest = partial(home.handoffs, source=agent_id, newest_first=True, limit=1)
+    failed, completed = await newest(status=HandoffStatus.FAILED), await newest(status=HandoffStatus.COMPLETED)
+    if not failed or (completed and completed[0].number > failed[0].number):
         return ()
-    since = await home.handoffs(source=agent_id, status=HandoffStatus.COMPLETED, after=failed.number, limit=1)
-    return () if since else (_attempt(failed),)
-
-
-async def _last_failed(home: AgentHome, agent_id: AgentId) -> HandoffRecord | None:
-    last, failed = None, HandoffStatus.FAILED
-    while page := await home.handoffs(source=agent_id, status=failed, after=last.number if last else 0, limit=_PAGE):
-        last = page[-1]
-    return last
+    return (_attempt(failed[0]),)
 
 
 def _attempt(record: HandoffRecord) -> Attempt:

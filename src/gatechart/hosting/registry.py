@@ -204,7 +204,14 @@ def handoff_query(command: HandoffsCommand) -> HandoffQuery:
             known_id(agent_id)
     request, handoff_id = sought_id(command.request, "request"), sought_id(command.handoff_id)
     return HandoffQuery(
-        command.source, command.target, command.status, request, handoff_id, command.after, command.limit
+        command.source,
+        command.target,
+        command.status,
+        request,
+        handoff_id,
+        command.after,
+        command.limit,
+        command.newest_first,
     )
 
 

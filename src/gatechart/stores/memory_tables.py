@@ -291,10 +291,11 @@ class Tables:
 
     def find_handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """Return the handoffs that match a query."""
+        records = self.handoffs.values()
         found = (
             record
-            for record in self.handoffs.values()
-            if record.number > query.after
+            for record in (reversed(records) if query.newest_first else records)
+            if query.is_after(record.number)
             and query.id in (None, record.id)
             and query.request in (None, record.request)
             and query.source in (None, record.source)

@@ -208,7 +208,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("2", "g", 9)) == [STALE, STALE]
 
     async def test_handoffs_are_found_by_all_that_is_asked(self, store: Store) -> None:
-        """Handoffs are found by id, request, source, target and status, in the order offered, in parts."""
+        """Handoffs are found by id, request, source, target and status, in either order, in parts."""
         await offered(store, offer("1"), offer("2", request="1", target="c"), offer("3", target="c"))
         await offered(store, offer("4", source="d", target="a"), agent_id="d")
         await commit_each(store, taking(store, "3", next(each for each in await kept(store) if each.id == "3"), "c"))
@@ -223,11 +223,15 @@ class HandoffContract:
             ({"status": ACCEPTED}, "3"),
             ({"source": "d", "target": "a"}, "4"),
             ({"limit": 2}, "12"),
+            ({"newest_first": True}, "4321"),
+            ({"newest_first": True, "source": "a", "status": PENDING, "limit": 1}, "2"),
         ]
         for query, ids in asked:
             assert await found_ids(store, HandoffQuery(**query)) == list(ids), query
-        page = await store.handoffs(HandoffQuery(limit=2))
-        assert await found_ids(store, HandoffQuery(after=page[-1].number)) == ["3", "4"]
+        for newest_first, rest in ((False, ["3", "4"]), (True, ["2", "1"])):
+            page = await store.handoffs(HandoffQuery(limit=2, newest_first=newest_first))
+            after = page[-1].number
+            assert await found_ids(store, HandoffQuery(after=after, newest_first=newest_first)) == rest
 
     async def test_a_snapshot_holds_its_open_handoffs(self, store: Store) -> None:
         """`load` and `snapshot_at` return each handoff as it was at the version, and none once there are none."""

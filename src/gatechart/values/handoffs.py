@@ -134,7 +134,7 @@ class OpenHandoff:
 
 @value
 class HandoffQuery:
-    """A query for handoffs, answered in the order offered."""
+    """A query for handoffs, answered in the order offered, or the newest first."""
 
     source: AgentId | None = None
     target: AgentId | None = None
@@ -143,3 +143,8 @@ class HandoffQuery:
     id: str | None = None
     after: int = 0  # number of the previous page's last handoff
     limit: int = 100
+    newest_first: bool = False
+
+    def is_after(self, number: int) -> bool:
+        """Return whether the handoff with this number comes after the previous page."""
+        return not self.after or (number < self.after if self.newest_first else number > self.after)
