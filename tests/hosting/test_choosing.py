@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import ChoiceFailedError, StoreUnreachableError
+from gatechart.errors import ChoiceFailedError, PayloadError, StoreUnreachableError
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
 from gatechart.selection import words_of_packet
 from gatechart.testing import VirtualClock
@@ -86,6 +86,33 @@ async def test_vectors_of_candidates_are_made_once():
         choice = await runtime._core.chooser.choose(packet("rrrr"), clock.now())
         assert embed.texts.count("my fridge is broken") == embed.texts.count("where is my parcel") == 1
         assert "parcels.ASKED" in {each.id for each in choice.explanation.judged}
+
+
+@pytest.mark.parametrize(
+    ("choosing", "message"),
+    [
+        (Choosing(load=lambda _: "busy"), "load= answered 'busy' for 'fridges.ASKED'; return a number from 0 to 1"),
+        (Choosing(load=lambda _: float("nan")), "load= answered nan for 'fridges.ASKED'"),
+        (Choosing(says=lambda _: None), "says= answered None; return the text"),
+    ],
+)
+async def test_a_function_that_answers_something_else_is_named(choosing, message):
+    async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES], choosing=choosing) as runtime:
+        with pytest.raises((TypeError, ValueError), match=message):
+            await runtime.choose(packet("fridge"))
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (SelectionTerms(filters=("nearby",)), "no filter is named 'nearby'. Expected: some of person, local"),
+        (SelectionTerms(order=("nearness",)), "no scorer is named 'nearness'. Expected: some of text, history"),
+    ],
+)
+async def test_a_dry_run_with_an_unknown_name_is_refused(terms, message):
+    async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES]) as runtime:
+        with pytest.raises(PayloadError, match=message):
+            await runtime.choose(packet("fridge", terms))
 
 
 @pytest.mark.parametrize("error", [StoreUnreachableError("memory:", "away"), SystemExit(1), ValueError("no")])

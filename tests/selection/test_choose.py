@@ -255,12 +255,18 @@ def test_an_unknown_name_is_an_error(best: Best, message: str) -> None:
         chosen_of(best, door("a.A"))
 
 
-def test_a_score_that_is_no_number_is_an_error() -> None:
-    def odd(packet: HandoffPacket, candidate: Candidate) -> float:
-        return float("nan")
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), "high", None, 10**400])
+def test_a_score_that_is_no_number_is_an_error(answer: object) -> None:
+    def odd(packet: HandoffPacket, candidate: Candidate) -> object:
+        return answer
 
     with pytest.raises(ValueError, match=r"'odd' has no finite score for 'a.A'"):
         chosen_of(Best(scorers={odd: 1.0}), door("a.A"), functions={"odd": odd})
+
+
+def test_a_function_that_answers_no_needs_is_told_what_to_return() -> None:
+    with pytest.raises(TypeError, match="needs= answered 'refunds'; return Needs"):
+        terms_of(Best(lambda _: "refunds"), HandoffPacket())  # type: ignore[arg-type, return-value]
 
 
 def test_only_persons_or_only_those_of_this_home_are_chosen_on_request() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from gatechart.api import ChooseCommand
 from gatechart.errors import ChoiceFailedError, OutsideError, PayloadError, contained
-from gatechart.graph.selection import WEIGHTS
+from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
@@ -99,16 +99,29 @@ class DirectoryChooser:
             needs = terms.needs.joined(command.needs)
             told: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
             terms = terms.model_copy(update={**told, "languages": needs.languages, "all": needs.all})
-        try:
-            return (await self._considered(command.packet, terms, now))[0]
-        except ValueError as error:
-            raise PayloadError("choose", (str(error),), "names of filters and scorers that there are") from error
+        self._check_names(command.packet, terms)
+        return (await self._considered(command.packet, terms, now))[0]
+
+    def _check_names(self, packet: HandoffPacket, terms: SelectionTerms) -> None:
+        own = self._functions(packet)
+        for what, named, built_in in (
+            ("filter", terms.filters, FILTERS),
+            ("scorer", terms.order or terms.weights, SCORERS),
+        ):
+            known = (*built_in, *own)
+            unknown = tuple(f"no {what} is named {each!r}" for each in named if each not in known)
+            if unknown:
+                raise PayloadError("choose", unknown, f"some of {', '.join(known)}")
+
+    def _functions(self, packet: HandoffPacket) -> Mapping[str, Any]:
+        """Return the filters and scorers of the graph that asks."""
+        asking = self._directory.graph(packet.source_graph) if packet.source_graph else None
+        return {} if asking is None else asking.selectors
 
     async def _considered(
         self, packet: HandoffPacket, terms: SelectionTerms, now: datetime
     ) -> tuple[Choice, Lesson | None]:
         """Return the choice that would be made now, and what it learned from; leave everything as it is."""
-        asking = self._directory.graph(packet.source_graph) if packet.source_graph else None
         with _functions_of_the_application(packet):
             everybody = await self._directory.candidates()
         # Only the groups of candidates that failed count, so where there are none nothing has to be read.
@@ -127,7 +140,7 @@ class DirectoryChooser:
                 now=now,
                 seed=packet.handoff_id,
                 scores=scores if lesson is None else {**scores, **lesson.scores},
-                functions={} if asking is None else asking.selectors,
+                functions=self._functions(packet),
                 least=0.0 if compared is None else compared.least,
                 allow_registered=self._choosing.allow_registered,
                 exploring=self._choosing.exploring or BEST,
@@ -204,6 +217,8 @@ class _Texts:
         async with self._one_builds:
             likeness = await self._newest(candidates)
         text = self._choosing.says(packet)
+        if not isinstance(text, str):
+            raise TypeError(f"says= answered {text!r}; return the text that is compared")
         # Vectors may come from a model that takes its time; words take less than the way to a thread.
         is_quick = self._choosing.embed is None
         found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import isnan
 from typing import Final, Protocol
 
 from gatechart.api import AgentHome
@@ -16,6 +17,7 @@ from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.hosting.registry import Registry
 from gatechart.selection import spoken
 from gatechart.selection.performance import Performance
+from gatechart.selection.scorers import number_in
 from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
@@ -310,8 +312,11 @@ class _Line:
         """Have the candidate tell how busy it is, from 0 to 1, as the application says."""
         self.candidate = replaced(self.candidate, load=None)
         busy = load(self.candidate)
-        if busy is not None:
-            self.candidate = replaced(self.candidate, load=min(max(float(busy), 0.0), 1.0))
+        if busy is None:
+            return
+        if isnan(share := number_in(busy)):
+            raise ValueError(f"load= answered {busy!r} for {self.entry.id!r}; return a number from 0 to 1, or None")
+        self.candidate = replaced(self.candidate, load=min(max(share, 0.0), 1.0))
 
 
 def _bring_up_to(lines: Iterable[_Line], held: Mapping[str, int], broken: frozenset[str]) -> None:

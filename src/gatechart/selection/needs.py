@@ -47,4 +47,7 @@ def _ruled(best: Best, packet: HandoffPacket) -> Needs | None:
 def _declared(best: Best, packet: HandoffPacket) -> Needs:
     if best.needs is None:
         return Needs()
-    return best.needs if isinstance(best.needs, Needs) else best.needs(packet)
+    needs = best.needs if isinstance(best.needs, Needs) else best.needs(packet)
+    if not isinstance(needs, Needs):
+        raise TypeError(f"needs= answered {needs!r}; return Needs(...)")
+    return needs

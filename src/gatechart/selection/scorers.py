@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import isfinite
-from typing import Final, TypeAlias
+from math import isfinite, nan
+from typing import Any, Final, TypeAlias
 
 from gatechart.selection.question import Question
 from gatechart.values import LOWEST_TIER, Candidate
@@ -32,13 +32,21 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
     if name in BUILT_IN:
         column = BUILT_IN[name](question, candidates)
     elif name in question.functions:
-        column = [float(question.functions[name](question.packet, each)) for each in candidates]
+        column = [number_in(question.functions[name](question.packet, each)) for each in candidates]
     else:
         raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
     if not all(map(isfinite, column)):
         wrong = next(each.id for each, score in zip(candidates, column, strict=True) if not isfinite(score))
         raise ValueError(f"the scorer {name!r} has no finite score for {wrong!r}; return a number from 0 to 1")
     return column
+
+
+def number_in(answer: Any) -> float:
+    """Return what a function of the user's answered as a number; not a number if it is none."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError, OverflowError):
+        return nan
 
 
 def _given(name: str, question: Question, candidates: Sequence[Candidate]) -> Column:
