@@ -81,6 +81,7 @@ def test_opposite_vectors_fit_no_less_than_not_at_all():
         ([[1.0]] * 3 + [[1.0, 2.0]], "as 1 numbers and as 2"),
         ([[1.0]] * 3 + [[math.nan]], "not finite"),
         ([["a"]] * 4, "something else than numbers"),
+        ([[10**400]] * 4, "something else than numbers"),
         ([None] * 4, "something else than numbers"),
         (None, "something else than numbers"),
     ],

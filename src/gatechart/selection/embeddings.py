@@ -136,7 +136,7 @@ def _embedded(embed: Embed, texts: Sequence[str]) -> list[Vector]:
     given = embed(texts)
     try:
         vectors = [array("d", map(float, each)) for each in given]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise EmbeddingError(f"texts were embedded as something else than numbers: {error}", _RETURN) from error
     if len(vectors) != len(texts):
         raise EmbeddingError(f"{len(texts)} texts were embedded as {len(vectors)} vectors", _RETURN)
