@@ -52,6 +52,13 @@ async def test_nothing_can_be_told_where_nothing_was_recorded():
         assert (told.learning.verdict, told.learning.choices, told.timeliness) == (Verdict.UNKNOWN, 0, ())
 
 
+async def test_a_reward_that_is_no_number_is_refused_and_named():
+    async with house("memory:", asks(), refund, parcel, choosing=Choosing(learned=Learned())) as runtime:
+        await choices(runtime, 1, "refund")
+        with pytest.raises(ValueError, match="reward= answered nan for an outcome; return a number from 0 to 1"):
+            await evaluate_directory(runtime, reward=lambda outcome: float("nan"))
+
+
 async def test_ratings_are_counted_by_what_led_to_the_handoff():
     async with house("memory:", asks(), refund, parcel) as runtime:
         await choices(runtime, 1, "refund")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import isnan
 from typing import Any, Final
 
 from gatechart.context import canonical_json
 from gatechart.selection.evaluation import Recorded
 from gatechart.selection.observations import Observation
 from gatechart.selection.rewards import Outcome, Reward, reward_of
+from gatechart.selection.scorers import number_in
 from gatechart.values import Ended, WorkOutcome
 from gatechart.values.frozen import replaced, value
 
@@ -62,7 +64,7 @@ class KeptChoice:
         if outcome is None or self.ended_at is None:
             return None
         candidate, group, *_ = self.ranked[0]
-        worth = min(max(float(reward(outcome)), 0.0), 1.0)
+        worth = _worth(reward(outcome))
         owners = tuple(each for each in (self.user, self.source) if each)
         return Observation(
             self.handoff, candidate, self.ended_at, self.prior, worth, self.features, self.departs, group, owners
@@ -76,6 +78,12 @@ class KeptChoice:
         chances = tuple((name, chance) for name, _, _, chance in self.ranked if chance)
         scores = tuple((name, score) for name, _, score, _ in self.ranked)
         return Recorded(observation, chances, scores, tuple((name, group) for name, group, *_ in self.ranked if group))
+
+
+def _worth(answer: Any) -> float:
+    if isnan(worth := number_in(answer)):
+        raise ValueError(f"reward= answered {answer!r} for an outcome; return a number from 0 to 1")
+    return min(max(worth, 0.0), 1.0)
 
 
 def told_of(
