@@ -154,7 +154,7 @@ async def test_a_dry_run_tells_whom_work_would_go_to_and_changes_nothing(place):
         assert nobody.candidate is None
         assert await statuses(runtime) == []
         assert (await runtime.find(graph="gatechart.directory")).agents == ()
-        with pytest.raises(PayloadError, match="names of filters"):
+        with pytest.raises(PayloadError, match=r"no filter is named 'strange'\. Expected: some of person, local"):
             await runtime.choose(HandoffPacket(selection=SelectionTerms(filters=("strange",))))
 
 

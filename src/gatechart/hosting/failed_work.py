@@ -12,10 +12,11 @@ from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Obstacle
 async def just_failed(home: AgentHome, agent_id: AgentId) -> tuple[Attempt, ...]:
     """Return the attempt of the delegation of an agent that failed last, unless one offered after it completed."""
     newest = partial(home.handoffs, source=agent_id, newest_first=True, limit=1)
-    failed, completed = await newest(status=HandoffStatus.FAILED), await newest(status=HandoffStatus.COMPLETED)
-    if not failed or (completed and completed[0].number > failed[0].number):
+    failed = await newest(status=HandoffStatus.FAILED)
+    if not failed:
         return ()
-    return (_attempt(failed[0]),)
+    completed = await newest(status=HandoffStatus.COMPLETED)
+    return () if completed and completed[0].number > failed[0].number else (_attempt(failed[0]),)
 
 
 def _attempt(record: HandoffRecord) -> Attempt:
