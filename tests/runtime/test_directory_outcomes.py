@@ -80,8 +80,9 @@ async def test_a_person_rates_the_work(place):
         assert (outcome.needed, outcome.in_time, outcome.quality) == (True, False, 0.75)
         with pytest.raises(NoHandoffError):
             await runtime.rate_handoff("none", needed=True)
-        with pytest.raises(PayloadError):
-            await runtime.rate_handoff(row.id, quality=2)
+        for wrong in ({"quality": 2}, {}):
+            with pytest.raises(PayloadError):
+                await runtime.rate_handoff(row.id, **wrong)
 
 
 async def test_a_closed_queue_is_offered_nothing(place):
