@@ -12,6 +12,7 @@ from gatechart.errors import (
     EntryRefusedError,
     EntryTakenError,
     PayloadError,
+    UnknownAgentError,
     UnknownEntryError,
     UnknownGraphError,
 )
@@ -164,8 +165,16 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
     before = await runtime.directory()
     with pytest.raises(UnknownGraphError):
         await runtime.register_entry("x", "bank", at="REVIEWING")
+    with pytest.raises(UnknownGraphError, match="there are"):
+        await runtime.register_entry("x", "gatechart.directory", at="REGISTERED")
     with pytest.raises(EntryRefusedError):
         await runtime.register_entry("x", desk, at="CLOSED")
+    with pytest.raises(UnknownAgentError):
+        await runtime.register_entry("x", desk, at="REVIEWING", agent="nobody")
+    with pytest.raises(PayloadError, match=r"'directory:anna' is of the graph 'gatechart\.directory'"):
+        await runtime.register_entry("x", desk, at="REVIEWING", agent="directory:anna")
+    with pytest.raises(PayloadError, match="close or exclude this one"):
+        await runtime.deregister_entry("refunds.REVIEWING")
     with pytest.raises(EntryTakenError, match="the graph 'refunds'"):
         await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
     with pytest.raises(EntryTakenError, match="the registrant 'crm'"):
@@ -175,6 +184,7 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
     for wrong in (
         {"profile": Profile(schedule=(Hours(("SOMEDAY",)),))},
         {"lasts": "soon"},
+        {"lasts": "0s"},
         {"capacity": -1},
         {"profile": Profile(samples=("a" * 1000,) * 50)},
     ):

@@ -72,7 +72,7 @@ class DirectoryHome(ABC):
         capacity: pieces of work that it takes at once; a place is taken durably before it accepts one.
         lasts: how long it stays unless it is registered again, such as "5m"; by default until it is deregistered.
         registrant: who registers it. An entry of another registrant cannot be changed.
-        Raises PayloadError, UnknownGraphError, EntryRefusedError and EntryTakenError.
+        Raises PayloadError, UnknownGraphError, UnknownAgentError, EntryRefusedError and EntryTakenError.
         """
         command = made(
             RegisterEntryCommand,
@@ -94,7 +94,7 @@ class DirectoryHome(ABC):
         """Take a registered entry out of the directory. Work that it has goes on.
 
         registrant: only if this one registered it; by default, whoever did.
-        Raises UnknownEntryError, and EntryTakenError.
+        Raises UnknownEntryError, EntryTakenError, and PayloadError for an entry point of a graph.
         """
         await self.execute(made(DeregisterEntryCommand, id=id, registrant=registrant))
 
@@ -146,7 +146,7 @@ class DirectoryHome(ABC):
         quality: of the work, from 0 to 1: of whoever did it.
         Any handoff that is stored can be rated, also one that names its target, and before its work has ended; the
         last 200 ratings of an entry point are kept.
-        Raises NoHandoffError, and PayloadError.
+        Raises NoHandoffError, and PayloadError, also if nothing is said.
         """
         rating = {"needed": needed, "in_time": in_time, "quality": quality}
         receipt: Receipt = await self.execute(made(RateHandoffCommand, handoff_id=handoff_id, **rating))

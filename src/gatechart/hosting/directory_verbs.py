@@ -23,7 +23,9 @@ from gatechart.errors import (
     PayloadError,
     UnknownAgentError,
     UnknownEntryError,
+    UnknownGraphError,
 )
+from gatechart.graph import AnyGraph
 from gatechart.graph.selection_faults import profile_faults
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import (
@@ -72,8 +74,9 @@ def agent_of(entry_id: str) -> AgentId:
 
 
 async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:
-    graph = directory.registry.graph(command.graph)
+    graph = _graph_of_users(directory, command.graph)
     graph.entry_point(command.at)
+    await _check_agent(directory, command)
     if command.capacity is not None and graph.accepts.capacity is not None:
         problem = f"the graph {graph.name!r} has a capacity of its own, {graph.accepts.capacity}"
         raise PayloadError("register_entry", (problem,), "no capacity, or a graph without one")
@@ -92,10 +95,29 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
     return await _entry(directory, command.id)
 
 
+def _graph_of_users(directory: Directory, name: str) -> AnyGraph:
+    registry = directory.registry
+    if registry.is_own(name):
+        raise UnknownGraphError(name, tuple(each.name for each in registry.graphs))
+    return registry.graph(name)
+
+
+async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> None:
+    """Raise UnknownAgentError or PayloadError if the entry names an agent that takes no work of its graph."""
+    if not command.agent:
+        return
+    snapshot = await directory.home.read(known_id(command.agent))
+    if snapshot.graph != command.graph:
+        problem = f"the agent {command.agent!r} is of the graph {snapshot.graph!r}"
+        raise PayloadError("register_entry", (problem,), f"an agent of {command.graph!r}, or no agent for a new one")
+
+
 def _terms(command: RegisterEntryCommand) -> EntryTerms:
     """Return what is to be kept of an entry. Raises PayloadError."""
     fields = command.model_dump(exclude={"verb", "lasts", "profile"})
     lasts_s = None if command.lasts is None else checked_delay(command.lasts, "register_entry")
+    if lasts_s == 0:
+        raise PayloadError("register_entry", ("lasts=0: it would leave at once",), "more than 0 seconds, or none")
     terms = EntryTerms(**fields, profile=command.profile, lasts_s=lasts_s)
     faults = tuple(profile_faults("profile", command.profile))
     if faults:
@@ -164,6 +186,9 @@ async def _entry(directory: Directory, entry_id: str) -> DirectoryEntry:
 async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> None:
     kept = await _kept(directory, command.id)
     if kept is None or not kept.is_registered or kept.terms.is_local:
+        if directory.local(command.id) is not None:
+            problem = f"a graph here declares {command.id!r}"
+            raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude this one")
         raise UnknownEntryError(command.id)
     if command.registrant not in (None, kept.terms.registrant):
         raise EntryTakenError(command.id, f"the registrant {kept.terms.registrant!r}")
@@ -203,6 +228,8 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     if not rated:
         raise NoHandoffError(command.handoff_id, None)
     answers = command.model_dump(include={"needed", "in_time", "quality"})
+    if all(each is None for each in answers.values()):
+        raise PayloadError("rate_handoff", ("nothing is said of it",), "needed, in_time or quality")
     user = str(rated[0].packet.get("user_id", ""))[:LONGEST_TEXT]
     rating = Rating(handoff=command.handoff_id, user=user, source=rated[0].source, **answers)
     given: Payload = rating.model_dump(mode="json", exclude_none=True)
