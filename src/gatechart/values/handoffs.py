@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from gatechart.values.frozen import value
-from gatechart.values.names import AgentId, Payload, StateName
+from gatechart.values.names import HIGHEST_NUMBER, AgentId, Payload, StateName
 from gatechart.values.secrets import shown_repr
 
 
@@ -147,4 +147,4 @@ class HandoffQuery:
 
     def is_after(self, number: int) -> bool:
         """Return whether the handoff with this number comes after the previous page."""
-        return not self.after or (number < self.after if self.newest_first else number > self.after)
+        return number < (self.after or HIGHEST_NUMBER) if self.newest_first else number > self.after

@@ -41,6 +41,7 @@ from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import IS_OPEN, handoffs, places
 from gatechart.values import (
     EARLIEST,
+    HIGHEST_NUMBER,
     HandoffChange,
     HandoffQuery,
     HandoffRecord,
@@ -209,8 +210,9 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:
     """Select rows of handoffs that may match a query. Whether a row is readable shows only when it is read."""
-    key = handoffs.c.key
-    found = select(handoffs).order_by(key.desc() if query.newest_first else key).limit(query.limit)
+    key, after = handoffs.c.key, query.after
+    behind, order = (key < (after or HIGHEST_NUMBER), key.desc()) if query.newest_first else (key > after, key.asc())
+    found = select(handoffs).where(behind).order_by(order).limit(query.limit)
     wanted = {
         handoffs.c.request: query.request,
         handoffs.c.source: query.source,
@@ -222,6 +224,4 @@ def found_handoffs(query: HandoffQuery) -> Select[Any]:
         asked.append(_is_named(query.id))
     if query.status is not None and is_open(query.status) and len(asked) == 1:
         asked.append(IS_OPEN)  # as a literal, to match the partial index; other filters have better indexes
-    if query.after:
-        asked.append(key < query.after if query.newest_first else key > query.after)
     return found.where(*asked)
