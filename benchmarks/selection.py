@@ -144,7 +144,7 @@ async def choose_at_a_home(effort: Effort, *, open_work: int = 0) -> float:
     asking = StateTransitionGraph("asking", context=AgentContext, states=["ASKS"], entry_points=["ASKS"])
     texts = asked[: effort.part_of(ENTRY_POINTS, 50)]
     async with Runtime.open("memory:", graphs=[*graphs, asking]) as home:
-        for number in range(effort.part_of(open_work, 50) if open_work else 0):
+        for number in range(effort.part_of(open_work, 50)):
             agent = await home.start("asking", at="ASKS")
             await home.handoff(agent.id, Handoff(graphs[number % (ENTRY_POINTS // 2)].name, at="E"))
         await home.choose(HandoffPacket(current_problem=asked[0]))  # builds the index of texts

@@ -14,17 +14,20 @@ class SqliteBackup:
     path: Path
 
     @property
+    def restored(self):
+        return self.path.with_name("restored.db")
+
+    @property
     def url(self):
         return _sqlite(self.path)
 
     @property
     def restored_url(self):
-        return _sqlite(self.path.with_name("restored.db"))
+        return _sqlite(self.restored)
 
     def take(self):
         """Take a backup of what is there now, and restore it."""
-        copy = self.path.with_name("restored.db")
-        with closing(sqlite3.connect(self.path)) as used, closing(sqlite3.connect(copy)) as restored:
+        with closing(sqlite3.connect(self.path)) as used, closing(sqlite3.connect(self.restored)) as restored:
             used.backup(restored)
 
 

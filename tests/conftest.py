@@ -144,7 +144,7 @@ def crash_url(request):
 
 @pytest.fixture(params=["sqlite", POSTGRESQL])
 def backup(request):
-    """An empty database, and a backup of it. A runtime opens what was restored with Role.TAKE_OVER."""
+    """An empty database of which a backup can be taken. What is restored says who owned it, so it is taken over."""
     if request.param == "sqlite":
         return SqliteBackup(request.getfixturevalue("sqlite_path"))
     return PostgresBackup(request.getfixturevalue("postgres_url"), request.getfixturevalue("empty_postgres_url"))
