@@ -146,7 +146,7 @@ class DirectoryHome(ABC):
         quality: of the work, from 0 to 1: of whoever did it.
         Any handoff that is stored can be rated, also one that names its target, and before its work has ended; the
         last 200 ratings of an entry point are kept.
-        Raises NoHandoffError, and PayloadError, also if nothing is said.
+        Raises NoHandoffError, and PayloadError for a quality out of range, or if nothing is said.
         """
         rating = {"needed": needed, "in_time": in_time, "quality": quality}
         receipt: Receipt = await self.execute(made(RateHandoffCommand, handoff_id=handoff_id, **rating))

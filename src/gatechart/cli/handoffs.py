@@ -68,11 +68,15 @@ RequestOption = Annotated[
     str | None,
     typer.Option("--request", metavar="HANDOFF", help="Only the attempts of one handoff, by the id of the first."),
 ]
-NewestOption = Annotated[bool, typer.Option("--newest-first", help="In the opposite order.")]
+NewestOption = Annotated[bool, typer.Option("--newest-first", help="List the newest first.")]
 AfterOption = Annotated[
     int,
     typer.Option(
-        "--after", min=0, metavar="NUMBER", help="Only handoffs that come after this one.", show_default=False
+        "--after",
+        min=0,
+        metavar="NUMBER",
+        help="Only handoffs listed after the one with this number.",
+        show_default=False,
     ),
 ]
 WhyOption = Annotated[

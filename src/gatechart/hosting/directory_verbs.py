@@ -103,7 +103,7 @@ def _graph_of_users(directory: Directory, name: str) -> AnyGraph:
 
 
 async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> None:
-    """Raise UnknownAgentError or PayloadError if the entry names an agent that takes no work of its graph."""
+    """Raise UnknownAgentError if the entry's agent does not exist, and PayloadError if it is of another graph."""
     if not command.agent:
         return
     snapshot = await directory.home.read(known_id(command.agent))

@@ -98,7 +98,7 @@ class WatchRounds:
         return {"key": found.key, "agent_id": found.agent_id, "tells": tells, **found.document()}
 
     async def _hears(self, agent_id: AgentId, event: str) -> bool:
-        """Tell whether the agent takes the event where it is; of one that has no turns here, that is unknown."""
+        """Tell whether the agent takes the event where it is. False for one that this home cannot read or host."""
         hosted = await self._hosted(agent_id)
         awaited = () if hosted is None else awaited_events(*hosted)
         return any(matches(each, event) for each in awaited if each != "*")
@@ -121,7 +121,8 @@ class WatchRounds:
         """Act on a finding. Return whether something was to be done, and was."""
         acts = self._watchdog.acts_on(each.found["kind"])
         agent_id = each.found["agent_id"]
-        # An agent that nobody hosts stands still for want of a host: a restart that waits for one would undo its work.
+        # An agent without a host stands still for that reason alone. A restart would wait as mail until it has one, and
+        # would then undo its work.
         if not acts or not agent_id or await self._hosted(agent_id) is None:
             return False
         try:

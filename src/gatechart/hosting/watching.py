@@ -25,8 +25,8 @@ class Watchdog:
     An agent hears of a finding about it as `alarm.watchdog.<kind>`, if its graph has a transition on that. By default
     the watchdog does no more. Each finding is told of and acted on once, until a look no longer finds it, whatever
     crashes in between. A restart that is closed leaves the finding as it is, until the agent has another turn; one that
-    is only tried again too soon is tried later. Nothing is done with an agent whose graph the home lacks, until it has
-    it.
+    is only tried again too soon is tried later. An agent whose graph the home lacks is told of, and acted on only once
+    the home has that graph.
     """
 
     every: Delay

@@ -42,7 +42,7 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
 
 
 def number_in(answer: Any) -> float:
-    """Return what a function of the user's answered as a number; not a number if it is none."""
+    """Return the answer of a user's function as a number; NaN if it is none."""
     try:
         return float(answer)
     except (TypeError, ValueError, OverflowError):
