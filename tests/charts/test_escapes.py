@@ -100,7 +100,6 @@ def test_every_strategy_stands_alone_or_with_its_options() -> None:
 escape:
   strategies:
     repeats:
-      - nudge
       - nudge: {text: stop}
       - {switch_tool: {to: [b, c]}}
       - {reroute: {at: PAYING, payload: brought}}
@@ -115,7 +114,6 @@ escape:
 """) == EscapePlan(
         {
             "repeats": [
-                Nudge(),
                 Nudge("stop"),
                 SwitchTool(["b", "c"]),
                 Reroute("PAYING", payload=brought),

@@ -94,13 +94,13 @@ def test_a_reroute_that_no_entry_point_and_no_transition_leads_away() -> None:
 
 
 def test_a_rollback_to_a_checkpoint_that_no_state_is() -> None:
-    assert found(ring(plan(Rollback("checkpoint")))) == [("GC901", "escape, rollback")]
+    assert found(ring(plan(Rollback("checkpoint")))) == [("GC901", "escape, rollback_to_checkpoint")]
     assert found(ring(plan(Rollback("checkpoint")), states=[State("S", checkpoint=True)])) == []
 
 
 def test_a_restart_at_an_entry_point_whose_payload_nothing_brings() -> None:
     taking = [EntryPoint("A"), EntryPoint("E", takes=Order, maps=lambda order: {})]
-    assert found(ring(plan(Restart("E")), entry_points=taking)) == [("GC901", "escape, restart")]
+    assert found(ring(plan(Restart("E")), entry_points=taking)) == [("GC901", "escape, restart_at_E")]
     assert found(ring(plan(Restart("A")), entry_points=taking)) == []
     assert found(ring(plan(Restart()), entry_points=taking)) == []
 
@@ -155,7 +155,7 @@ def test_an_escape_to_a_graph_that_is_not_loaded() -> None:
 
 
 def test_a_finding_about_a_plan_can_be_allowed() -> None:
-    allow = Allow("GC901", "escape, rollback", "checkpoints come with the next version")
+    allow = Allow("GC901", "escape, rollback_to_checkpoint", "checkpoints come with the next version")
     assert found(ring(plan(Rollback("checkpoint")), allow=allow)) == []
 
 

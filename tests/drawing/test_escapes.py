@@ -30,7 +30,7 @@ def test_the_plan_of_a_graph_is_written_out_with_strategies_in_order_for_its_sig
     assert drawn.plan == (
         "repeats, same_call: nudge → reroute",
         "any other: give_up",
-        "db · failing_tool: switch_tool",
+        "db · failing_tool: switch_tool_to_other",
         "last: to_human",
     )
     assert "«escape» repeats, same_call: nudge → reroute" in to_dot(ring(escape))
@@ -51,7 +51,7 @@ def test_signals_that_the_graph_does_not_have_are_left_out():
 def test_a_state_tells_its_own_plan_and_that_it_is_a_checkpoint():
     tried = State("C", checkpoint=True, escape=EscapePlan({"repeats": [Rollback("checkpoint")]}))
     (box,) = [each for each in outline(ring(None, Transition("A", "BACK", "C"), states=[tried])).boxes if each.plan]
-    assert box.notes == ("«checkpoint»", "«escape» repeats: rollback", "«escape» last: give_up")
+    assert box.notes == ("«checkpoint»", "«escape» repeats: rollback_to_checkpoint", "«escape» last: give_up")
 
 
 def test_ways_out_are_marked_and_have_a_colour_of_their_own():

@@ -105,6 +105,43 @@ async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):
     assert tried(agent) == [("give_up", CameTo.NOTHING)]
 
 
+async def test_an_alert_without_a_text_tells_people_of_the_agent_and_says_nothing_to_a_model(place):
+    sink, graph = Sink(), ring(Alert("ops"), GiveUp())
+    async with Runtime.open(place, graphs=[graph], alerts=Alerts({"ops": sink})) as runtime:
+        agent = await runtime.start("ring", at="A", agent_id="r-1")
+        await go_round(agent)
+        async with asyncio.timeout(30):
+            alert = await sink.got.get()
+    assert alert.title.startswith("r-1 goes round in circles (repeats): [{")
+    assert "You" not in alert.title
+
+
+async def test_a_nudge_tells_the_model_or_takes_a_transition_and_says_one_of_it(place):
+    for transitions, how in (
+        (CIRCLE, "the model is told"),
+        ([*CIRCLE, Transition("A", "escape.nudge"), Transition("B", "escape.nudge")], "by a transition"),
+    ):
+        async with Runtime.open(place, graphs=[ring(Nudge(), GiveUp(), transitions=transitions)]) as runtime:
+            agent = await runtime.start("ring", at="A")
+            await go_round(agent)
+            nudge = (await attempts(agent))[0].event
+            assert nudge.name == "escape.nudge"
+            assert nudge.payload["way"].startswith(how)
+            assert nudge.payload["passed"] == []
+
+
+async def test_two_strategies_of_a_kind_that_name_different_things_are_tried_one_after_the_other(place):
+    doors = ("A", "B")
+    async with Runtime.open(place, graphs=[ring(Restart("A"), Restart("B"), doors=doors)]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        assert [(turn.event.name, turn.target) for turn in await attempts(agent)] == [
+            ("escape.restart_at_A", ("A",)),
+            ("escape.restart_at_B", ("B",)),
+            ("escape.give_up", ("GAVE_UP",)),
+        ]
+
+
 def burst(_context, _event):
     raise RuntimeError("the door is stuck")
 

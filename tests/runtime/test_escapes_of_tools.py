@@ -58,7 +58,7 @@ async def attempt(place, graph, escape=OWN, until="DONE"):
 async def test_a_tool_that_does_not_exist_takes_nobodys_place_and_the_history_says_so(place):
     lost = EscapePlan({"failing": SwitchTool(["lost", "spare"])})
     tried, _ = await attempt(place, seeker(), lost)
-    assert tried == [("switch_tool", CameTo.PROGRESS)]
+    assert tried == [("switch_tool_to_lost_spare", CameTo.PROGRESS)]
     lost = EscapePlan({"failing": SwitchTool("lost")})
     tried, history = await attempt(place, seeker(of_graph=EscapePlan({}, last=GiveUp())), lost, until="GAVE_UP")
     assert [name for name, _ in tried] == ["give_up"]
@@ -68,7 +68,7 @@ async def test_a_tool_that_does_not_exist_takes_nobodys_place_and_the_history_sa
 @pytest.mark.sample_on_restate
 async def test_the_plan_of_a_tool_leads_out_where_nothing_else_has_a_plan(place):
     tried, history = await attempt(place, seeker())
-    assert tried == [("switch_tool", CameTo.PROGRESS)]
+    assert tried == [("switch_tool_to_spare", CameTo.PROGRESS)]
     assert history[-1].event.payload["result"] == "spare"
     assert [turn.fired.reaction for turn in history if turn.fired] == [Reaction.ESCAPING]
 
@@ -77,8 +77,8 @@ async def test_what_is_said_of_a_tool_goes_before_what_is_said_of_any_and_its_ow
     any_tool = EscapePlan({"failing": GiveUp()})
     of_search = EscapePlan({}, tools={"search": {"*": Nudge()}}, last=GiveUp())
     for of_state, of_graph, names, end in (
-        (None, any_tool, ["switch_tool"], "DONE"),
-        (any_tool, None, ["switch_tool"], "DONE"),
+        (None, any_tool, ["switch_tool_to_spare"], "DONE"),
+        (any_tool, None, ["switch_tool_to_spare"], "DONE"),
         (None, of_search, ["nudge", "give_up"], "GAVE_UP"),
         (any_tool, of_search, ["nudge", "give_up"], "GAVE_UP"),
     ):

@@ -176,6 +176,15 @@ async def test_mail_that_could_be_applied_and_waits_is_found_but_not_what_is_def
         assert keys(await runtime.findings()) == ["waiting:o-1", "unclaimed:nobody"]
 
 
+async def test_alerts_for_a_sink_that_no_host_has_tell_how_to_give_it_one(sqlite_url, clock):
+    async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
+        await runtime.post("alerts:ops", "GO")
+        clock.advance("2h")
+        [found] = await runtime.findings()
+        assert (found.kind, found.subject) == ("unclaimed", "alerts:ops")
+        assert "[sinks.ops] in the file of `gatechart run --alerts-file FILE`" in found.remedy
+
+
 async def test_failing_and_dead_and_refused_mail_is_found(sqlite_url):
     limits = Limits(mail_retry=Retry(attempts=2, first_s=0.01))
     async with Runtime.open(sqlite_url, graphs=[case], limits=limits) as runtime:

@@ -132,8 +132,10 @@ async def test_a_restart_that_is_closed_is_told_of_once_until_the_agent_has_anot
     assert agent.snapshot.configuration == (at,)
 
 
-@pytest.mark.parametrize(("doors", "again"), [({}, ["book"]), ({"still": "HERE"}, [])])
-async def test_a_restart_over_a_call_that_can_be_taken_back_takes_it_back(sqlite_url, clock, doors, again):
+@pytest.mark.parametrize(
+    ("doors", "again", "name"), [({}, ["book"], "restart"), ({"still": "HERE"}, [], "restart_at_HERE")]
+)
+async def test_a_restart_over_a_call_that_can_be_taken_back_takes_it_back(sqlite_url, clock, doors, again, name):
     desk = Desk(undo=True)
     async with watching(sqlite_url, clock, services=desk, restart_at=doors) as runtime:
         agent = await runtime.start("still", at="BUYING", agent_id="s-1")
@@ -141,7 +143,7 @@ async def test_a_restart_over_a_call_that_can_be_taken_back_takes_it_back(sqlite
         await pass_time(clock, agent)
         await agent.until("BUYING" if again else "HERE", timeout=30)
         await until(lambda: desk.deeds == ["book", "cancel", *again])
-        assert [each.strategy for each in agent.snapshot.trail.escapes.tried] == ["restart"]
+        assert [each.strategy for each in agent.snapshot.trail.escapes.tried] == [name]
 
 
 @pytest.mark.parametrize(

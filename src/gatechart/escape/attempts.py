@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from gatechart.escape.learning import NONE, clearly_better_first
-from gatechart.escape.scene import Scene
+from gatechart.escape.scene import Scene, failed_tools, where_found
 from gatechart.graph import AnyGraph, EscapePlan, Strategy
 from gatechart.values import (
     CameTo,
@@ -32,19 +32,17 @@ class Tactic:
 
 
 def tactic_for(
-    graph: AnyGraph,
-    leaves: Iterable[StateName],
-    signal: str,
-    tools: Sequence[str] = (),
-    own: Sequence[EscapePlan] = (),
+    graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload, own: Sequence[EscapePlan] = ()
 ) -> Tactic | None:
     """Return what is tried for a signal where an agent is; None for nothing.
 
     What plans say of a tool goes first, then the plans of the tools themselves, then what plans say of any; each time
-    the plans of inner states go before those around them. tools: those that failed or were called again, and own: the
-    plans that these have themselves, which end with the last resort of the nearest plan.
+    the plans of inner states go before those around them, and of regions those in which it happened before others.
+    evidence: payload of the signal. own: plans that the tools have themselves which failed or were called again; they
+    end with the last resort of the nearest plan.
     """
-    plans = tuple(plans_at(graph, leaves))
+    signal, tools = evidence["signal"], failed_tools(evidence)
+    plans = tuple(plans_at(graph, (*where_found(graph, leaves, evidence), *leaves)))
     last = plans[0].last if plans else None
     answers = (
         *((plan, plan.answers_for(tool, signal), plan.last) for plan in plans for tool in tools),

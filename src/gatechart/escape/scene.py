@@ -89,9 +89,8 @@ class Scene:
 
     @property
     def failed_states(self) -> tuple[StateName, ...]:
-        """States of the repeated block, or where the agent is if it repeats no move."""
-        moves = (state for each in self.block for state in each.get("states", ()))
-        return tuple(dict.fromkeys(moves)) or self.leaves
+        """States between which the repeated block moves, or where the agent is in the region that failed."""
+        return moved_between(self.block) or where_found(self.graph, self.leaves, self.evidence) or self.leaves
 
     def tool(self, name: str) -> ToolFacts:
         """Return how a tool is."""
@@ -191,12 +190,31 @@ class Scene:
 
 def looks_back(graph: AnyGraph) -> bool:
     """Whether agents of a graph may look back at their calls to get out. Found out once."""
-    key = ("escape", "looks back")
+    key = ("escapes look back",)
     found: bool | None = graph.memo.get(key)
     if found is None:
         plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
         found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
     return found
+
+
+def moved_between(block: Sequence[Mapping[str, Any]]) -> tuple[StateName, ...]:
+    """Return the states between which repeated moves lead: not those in which another region stands all the while."""
+    moves = [each["states"] for each in block if each.get("states")]
+    states = dict.fromkeys(state for each in moves for state in each)
+    moved = tuple(state for state in states if any(state not in each for each in moves))
+    return moved or tuple(states)
+
+
+def where_found(graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload) -> tuple[StateName, ...]:
+    """Return those of the active leaves in whose regions it happened that is to be got out of; empty if none is known.
+
+    evidence: payload of the signal, with the state whose invoke told of it as `state`.
+    """
+    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
+    block = next((each["block"] for each in found if each.get("block")), ())
+    states = {*moved_between(block), evidence.get("state")}
+    return tuple(leaf for leaf in leaves if not states.isdisjoint((leaf, *graph.nodes[leaf].ancestors)))
 
 
 def failed_tools(evidence: Payload) -> tuple[str, ...]:

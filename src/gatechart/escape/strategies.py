@@ -18,6 +18,7 @@ from gatechart.graph import GAVE_UP, Adds, Invoke, Nameable, Strategy, callable_
 from gatechart.graph.callables import fits, is_async
 from gatechart.graph.escape import unknown_names
 from gatechart.graph.names import names_of
+from gatechart.graph.signals import usual_name
 from gatechart.kernel import candidates
 from gatechart.values import (
     STARTED,
@@ -57,8 +58,9 @@ class Nudge(Strategy):
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
-        yield TakeTransition()
-        yield TellModel(self.text or _usual_words(scene))
+        if any(candidates(scene.graph, scene.leaves, self.event)):
+            yield TakeTransition()
+        yield TellModel(self.text or _told_model(scene))
 
 
 @dataclass(frozen=True, init=False)
@@ -74,6 +76,11 @@ class SwitchTool(Strategy):
 
     def __init__(self, to: Iterable[Name] | Name = ()) -> None:
         fill(self, to=names_of(to))
+
+    @property
+    def name(self) -> str:
+        """Its name, with the tools if they are named: `switch_tool_to_search`."""
+        return _name_of(self, "to", self.to)
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
@@ -152,6 +159,11 @@ class CutOut(Strategy):
     def __init__(self, field: Name = _USUAL_FIELD, summary: str = "", *, allow: Iterable[Name] | Name = ()) -> None:
         fill(self, field=name_of(field), summary=summary, allow=names_of(allow))
 
+    @property
+    def name(self) -> str:
+        """Its name, with that of the field if it is not the usual one: `cut_out_of_notes`."""
+        return _name_of(self, "of", () if self.field == _USUAL_FIELD else (self.field,))
+
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         since = scene.before_block
@@ -191,6 +203,11 @@ class Rollback(Strategy):
         if to not in ("block", "checkpoint"):
             raise ValueError(f"there is no way back to {to!r}; write 'block' or 'checkpoint'")
         fill(self, to=to, keep=names_of(keep), allow=names_of(allow))
+
+    @property
+    def name(self) -> str:
+        """Its name: `rollback`, or `rollback_to_checkpoint`."""
+        return _name_of(self, "to", () if self.to == "block" else (self.to,))
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
@@ -237,6 +254,11 @@ class Restart(Strategy):
     ) -> None:
         fill(self, at=name_of(at), payload=payload, keep=names_of(keep), allow=names_of(allow))
 
+    @property
+    def name(self) -> str:
+        """Its name, with that of the entry point if one is named: `restart_at_ASKING`."""
+        return _name_of(self, "at", (self.at,) if self.at else ())
+
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         door = self.at or scene.snapshot.trail.entry_point or scene.began_at
@@ -253,18 +275,22 @@ class Restart(Strategy):
         yield from _faults_of(place, self.payload)
 
 
-@value
+@dataclass(frozen=True, init=False)
 class Repair(Strategy):
     """Have a flow outside mend what is wrong, and wait for it: a function, or another agent (`Invoke(agent=…)`)."""
 
     flow: Invoke
     then: StateName  # state that follows its end
-    otherwise: StateName = GAVE_UP  # state that follows if it fails
+    otherwise: StateName  # state that follows if it fails
+
+    def __init__(self, flow: Invoke | Callable[..., Any], then: Name, otherwise: Name = GAVE_UP) -> None:
+        invoke = flow if isinstance(flow, Invoke) else Invoke(flow)
+        fill(self, flow=invoke, then=name_of(then), otherwise=name_of(otherwise))
 
     @property
     def adds(self) -> Adds:
         """The state that waits for the flow."""
-        return Adds(f"REPAIRING_BY_{self.flow.id}", flow=self.flow, then=name_of(self.then), otherwise=self.otherwise)
+        return Adds(f"REPAIRING_BY_{self.flow.id}", flow=self.flow, then=self.then, otherwise=self.otherwise)
 
 
 @value
@@ -281,13 +307,18 @@ class Alert(Strategy):
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
-        yield SendAlert(self.sink, self.text or _usual_words(scene))
+        yield SendAlert(self.sink, self.text or _told_people(scene))
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
         """See Strategy."""
         if not self.sink or "@" in self.sink or "/" in self.sink:
             told = f"{self.sink!r} is not the name of a sink"
             yield Fault(f"{place}, sink", told, "name one of the home's configuration, which has its address")
+
+
+def _name_of(strategy: Strategy, joint: str, named: tuple[str, ...]) -> str:
+    """Return the name of a strategy with what it names, so that two that name different things differ."""
+    return "_".join((usual_name(type(strategy)), *((joint, *named) if named else ())))
 
 
 def _faults_of(place: str, payload: Brought | None) -> Iterator[Fault]:
@@ -314,9 +345,18 @@ def _begun_with(scene: Scene, door: str) -> Payload | None:
     return began or None
 
 
-def _usual_words(scene: Scene) -> str:
-    signal = scene.evidence.get("signal", "")
+def _told_model(scene: Scene) -> str:
+    what = "You are repeating yourself without progress" if scene.is_loop else "This does not lead on"
+    return f"{what} {_shown(scene)}. Do not do the same again; try another way, or say what is missing."
+
+
+def _told_people(scene: Scene) -> str:
+    what = "goes round in circles" if scene.is_loop else "does not get on"
+    return f"{scene.snapshot.agent_id} {what} {_shown(scene)}"
+
+
+def _shown(scene: Scene) -> str:
+    """Return the signal and what it found, in brief."""
     shown = json.dumps(scene.block or scene.found, ensure_ascii=False, default=str)
     short = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
-    what = "You are repeating yourself without progress" if scene.is_loop else "This does not lead on"
-    return f"{what} ({signal}): {short}. Do not do the same again; try another way, or say what is missing."
+    return f"({scene.evidence.get('signal', '')}): {short}"

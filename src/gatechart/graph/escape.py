@@ -208,15 +208,16 @@ class EscapePlan:
     @property
     def every(self) -> tuple[Strategy, ...]:
         """All its strategies, each once, in the order given; the last resort is the last."""
-        return tuple(dict.fromkeys((*(each for _, some in self._all for each in some), self.last)))
+        return each_once((*(each for _, some in self.lists for each in some), self.last))
 
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of the signals that it answers, each once; "*" stands for every other one."""
-        return tuple(dict.fromkeys(name for name, _ in self._all))
+        return tuple(dict.fromkeys(name for name, _ in self.lists))
 
     @property
-    def _all(self) -> Iterator[tuple[str, tuple[Strategy, ...]]]:
+    def lists(self) -> Iterator[tuple[str, tuple[Strategy, ...]]]:
+        """Yield each list of strategies with its signal, those for single tools last."""
         for group in (self.strategies, *(each for _, each in self.tools)):
             yield from group
 
@@ -227,6 +228,15 @@ class EscapePlan:
     def answers_for(self, tool: str, signal: str) -> tuple[Strategy, ...]:
         """Return what is tried for a signal that names a tool, by what the plan says of it; empty for nothing."""
         return _answer(dict(self.tools).get(tool, ()), signal)
+
+
+def each_once(strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
+    """Return the strategies in order without those that are there already."""
+    found: list[Strategy] = []
+    for each in strategies:
+        if each not in found:  # compared rather than hashed: one with a fault may have no hash
+            found.append(each)
+    return tuple(found)
 
 
 def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[str] | None) -> Iterator[Fault]:

@@ -19,6 +19,7 @@ from gatechart.graph.escape import (
     GiveUp,
     Nameable,
     Strategy,
+    each_once,
     unknown_names,
 )
 from gatechart.graph.escape_edges import goes_back, plans_in, state_names
@@ -69,7 +70,8 @@ def tool_plan_faults(place: str, tool: str, plan: Any) -> Iterator[Fault]:
     if plan.last != _USUAL_LAST:
         told = "what a tool's plan leads to in the end is the last resort of the graph's plan"
         yield Fault(f"{place}, escape, last", told, "write last= in the plan of a graph or a state")
-    for each in dict.fromkeys(each for _, some in plan.strategies for each in some):
+    yield from _same_names(f"{place}, escape", plan)
+    for each in each_once(each for _, some in plan.strategies for each in some):
         where = f"{place}, escape, {getattr(each, 'name', '')}"
         if not isinstance(each, Strategy):
             yield from _nothing_to_try(f"{place}, escape", each)
@@ -100,6 +102,7 @@ def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Name
     for signal in plan.signals:
         if signal not in (*signals, EVERY_SIGNAL, UNDO_FAILED) and not plan.shared:
             yield Fault(f"{place}, {signal}", f"no signal has the name {signal!r}", suggestion(signal, signals))
+    yield from _same_names(place, plan)
     for strategy in plan.every:
         if isinstance(strategy, Strategy):
             yield from _strategy_faults(f"{place}, {strategy.name}", strategy, known)
@@ -107,6 +110,17 @@ def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Name
             yield from _nothing_to_try(place, strategy)
     if not isinstance(plan.last, Strategy) or plan.last.adds is None:
         yield Fault(f"{place}, last", f"{plan.last!r} may lead nowhere", "use ToHuman(...), GiveUp() or a Handoff")
+
+
+def _same_names(place: str, plan: EscapePlan) -> Iterator[Fault]:
+    """Yield a fault for each name that stands twice in a list: what is tried once would never be tried again."""
+    for signal, strategies in plan.lists:
+        names = [each.name for each in strategies if isinstance(each, Strategy)]
+        for name in dict.fromkeys(each for each in names if names.count(each) > 1):
+            told = f"{name!r} is there {names.count(name)} times, and a strategy is tried once for a finding"
+            yield Fault(
+                f"{place}, {signal}", told, "keep one of them, or let the other be a subclass with its own name"
+            )
 
 
 def _bound_faults(place: str, plan: EscapePlan) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gatechart.escape import Tactic, failed_tools, found_first, tactic_for, with_asked
 from gatechart.graph import AnyGraph, EscapePlan
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import ESCAPE_DUE, FiredSignal, Payload, Send, StateName
+from gatechart.values import ESCAPE_DUE, TRAIL, Event, FiredSignal, Payload, Send, StateName
 from gatechart.values.frozen import replaced
 
 if TYPE_CHECKING:  # a runtime without tools does without them
@@ -21,18 +21,25 @@ def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
         return False
     if not has_plans(macrostep.graph, macrostep.turn.services):
         return False
+    place = _told_from(macrostep.turn.event)
     for found in found_first([fired.payload, *fired.others]):
+        here = {**found, **place}
         if (
             macrostep.is_final
-            or answer_to(macrostep.graph, macrostep.configuration, found, macrostep.turn.services) is None
+            or answer_to(macrostep.graph, macrostep.configuration, here, macrostep.turn.services) is None
         ):
             continue
         escapes, finding = with_asked(macrostep.trail.escapes, found["signal"])
         macrostep.trail = replaced(macrostep.trail, escapes=escapes)
-        payload = {**fired.payload, **found, "finding": finding.number}
+        payload = {**fired.payload, **here, "finding": finding.number}
         macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, payload))
         return True
     return False
+
+
+def _told_from(event: Event) -> Payload:
+    """Return the state whose invoke told of a call or a step, as part of a payload; empty if none did."""
+    return {"state": event.payload["state"]} if event.name.startswith(TRAIL) and "state" in event.payload else {}
 
 
 def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, services: Any) -> Tactic | None:
@@ -40,8 +47,7 @@ def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, serv
 
     found: its payload. services: those of the home, whose tools may have plans.
     """
-    tools = failed_tools(found)
-    return tactic_for(graph, leaves, found["signal"], tools, _own_plans(services, tools))
+    return tactic_for(graph, leaves, found, _own_plans(services, failed_tools(found)))
 
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:

@@ -265,7 +265,14 @@ class _Attempt:
         await self._enter_fresh(macrostep, UNDOING)
         macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
         goes_on = {"strategy": strategy.name, **told_of(way)}
-        then = {**self._evidence, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
+        place = {name: scene.evidence[name] for name in ("state", "at") if name in scene.evidence}
+        then = {
+            **self._evidence,
+            **place,
+            "finding": scene.finding.number,
+            "leaves": [*scene.leaves],
+            "goes_on": goes_on,
+        }
         waiting = before.trail.escapes.with_finding(replaced(scene.finding, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
@@ -473,7 +480,7 @@ def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
 
 def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
     """Return a transition from anywhere to the state of an entry point. Made once, because plans are kept by it."""
-    key = ("escape", entry.name)
+    key = ("escape to", entry.name)
     edge: Edge | None = graph.memo.get(key)
     if edge is None:
         default = graph.nodes[ROOT].default

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from gatechart.values import (
+    SINK_AGENT,
     AgentId,
     BreakerRecord,
     BreakerState,
@@ -115,6 +116,10 @@ _HELPS = {
     FindingKind.WAITING: "`gatechart run` hosts agents, if nobody does; `gatechart show {agent}` shows what it does",
     FindingKind.UNCLAIMED: "start agent {agent}, or give the mail up with `gatechart mail discard NUMBER`",
 }
+_SINK_HELPS = (
+    "the host of the agents has no sink {sink!r}: write a table [sinks.{sink}] in the file of "
+    "`gatechart run --alerts-file FILE`, or give the alerts up with `gatechart mail discard NUMBER`"
+)
 
 
 def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) -> HealthFinding:
@@ -125,13 +130,15 @@ def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) 
         "events": sorted({each.event for each in found})[:20],
         "reason": oldest.reason[:1000],
     }
+    is_alert = kind is FindingKind.UNCLAIMED and recipient.startswith(SINK_AGENT)
+    helps = _SINK_HELPS.format(sink=recipient.removeprefix(SINK_AGENT)) if is_alert else _HELPS[kind]
     because = f": {oldest.reason[:200]}" if oldest.reason else ""
     return HealthFinding(
         kind,
         recipient,
         oldest.due or oldest.accepted,
         _SAYS[kind].format(count=len(found)) + because,
-        _HELPS[kind].format(agent=recipient),
+        helps.format(agent=recipient),
         evidence=evidence,
     )
 
