@@ -36,7 +36,6 @@ from gatechart.values.commits import (
     Unit,
     Verdict,
     refuse_unknown_unit,
-    withdrawal_of,
 )
 from gatechart.values.delays import (
     DELAY_FORMS,
@@ -84,6 +83,7 @@ from gatechart.values.effects import (
     StartInvoke,
     Timer,
     refuse_unknown,
+    withdrawal_of,
 )
 from gatechart.values.escapes import (
     ESCAPE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -11,26 +11,10 @@ from typing import Any, Final, Never, TypeAlias, get_args
 from gatechart.errors import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
 from gatechart.values.breakers import BreakerRecord
-from gatechart.values.effects import (
-    Cancel,
-    CancelAll,
-    CancelTimer,
-    ChangeHandoff,
-    Effect,
-    Offer,
-    OfferChosen,
-    ReplaceInvocation,
-    ReplaceMail,
-    Send,
-    StartInvoke,
-    Timer,
-    refuse_unknown,
-)
+from gatechart.values.effects import ChangeHandoff, Effect, mail_sent
 from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced, value
-from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail
-from gatechart.values.names import CHOOSING, OFFERED, WITHDRAWN
 
 
 @value
@@ -63,49 +47,9 @@ class TurnRecord:
         """
         if not self.effects and consumes is None:
             return self
-        return replaced(self, consumes=consumes, mail=tuple(self._mail(number)))
-
-    def _mail(self, number: Callable[[], int]) -> Iterator[Mail]:
-        agent_id, now = self.snapshot.agent_id, self.event.time
-        for effect in self.effects:
-            match effect:
-                case Send(to, event, content, mail_id, due):
-                    yield Mail(number(), to, event, content, now, mail_id, agent_id, due)
-                case Timer(event, due, content, state, key):
-                    # A recurring timer belongs to an entry of the state that an earlier turn made.
-                    epoch = 0 if state is None else dict(self.snapshot.entered).get(state, self.snapshot.version)
-                    yield Mail(number(), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
-                case Offer(offered, due):
-                    yield from self._offered(offered, due, number)
-                case OfferChosen(offered):
-                    yield from self._offered(offered, None, number)
-                case ChangeHandoff() | StartInvoke() | Cancel() | CancelTimer() | CancelAll():
-                    pass
-                case ReplaceMail() | ReplaceInvocation():
-                    pass
-                case _:
-                    refuse_unknown(effect)
-
-    def _offered(self, offered: HandoffRecord, due: datetime | None, number: Callable[[], int]) -> Iterator[Mail]:
-        """Yield the mail that tells the target of an offer; none for an offer that was over when it was made.
-
-        While the target is being chosen, the source itself is told.
-        """
-        is_choosing = offered.status is HandoffStatus.CHOOSING
-        if not is_choosing and offered.status is not HandoffStatus.PENDING:
-            return
-        agent_id, now, to = self.snapshot.agent_id, self.event.time, offered.target
-        event = CHOOSING if is_choosing else f"{OFFERED}{offered.entry_point}"
-        yield Mail(number(), to, event, offered.packet, now, offered.id, agent_id, due)
-        if offered.deadline is not None:
-            late = withdrawal_of(offered.id, is_choosing=is_choosing) | {"expired": True}
-            yield Mail(number(), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
-
-
-def withdrawal_of(handoff: str, *, is_choosing: bool) -> dict[str, Any]:
-    """Return the payload of the mail that withdraws a handoff. is_choosing: whether its target is yet to be chosen."""
-    told = {"handoff": handoff, "expired": False}
-    return told | {"choosing": True} if is_choosing else told
+        return replaced(
+            self, consumes=consumes, mail=tuple(mail_sent(self.effects, self.snapshot, self.event.time, number))
+        )
 
 
 @value

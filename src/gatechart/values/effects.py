@@ -1,16 +1,18 @@
-"""Effects of a turn: a closed set of frozen values, carried out when the turn is committed."""
+"""Effects of a turn: a closed set of frozen values, carried out when the turn is committed, and the mail they send."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Never, TypeAlias, get_args
+from typing import Any, Final, Never, TypeAlias, get_args
 
 from gatechart.errors import UnknownEffectError
+from gatechart.values.agents import Snapshot
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import ActiveInvocation, Invocation, Mail
-from gatechart.values.names import AgentId, EventName, Payload, StateName
+from gatechart.values.names import CHOOSING, OFFERED, WITHDRAWN, AgentId, EventName, Payload, StateName
 
 
 @value
@@ -138,3 +140,53 @@ def refuse_unknown(effect: Never) -> Never:
     Raises UnknownEffectError, which lists the known effects.
     """
     raise UnknownEffectError(type(effect).__name__, tuple(kind.__name__ for kind in KINDS))
+
+
+def mail_sent(effects: Sequence[Effect], after: Snapshot, now: datetime, number: Callable[[], int]) -> Iterator[Mail]:
+    """Yield the mail that the effects of a turn send, and the timers that they set, in order.
+
+    after: the agent after the turn. now: the time of the turn. number: returns the next number for mail.
+    """
+    agent_id = after.agent_id
+    for effect in effects:
+        match effect:
+            case Send(to, event, content, mail_id, due):
+                yield Mail(number(), to, event, content, now, mail_id, agent_id, due)
+            case Timer(event, due, content, state, key):
+                # A recurring timer belongs to an entry of the state that an earlier turn made.
+                epoch = 0 if state is None else dict(after.entered).get(state, after.version)
+                yield Mail(number(), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
+            case Offer(offered, due):
+                yield from _offered(offered, due, agent_id, now, number)
+            case OfferChosen(offered):
+                yield from _offered(offered, None, agent_id, now, number)
+            case ChangeHandoff() | StartInvoke() | Cancel() | CancelTimer() | CancelAll():
+                pass
+            case ReplaceMail() | ReplaceInvocation():
+                pass
+            case _:
+                refuse_unknown(effect)
+
+
+def _offered(
+    offered: HandoffRecord, due: datetime | None, agent_id: AgentId, now: datetime, number: Callable[[], int]
+) -> Iterator[Mail]:
+    """Yield the mail that tells the target of an offer; none for an offer that was over when it was made.
+
+    While the target is being chosen, the source itself is told.
+    """
+    is_choosing = offered.status is HandoffStatus.CHOOSING
+    if not is_choosing and offered.status is not HandoffStatus.PENDING:
+        return
+    to = offered.target
+    event = CHOOSING if is_choosing else f"{OFFERED}{offered.entry_point}"
+    yield Mail(number(), to, event, offered.packet, now, offered.id, agent_id, due)
+    if offered.deadline is not None:
+        late = withdrawal_of(offered.id, is_choosing=is_choosing) | {"expired": True}
+        yield Mail(number(), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
+
+
+def withdrawal_of(handoff: str, *, is_choosing: bool) -> dict[str, Any]:
+    """Return the payload of the mail that withdraws a handoff. is_choosing: whether its target is yet to be chosen."""
+    told = {"handoff": handoff, "expired": False}
+    return told | {"choosing": True} if is_choosing else told
