@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from gatechart import Alerts, Runtime, State, Transition
-from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, getting_out
-from gatechart.graph import Invoke, Signal, StateTransitionGraph, Strategy
+from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
+from gatechart.graph import EntryPoint, Invoke, Signal, StateTransitionGraph, Strategy
 from gatechart.signals import NoProgress, Repeats
 from gatechart.testing import VirtualClock
 from gatechart.values import CameTo, EnterAt, NoWay, Reaction, Status
@@ -140,6 +140,19 @@ async def test_two_strategies_of_a_kind_that_name_different_things_are_tried_one
             ("escape.restart_at_B", ("B",)),
             ("escape.give_up", ("GAVE_UP",)),
         ]
+
+
+async def test_an_agent_whom_nobody_took_over_says_from_what_it_found_no_way_out(place):
+    desk = StateTransitionGraph(
+        "desk", states=["IN"], entry_points=[EntryPoint("IN", guard=lambda context, event: False)]
+    )
+    graph = ring(ToHuman("desk", at="IN"))
+    async with Runtime.open(place, graphs=[graph, desk]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent, 7)
+        await agent.until("GAVE_UP", timeout=30)
+        failure = await runtime.failure(agent.id)
+        assert (failure.event, failure.reason) == ("handoff.rejected", "loop detected")
 
 
 def burst(_context, _event):

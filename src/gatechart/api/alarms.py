@@ -93,7 +93,7 @@ class AlarmsHome(ABC):
         if snapshot.status is not Status.FAILED:
             raise NotFailedError(agent_id, snapshot.status.value)
         [entry] = await self.history(agent_id, after=snapshot.version - 1, limit=1)
-        return failure_report(entry, snapshot.trail)
+        return failure_report(entry, snapshot)
 
     async def retry_agent(self, agent_id: AgentId, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
         """Have an agent that failed go on from where it was before: at the last version before it failed.

@@ -388,6 +388,7 @@ def failure_document(failure: FailureReport) -> Document:
         "attempts": failure.attempts,
         "tool": failure.tool,
         "arguments": failure.arguments,
+        "reason": failure.reason,
     }
 
 
@@ -397,6 +398,8 @@ def print_failure(failure: FailureReport | None) -> None:
         return
     what = ": ".join(filter(None, (failure.type, failure.message)))
     facts = [("failed on", f"{failure.event} in {', '.join(failure.source)}"), ("because", what)]
+    if failure.reason not in what:
+        facts.append(("no way out of", failure.reason))
     facts += [("tool", f"{failure.tool} {failure.code}".strip()), ("attempts", str(failure.attempts or ""))]
     print_facts([(name, visible(text)) for name, text in facts if text])
     print_hint(f"`gatechart retry {failure.agent_id} --reason WHY` has it go on from where it was before")

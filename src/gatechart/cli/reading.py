@@ -203,7 +203,7 @@ async def _failure_of(store: Store, snapshot: Snapshot) -> FailureReport | None:
     if snapshot.status is not Status.FAILED:
         return None
     entries = await store.history(snapshot.agent_id, after=snapshot.version - 1, limit=1)
-    return failure_report(entries[0], snapshot.trail) if entries else None
+    return failure_report(entries[0], snapshot) if entries else None
 
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from gatechart.values.agents import Snapshot, why_given_up
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, EventName, StateName
 from gatechart.values.queries import HistoryEntry
-from gatechart.values.trail import Called, Trail, entries_in
+from gatechart.values.trail import Called, entries_in
 
 
 @value
@@ -27,12 +28,13 @@ class FailureReport:
     attempts: int = 0
     tool: str = ""  # the last call that failed before, if the agent has a trail
     arguments: str = ""  # digest of its arguments
+    reason: str = ""  # value of a Reason, such as "loop detected": from what it found no way out
 
 
-def failure_report(entry: HistoryEntry, trail: Trail) -> FailureReport:
-    """Return what is kept of a failure. entry: the turn in which the agent failed."""
+def failure_report(entry: HistoryEntry, failed: Snapshot) -> FailureReport:
+    """Return what is kept of a failure. entry: the turn in which the agent failed. failed: the agent after it."""
     told = entry.event.payload
-    calls = [each for each in entries_in(trail.text) if isinstance(each, Called) and not each.ok]
+    calls = [each for each in entries_in(failed.trail.text) if isinstance(each, Called) and not each.ok]
     call = calls[-1] if calls else None
     attempts = told.get("attempts")
     return FailureReport(
@@ -49,4 +51,5 @@ def failure_report(entry: HistoryEntry, trail: Trail) -> FailureReport:
         attempts=attempts if isinstance(attempts, int) else 0,
         tool=str(told.get("tool", "") or ("" if call is None else call.tool)),
         arguments="" if call is None else call.arguments,
+        reason=why_given_up(failed),
     )
