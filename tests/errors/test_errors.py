@@ -47,6 +47,7 @@ REMEDIES: dict[str, str] = {
     "AgentEndedError": "wait for a state on its way",
     "AgentExistsError": "resume it, or start another",
     "AgentTooLargeError": "keep large things elsewhere and their keys in the context",
+    "AmbiguousEntryError": "rename one of them",
     "AmbiguousTriggerError": "start one of them by name",
     "CallReusedError": "give a new one a call_id of its own",
     "ContextInvalidError": "Mend the action that set it",

@@ -177,6 +177,9 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
         await runtime.deregister_entry("refunds.REVIEWING")
     with pytest.raises(EntryTakenError, match="the graph 'refunds'"):
         await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
+    for name in ("desk.REVIEWING", "desk"):  # of an entry point without a profile, and of a graph
+        with pytest.raises(EntryTakenError, match="the graph 'desk'"):
+            await runtime.register_entry(name, desk, at="REVIEWING")
     with pytest.raises(EntryTakenError, match="the registrant 'crm'"):
         await anna(runtime, registrant="erp")
     with pytest.raises(EntryTakenError, match="the registrant 'crm'"):

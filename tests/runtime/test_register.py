@@ -3,7 +3,13 @@
 import pytest
 
 from gatechart import Migration, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import DuplicateGraphError, IncompatibleGraphError, NoGraphError, UnknownGraphError
+from gatechart.errors import (
+    AmbiguousEntryError,
+    DuplicateGraphError,
+    IncompatibleGraphError,
+    NoGraphError,
+    UnknownGraphError,
+)
 from gatechart.testing import VirtualClock
 from gatechart.values import Role
 from tests.runtime.support import unchanged, waiting
@@ -56,6 +62,44 @@ async def test_what_is_registered_is_a_graph_and_registered_once(place):
         with pytest.raises(NoGraphError, match="'door' is not a graph"):
             runtime.register("door")
         assert [graph.version for graph in runtime.graphs] == ["1"]
+
+
+def entered(name, at, version="1"):
+    return StateTransitionGraph(
+        name, version=version, transitions=[Transition(at, "PUSHED", "OPEN")], entry_points=[at]
+    )
+
+
+async def test_two_entry_points_of_one_name_in_the_directory_are_refused_and_both_are_named(place):
+    both = [entered("a.b", "c"), entered("a", "b.c")]
+    told = "'a.b.c' would be the entry point 'c' of the graph 'a.b' and the entry point 'b.c' of the graph 'a'"
+    with pytest.raises(AmbiguousEntryError, match=told):
+        async with Runtime.open(place, graphs=both):
+            pass
+    async with Runtime.open(place, graphs=both[0]) as runtime:
+        with pytest.raises(AmbiguousEntryError):
+            runtime.register(both[1])
+        assert runtime.graphs == (both[0],)
+
+
+@pytest.mark.parametrize("names", [(0, 1), (1, 0)])
+async def test_a_graph_with_the_name_of_another_graphs_entry_point_is_refused(place, names):
+    both = [entered("orders", "REVIEWING"), entered("orders.REVIEWING", "OPEN")]
+    told = "entry point 'REVIEWING' of the graph 'orders'"
+    with pytest.raises(AmbiguousEntryError, match=told) as refused:
+        async with Runtime.open(place, graphs=[both[each] for each in names]):
+            pass
+    assert "the graph 'orders.REVIEWING'" in str(refused.value)
+
+
+async def test_a_name_that_a_newer_version_no_longer_has_is_free(place):
+    graphs = [entered("a", "b.c"), entered("a", "b", "2"), entered("a.b", "c")]
+    with pytest.raises(AmbiguousEntryError, match=r"the graph 'a\.b'"):
+        async with Runtime.open(place, graphs=graphs):
+            pass
+    graphs[1] = entered("a", "d", "2")
+    async with Runtime.open(place, graphs=graphs) as runtime:
+        assert len(runtime.graphs) == 2
 
 
 @pytest.fixture

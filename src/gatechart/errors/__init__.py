@@ -6,6 +6,7 @@ fields are its facts; its text says what would have worked. A refused call has c
 """
 
 from gatechart.errors.definition import (
+    AmbiguousEntryError,
     AmbiguousTriggerError,
     DuplicateGraphError,
     Fault,
@@ -137,6 +138,7 @@ __all__ = [
     "AgentEndedError",
     "AgentExistsError",
     "AgentTooLargeError",
+    "AmbiguousEntryError",
     "AmbiguousTriggerError",
     "AnswerUnreadableError",
     "BacklogFullError",

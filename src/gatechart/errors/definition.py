@@ -89,6 +89,21 @@ class DuplicateGraphError(DefinitionError):
 
 
 @dataclass(eq=False)
+class AmbiguousEntryError(DefinitionError):
+    """Two entry points of one runtime, or an entry point and a graph, have the same name in the directory."""
+
+    name: str  # "orders.REVIEWING"
+    one: str  # what it is, in words
+    other: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} would be {self.one} and {self.other}, and handoffs, ratings and open work could not tell "
+            "them apart; rename one of them"
+        )
+
+
+@dataclass(eq=False)
 class UnknownInvokeError(DefinitionError):
     """An invoke was running that the graph no longer declares."""
 

@@ -81,8 +81,10 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
         problem = f"the graph {graph.name!r} has a capacity of its own, {graph.accepts.capacity}"
         raise PayloadError("register_entry", (problem,), "no capacity, or a graph without one")
     checked_key(command.id, "the id of an entry")
-    if (local := directory.local(command.id)) is not None:
-        raise EntryTakenError(command.id, f"the graph {local.graph!r}")
+    # Open work is counted, and queues are closed, under the names of graphs and of all entry points.
+    if (named := directory.door(command.id) or directory.graph(command.id)) is not None:
+        owner = named.graph if isinstance(named, Candidate) else named.name
+        raise EntryTakenError(command.id, f"the graph {owner!r}")
     terms = _terms(command)
     kept = await _kept(directory, command.id)
     if kept is not None and kept.terms.is_local:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gatechart.api import HandoffsCommand
 from gatechart.errors import (
+    AmbiguousEntryError,
     AmbiguousTriggerError,
     DuplicateGraphError,
     IncompatibleGraphError,
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The graphs by name and version. Raises DuplicateGraphError and NoGraphError as `register` does."""
+    """The graphs by name and version. Raises what `register` raises."""
 
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
@@ -42,20 +43,32 @@ class Registry:
         self._graphs: tuple[AnyGraph, ...] = ()
         self.declares_events = False  # whether any graph does, so that what is posted must be checked
         self._own: dict[str, Callable[[], AnyGraph]] = {}
+        self._named: dict[str, tuple[str, str]] = {}  # names in the directory: of which graph, and entry point if any
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
     def register(self, graph: AnyGraph) -> None:
         """Add a graph or another version of one. New agents start with the version added last.
 
-        Raises NoGraphError, and DuplicateGraphError if this name and version is already registered, or the name is one
-        of the framework's.
+        Raises NoGraphError, DuplicateGraphError if this name and version is already registered, or the name is one of
+        the framework's, and AmbiguousEntryError if another graph has the name of this one or of its entry points.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
         if (graph.name, graph.version) in self._versions or graph.name in self._own:
             raise DuplicateGraphError(graph.name)
+        self._name(graph)
         self._add(graph)
+
+    def _name(self, graph: AnyGraph) -> None:
+        """Take the names that a graph has in the directory. Raises AmbiguousEntryError."""
+        doors = {f"{graph.name}.{entry}": (graph.name, entry) for entry in graph.entry_points}
+        named = {graph.name: (graph.name, ""), **doors}
+        for name, whose in named.items():
+            other, entry = self._named.get(name, whose)
+            if other != graph.name and (not entry or entry in self._newest[other].entry_points):
+                raise AmbiguousEntryError(name, _in_words(other, entry), _in_words(*whose))
+        self._named |= named
 
     def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
@@ -179,6 +192,10 @@ class Registry:
         if len(opened) > 1:
             raise AmbiguousTriggerError(wanted, tuple(graph.name for graph, _ in opened))
         return opened[0]
+
+
+def _in_words(graph: str, entry: str) -> str:
+    return f"the entry point {entry!r} of the graph {graph!r}" if entry else f"the graph {graph!r}"
 
 
 def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:

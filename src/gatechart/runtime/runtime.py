@@ -228,7 +228,8 @@ class Runtime(AgentHome):
         """Add a graph, or another version of one, to those whose agents this runtime hosts.
 
         An agent keeps the version that it was started with while that version is registered; new agents get the
-        version registered last. Raises DuplicateGraphError if this name and version is already registered.
+        version registered last. Raises DuplicateGraphError if this name and version is already registered, and
+        AmbiguousEntryError if another graph has the name of this one or of its entry points.
         """
         self._registry.register(graph)
         self._effects.graph_registered()
