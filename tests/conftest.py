@@ -15,7 +15,7 @@ from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F40
 
 from . import legality, skipped
 from .backups import PostgresBackup, SqliteBackup
-from .homes import POSTGRESQL, RESTATE, home_of, shown_elsewhere, why_not_on_restate
+from .homes import POSTGRESQL, RESTATE, home_of, in_memory_too, shown_elsewhere, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
@@ -97,6 +97,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "processes" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
+    for item in in_memory_too(items):
+        item.add_marker(pytest.mark.in_memory_too)
     for item in shown_elsewhere(items):
         item.add_marker(pytest.mark.slow)
     reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}

@@ -52,6 +52,13 @@ def shown_elsewhere(items):
             yield item
 
 
+def in_memory_too(items):
+    """Yield the tests of any home that run on SQLite, and in memory as well."""
+    tests = {item: item.nodeid.partition("[")[0] for item in items if home_of(item) in ("memory", "sqlite")}
+    in_memory = {test for item, test in tests.items() if home_of(item) == "memory"}
+    yield from (item for item, test in tests.items() if home_of(item) == "sqlite" and test in in_memory)
+
+
 def seed_of(item):
     """Return the seed of a test of random lives; 0 if it is another test."""
     called = getattr(item, "callspec", None)
