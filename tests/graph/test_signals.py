@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTra
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import Signal, Signals, Transition
 from gatechart.kernel import candidates
-from gatechart.values import AnyOf, Detector, Evidence, Look, StateName
+from gatechart.values import AnyOf, Detector, Evidence, Inverted, Look, StateName, Symptom
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,46 @@ def test_a_detector_alone_is_a_signal_named_after_it() -> None:
 
 def test_a_signal_without_anything_to_notice_is_refused_with_what_would_be_one() -> None:
     with pytest.raises(TypeError, match=r"use a detector, such as Repeats\(\)"):
-        Signal(AnyOf(1))
+        Signal("repeats")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("least", [0, -1, 3, 1.5, "2", True, Always()], ids=repr)
+def test_a_number_of_symptoms_that_cannot_hold_is_refused_when_they_are_joined(least: Any) -> None:
+    with pytest.raises(ValueError, match="pass a whole number from 1 to 2, then the symptoms"):
+        AnyOf(least, Always(), Always(2))
+
+
+def test_nothing_joined_is_refused() -> None:
+    with pytest.raises(ValueError, match="list symptoms after it"):
+        AnyOf(1)
+
+
+@pytest.mark.parametrize("other", ["always", None, Always, [Always()], Signal(Always())], ids=repr)
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda other: Always() & other,
+        lambda other: Always() | other,
+        lambda other: AnyOf(1, other),
+        lambda other: Inverted(other),
+    ],
+    ids=["and", "or", "any of", "not"],
+)
+def test_only_what_notices_something_can_be_joined(join: Callable[[Any], Symptom], other: Any) -> None:
+    with pytest.raises(TypeError, match=r"is nothing to notice; use a detector, such as Repeats\(\)"):
+        join(other)
+
+
+@dataclass(frozen=True)
+class Listing(Always):
+    """A detector that cannot be told from others."""
+
+    listed: list[str] = field(default_factory=list)
+
+
+def test_a_detector_without_a_hash_is_refused_with_how_one_is_written() -> None:
+    with pytest.raises(TypeError, match=r"Listing has no hash .*; make its class a @dataclass\(frozen=True\)"):
+        Signal(Always() & Listing())
 
 
 def test_agents_have_the_signals_of_their_entry_point_and_those_of_the_graph_where_it_has_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -245,6 +246,22 @@ async def test_a_detector_that_raises_breaks_no_turn(caplog: pytest.LogCaptureFi
     record = await went(go_round(signals=[Broken(), Signal(Moves(2), "moves")]), "GO")
     assert record.fired is not None
     assert record.fired.signal == "moves"
+    assert "a detector raised" in caplog.text
+
+
+@dataclass(frozen=True)
+class Returning(Moves):
+    returns: Any = None
+
+    def after(self, slot: str, look: Any) -> Any:
+        return self.returns
+
+
+@pytest.mark.parametrize("returned", [None, True, 3, b"+"])
+async def test_a_detector_that_returns_no_text_keeps_its_slot(returned: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "gatechart")
+    record = await went(go_round(signals=Returning(returns=returned)), "GO")
+    assert record.snapshot.trail.slots == ("",)
     assert "a detector raised" in caplog.text
 
 

@@ -42,6 +42,7 @@ class Signal:
     ) -> None:
         if not isinstance(when, Symptom) or not when.detectors:
             raise TypeError(f"{when!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
+        _require_hashable(when.detectors)
         first = when.detectors[0]
         fields = {
             "name": name_of(name) or name_after(first),
@@ -62,6 +63,16 @@ class Signal:
     def waiting_state(self) -> StateName:
         """State to which its answer leads; empty if it has none."""
         return "" if self.answer is None else self.waits or f"ASKING_{self.answer.target}"
+
+
+def _require_hashable(detectors: Iterable[Detector]) -> None:
+    """Refuse a detector that cannot be told from others. Raises TypeError, which says how one is written."""
+    for each in detectors:
+        try:
+            hash(each)
+        except TypeError as error:
+            remedy = "make its class a @dataclass(frozen=True), with tuples in place of lists"
+            raise TypeError(f"{type(each).__name__} has no hash ({error}); {remedy}") from None
 
 
 def usual_name(kind: type) -> str:

@@ -104,7 +104,7 @@ class Watch:
             if not (slot or is_woken):
                 continue
             try:
-                after[place] = new = ask(slot, look)
+                after[place] = new = "" + ask(slot, look)  # raises unless it returned a text, as it must
                 held, holds = slot and slot[0] == HOLDS, new and new[0] == HOLDS
                 if not (held or holds):  # as nearly always
                     continue

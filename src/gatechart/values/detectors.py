@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.values.agents import Event
-from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import StateName
 from gatechart.values.profiles import Profile
@@ -106,6 +105,12 @@ class AnyOf(Symptom):
     parts: tuple[Symptom, ...]
 
     def __init__(self, least: int, *parts: Symptom) -> None:
+        require_symptoms(*parts)
+        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= len(parts):
+            remedy = (
+                f"pass a whole number from 1 to {len(parts)}, then the symptoms" if parts else "list symptoms after it"
+            )
+            raise ValueError(f"AnyOf({least!r}) of {len(parts)} symptoms cannot hold; {remedy}")
         object.__setattr__(self, "least", least)
         object.__setattr__(self, "parts", parts)
 
@@ -119,11 +124,15 @@ class AnyOf(Symptom):
         return sum(part.holds(found) for part in self.parts) >= self.least
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Inverted(Symptom):
     """A symptom that holds while another does not."""
 
     part: Symptom
+
+    def __post_init__(self) -> None:
+        """Refuse what is no symptom."""
+        require_symptoms(self.part)
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
@@ -190,6 +199,13 @@ class Detector(Symptom):
     @abstractmethod
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return what was found, as JSON values, once it holds."""
+
+
+def require_symptoms(*parts: object) -> None:
+    """Refuse what nothing can be noticed by. Raises TypeError, which says what would do."""
+    for part in parts:
+        if not isinstance(part, Symptom):
+            raise TypeError(f"{part!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
 
 
 def walk(symptoms: Sequence[Symptom]) -> Iterator[Detector]:
