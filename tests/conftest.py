@@ -94,13 +94,9 @@ def pytest_collection():
 
 def pytest_collection_modifyitems(config, items):
     """Mark what needs processes, and as slow what other tests show. Take out what Restate is declared not to do."""
-    for item in items:
-        if "processes" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.processes)
-    for item in in_memory_too(items):
-        item.add_marker(pytest.mark.in_memory_too)
-    for item in shown_elsewhere(items):
-        item.add_marker(pytest.mark.slow)
+    mark("processes", [item for item in items if "processes" in getattr(item, "fixturenames", ())])
+    mark("in_memory_too", in_memory_too(items))
+    mark("slow", shown_elsewhere(items))
     reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}
     for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
@@ -112,6 +108,12 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not reasons.get(item)]
     config.stash[LEFT_OUT] = Counter(filter(None, reasons.values()))
+
+
+def mark(name, items):
+    """Marks tests."""
+    for item in items:
+        item.add_marker(name)
 
 
 def pytest_terminal_summary(terminalreporter, config):
