@@ -9,13 +9,14 @@ from gatechart.escape.attempts import (
     next_tries,
     tactic_for,
     with_asked,
+    without_answer,
     without_way,
 )
 from gatechart.escape.calls import CallsMade
 from gatechart.escape.presets import getting_out
 from gatechart.escape.restarts import asked_restart, finding_asked, restart_tactic
 from gatechart.escape.routes import leads_away, routes
-from gatechart.escape.scene import Scene, ToolFacts, failed_tools, looks_back
+from gatechart.escape.scene import Scene, ToolFacts, failed_tools, known_states, looks_back
 from gatechart.escape.strategies import Alert, CutOut, Nudge, Repair, Reroute, Restart, Rollback, SwitchTool
 from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
@@ -45,6 +46,7 @@ __all__ = [
     "found_first",
     "getting_out",
     "judged",
+    "known_states",
     "leads_away",
     "looks_back",
     "next_tries",
@@ -52,5 +54,6 @@ __all__ = [
     "routes",
     "tactic_for",
     "with_asked",
+    "without_answer",
     "without_way",
 ]

@@ -59,6 +59,25 @@ def plans_at(graph: AnyGraph, leaves: Iterable[StateName]) -> Iterator[EscapePla
     yield from (plan for plan in plans if plan is not None)
 
 
+def last_resort(scene: Scene) -> Strategy | None:
+    """Return what is left to an agent whose calls were taken back and that nothing else leads on.
+
+    None for others, which stay where they are. It is that of the nearest plan, or of any, as a graph that takes calls
+    back has one.
+    """
+    if not scene.is_undoing:
+        return None
+    declared = (node.escape for node in scene.graph.nodes.values())
+    plans = (*plans_at(scene.graph, scene.leaves), *declared)
+    return next(plan.last for plan in plans if plan is not None)
+
+
+def without_answer(scene: Scene) -> Tactic:
+    """Return what is done about a finding that no plan answers any more, as the agent has migrated since."""
+    plan = next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
+    return Tactic(plan, (), last_resort(scene))
+
+
 def after_call(escapes: Escapes, told: Payload) -> Escapes:
     """Return the record after a call. told: by its mail."""
     if told.get("restored"):

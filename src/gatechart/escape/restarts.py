@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatechart.escape.attempts import Tactic, plans_at
+from gatechart.escape.attempts import Tactic, last_resort, plans_at
 from gatechart.escape.scene import Scene
 from gatechart.escape.strategies import Restart
-from gatechart.graph import UNDOING, EscapePlan
+from gatechart.graph import EscapePlan
 from gatechart.values import FOUND, WATCHDOG_AGENT, Escapes, Event, Finding, Payload, Reason
 
 
@@ -43,11 +43,10 @@ def finding_asked(escapes: Escapes, version: int, event: Event) -> Finding | Non
 def restart_tactic(scene: Scene) -> Tactic | None:
     """Return what is tried where the watchdog asks, within the limits of the agent's plan; None for other signals.
 
-    Nothing follows if the agent cannot begin anew, but where its calls have been taken back: then its plan's last
+    Nothing follows if the agent cannot begin anew, but where its calls have been taken back: then a plan's last
     resort does.
     """
     if not scene.finding.signal.startswith(FOUND):
         return None
     plan = next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
-    last = plan.last if UNDOING in scene.snapshot.configuration else None
-    return Tactic(plan, (Restart(scene.evidence.get("at", {}).get(scene.graph.name, "")),), last)
+    return Tactic(plan, (Restart(scene.evidence.get("at", {}).get(scene.graph.name, "")),), last_resort(scene))

@@ -58,8 +58,13 @@ class Scene:
 
     @property
     def leaves(self) -> tuple[StateName, ...]:
-        """Where the agent is, or was before its calls were taken back."""
-        return tuple(self.evidence.get("leaves", ())) or self.snapshot.configuration
+        """Where the agent is, or was before its calls were taken back, as far as the graph still has these states."""
+        return known_states(self.graph, self.evidence.get("leaves", ())) or self.snapshot.configuration
+
+    @property
+    def is_undoing(self) -> bool:
+        """Whether the agent is in the state in which its calls were taken back."""
+        return UNDOING in self.snapshot.configuration and UNDOING in self.graph.escape_states
 
     @property
     def found(self) -> Sequence[Mapping[str, Any]]:
@@ -143,7 +148,8 @@ class Scene:
 
     def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
         """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
-        past = (each for each in reversed(self.past) if UNDOING not in each.configuration)
+        undoing = {UNDOING} & self.graph.escape_states
+        past = (each for each in reversed(self.past) if undoing.isdisjoint(each.configuration))
         return next((each.version for each in past if is_meant(each)), None)
 
     @property
@@ -196,6 +202,11 @@ def looks_back(graph: AnyGraph) -> bool:
         plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
         found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
     return found
+
+
+def known_states(graph: AnyGraph, names: Sequence[StateName]) -> tuple[StateName, ...]:
+    """Return those of some states that the graph has, to which the agent may have migrated since."""
+    return tuple(name for name in names if name in graph.nodes)
 
 
 def moved_between(block: Sequence[Mapping[str, Any]]) -> tuple[StateName, ...]:

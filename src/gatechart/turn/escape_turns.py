@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from gatechart.context import AgentContext, new_context, values_of
 from gatechart.errors import is_failure
-from gatechart.escape import CallsMade, Scene, Tactic, after_try, next_tries, restart_tactic, without_way
+from gatechart.escape import (
+    CallsMade,
+    Scene,
+    Tactic,
+    after_try,
+    next_tries,
+    restart_tactic,
+    without_answer,
+    without_way,
+)
 from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy, unwrapped
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
@@ -77,8 +86,8 @@ def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
     """Return what is tried in a scene; None if nothing is due. services: those of the home."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
-    asked = restart_tactic(scene)
-    return asked or answer_to(scene.graph, scene.leaves, scene.evidence, services)
+    answer = restart_tactic(scene) or answer_to(scene.graph, scene.leaves, scene.evidence, services)
+    return answer or without_answer(scene)
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
@@ -196,7 +205,8 @@ class _Attempt:
         For an agent that the watchdog found to stand still, the turn is no sign of life: it is not found anew.
         """
         before, finding = self.scene.snapshot, self.scene.finding
-        turn = self._standing(self._event("escape.none", "no way is open"))
+        how = "no way is open" if self.strategies else "no plan answers it any more"
+        turn = self._standing(self._event("escape.none", how))
         if self.scene.event.sender == WATCHDOG_AGENT and not self.is_waiting:
             finding = replaced(finding, vain_at=before.version + 1, quiet_since=before.changed)
         return _with_escapes(turn, without_way(before.trail.escapes, finding))
@@ -206,7 +216,7 @@ class _Attempt:
         match way:
             case NoWay(why):
                 return why
-            case SwitchTo() | TellModel() | CutBlock() if UNDOING in self.scene.snapshot.configuration:
+            case SwitchTo() | TellModel() | CutBlock() if self.scene.is_undoing:
                 return "the agent has left the state in which that would help"
             case SendAlert():
                 self._to_alert.append(way)
@@ -256,7 +266,7 @@ class _Attempt:
     ) -> TurnRecord | str:
         """Return the turn that enters the state in which calls are taken back. No exit action runs."""
         scene, before = self.scene, self.scene.snapshot
-        if UNDOING not in scene.graph.nodes:
+        if UNDOING not in scene.graph.escape_states:
             return f"{strategy.name} does not say that it goes back over calls, so nothing takes them back"
         if before.handoffs:
             return f"handoff {before.handoffs[-1].id} is open, and calls are to be taken back first"

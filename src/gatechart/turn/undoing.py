@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.escape import with_asked
+from gatechart.escape import known_states, with_asked
 from gatechart.graph import UNDO, UNDO_FAILED, UNDOING
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.macrostep import Macrostep
@@ -81,7 +81,8 @@ def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
     """Whether a plan names the signal. A way out of that signal itself which fails the same is but passed over."""
-    answer = answer_to(macrostep.graph, then["leaves"], fired.payload, macrostep.turn.services)
+    leaves = known_states(macrostep.graph, then["leaves"])
+    answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
     return answer is not None and then["signal"] != fired.signal
 
 
