@@ -92,10 +92,10 @@ def test_an_error_rate_needs_enough_calls_and_ceases_with_a_margin() -> None:
 @pytest.mark.parametrize(
     ("build", "told"),
     [
-        (lambda: ToolFailures(0), r"ToolFailures\(n=0\) notices nothing; pass 1 or more"),
+        (lambda: ToolFailures(0), r"ToolFailures\(n=0\) notices nothing; pass a whole number of 1 or more"),
         (lambda: ToolFailures(2, within=0), "within=0"),
         (lambda: ToolFailures(2, same="moon"), "use 'tool', 'arguments', 'error'"),
-        (lambda: RetriesOver(-1), "pass 0 or more"),
+        (lambda: RetriesOver(-1), "pass a whole number of 0 or more"),
         (lambda: RetriesOver(1, per="moon"), "use 'tool' or 'task'"),
         (lambda: ErrorRate(1.0), "pass a part below 1"),
         (lambda: ErrorRate(0.5, least=30), "last=20"),

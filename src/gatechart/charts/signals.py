@@ -168,7 +168,7 @@ class SignalReader:
             return None
         try:
             return kind(**given)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             problem, _, remedy = str(error).partition("; ")
             self.faults.add(spot, problem, remedy or "see the reference of signals")
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -29,6 +29,7 @@ def signal_faults(
     if signals is None:
         return
     yield from _bound_faults(place, signals)
+    yield from _naming_faults(place, signals)
     yield from _field_faults(place, signals, context)
     for name, count in Counter(each.name for each in signals.signals).items():
         if count > 1:
@@ -60,6 +61,14 @@ def _bound_faults(place: str, signals: Signals) -> Iterator[Fault]:
     if signals.window > signals.states:
         problem = f"window={signals.window} is longer than the trail, which keeps states={signals.states}"
         yield Fault(place, problem, "shorten the window, or keep more states")
+
+
+def _naming_faults(place: str, signals: Signals) -> Iterator[Fault]:
+    said = {} if signals.said is None else signals.said
+    if not (isinstance(said, Mapping) and all(isinstance(each, str) for pair in said.items() for each in pair)):
+        yield Fault(place, f"said={said!r} does not name a field for each event", "write it as {'SAID': 'text'}")
+    if not all(isinstance(each, str) for each in signals.ignore):
+        yield Fault(place, f"ignore={signals.ignore!r} does not name fields", "pass their names")
 
 
 def _field_faults(place: str, signals: Signals, context: object) -> Iterator[Fault]:

@@ -42,6 +42,8 @@ class Signal:
     ) -> None:
         if not isinstance(when, Symptom) or not when.detectors:
             raise TypeError(f"{when!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
+        if not (answer is None or isinstance(answer, Handoff)):
+            raise TypeError(f"{answer!r} is no answer; use a handoff, such as Handoff('human_desk', at='HELPING')")
         _require_hashable(when.detectors)
         first = when.detectors[0]
         fields = {
@@ -87,13 +89,18 @@ def name_after(detector: Detector) -> str:
 
 
 def answered(
-    signals: Iterable[Signal], answer: Handoff, *, waits: Name = "", otherwise: Name = ""
+    signals: Iterable[Signal | Symptom] | Signal | Symptom,
+    answer: Handoff,
+    *,
+    waits: Name = "",
+    otherwise: Name = "",
 ) -> tuple[Signal, ...]:
     """Return the signals with this answer to each, such as `answered(handing_on(), Handoff("desk", at="HELPING"))`.
 
     waits, otherwise: see `Signal`.
     """
-    return tuple(replace(each, answer=answer, waits=name_of(waits), otherwise=name_of(otherwise)) for each in signals)
+    states: dict[str, Any] = {"waits": name_of(waits), "otherwise": name_of(otherwise)}
+    return tuple(replace(each, answer=answer, **states) for each in _listed(signals))
 
 
 Said: TypeAlias = Mapping[EventName, str]
@@ -131,7 +138,7 @@ class Signals:
         most_bytes: int = 16_384,
     ) -> None:
         fields: dict[str, Any] = {
-            "signals": tuple(each if isinstance(each, Signal) else Signal(each) for each in one_or_more(signals)),
+            "signals": _listed(signals),
             "ignore": names_of(ignore),
             "said": said,
             "task": task,
@@ -146,6 +153,10 @@ class Signals:
     def __bool__(self) -> bool:
         """Tell whether there are any."""
         return bool(self.signals)
+
+
+def _listed(signals: Iterable[Signal | Symptom] | Signal | Symptom) -> tuple[Signal, ...]:
+    return tuple(each if isinstance(each, Signal) else Signal(each) for each in one_or_more(signals))
 
 
 Given: TypeAlias = Signals | Iterable[Signal | Symptom] | Signal | Symptom

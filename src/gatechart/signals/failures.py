@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from gatechart.signals.slots import CALLS, calls_in, require, slot_of
+from gatechart.graph.names import names_of
+from gatechart.signals.slots import CALLS, calls_in, require, require_seconds, require_whole, require_window, slot_of
 from gatechart.values import HOLDS, Called, Detector, Evidence, Look, Reason, character_of
+from gatechart.values.frozen import fill
 
 Same: TypeAlias = Literal["tool", "arguments", "error"]
 """What failures must share to be counted together: their tool, and its arguments or the type of error as well."""
@@ -43,13 +45,15 @@ class ToolFailures(Detector):
     def __init__(
         self, n: int = 2, within: float | None = None, *, same: Same = "tool", among: Iterable[str] | str = ()
     ) -> None:
-        require(self, n=(n, 1), within=(1 if within is None else within, 0.001))
+        require_whole(self, n=(n, 1))
+        if within is not None:
+            require_seconds(self, within=within)
         if same not in _KINDS:
             raise ValueError(f"ToolFailures(same={same!r}) is not possible; use {', '.join(map(repr, _KINDS))}")
-        object.__setattr__(self, "n", n)
-        object.__setattr__(self, "within", within)
-        object.__setattr__(self, "same", same)
-        object.__setattr__(self, "among", (among,) if isinstance(among, str) else tuple(among))
+        named = names_of(among)
+        if not all(isinstance(each, str) for each in named):
+            raise ValueError(f"ToolFailures(among={among!r}) names no tools; pass their names")
+        fill(self, n=n, within=within, same=same, among=named)
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: what the last failures shared, and when they happened."""
@@ -110,7 +114,7 @@ class RetriesOver(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, n=(self.n, 0))
+        require_whole(self, n=(self.n, 0))
         if self.per not in ("tool", "task"):
             raise ValueError(f"RetriesOver(per={self.per!r}) is not possible; use 'tool' or 'task'")
 
@@ -152,7 +156,9 @@ class ErrorRate(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, above=(self.above, 0), least=(self.least, 1), last=(self.last, self.least))
+        require(self, above=(self.above, 0))
+        require_whole(self, least=(self.least, 1))
+        require_window(self, last=(self.last, self.least))
         if self.above >= 1:
             raise ValueError(f"ErrorRate(above={self.above!r}) notices nothing; pass a part below 1")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from gatechart.graph import NeedRule
-from gatechart.graph.names import one_or_more
+from gatechart.graph.names import names_of, one_or_more
 from gatechart.signals.slots import slot_of
 from gatechart.values import NOTED, SAID, Detector, Evidence, Look, Needs, Noted, Profile, Reason, Said
 from gatechart.values.frozen import fill, replaced
@@ -48,8 +48,10 @@ class Lacks(Detector):
     ) -> None:
         if what not in _FIELDS:
             raise ValueError(f"Lacks({what!r}) notices nothing; pass 'domain' or 'capability'")
-        own = None if has is None else one_or_more(has)
-        fill(self, what=what, rules=one_or_more(rules), has=own)
+        own = None if has is None else names_of(has)
+        fill(self, what=what, rules=rules_of(rules), has=own)
+        if not all(isinstance(each, str) for each in own or ()):
+            raise ValueError(f"Lacks({what!r}, has={has!r}) names no {_FIELDS[what]}; pass their names")
         if self.rules and not self.counted:
             raise ValueError(f"Lacks({what!r}) notices nothing: no rule needs a {what}; pass one that does")
 
@@ -121,3 +123,12 @@ class Lacks(Detector):
     def _named(self, needs: Needs) -> tuple[str, ...]:
         named: tuple[str, ...] = getattr(needs, _FIELDS[self.what])
         return named
+
+
+def rules_of(rules: Iterable[NeedRule] | NeedRule) -> tuple[NeedRule, ...]:
+    """Return the rules as a tuple. Raises TypeError for what is none."""
+    given = one_or_more(rules)
+    for each in given:
+        if not isinstance(each, NeedRule):
+            raise TypeError(f"{each!r} is no rule; pass NeedRule(Needs(domains=...)), or with capabilities=...")
+    return given

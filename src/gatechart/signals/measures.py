@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from gatechart.signals.slots import slot_of
+from gatechart.signals.slots import require, require_function, require_number, require_text, require_whole, slot_of
 from gatechart.values import HOLDS, NOTED, SAID, Detector, Event, Evidence, Look, Noted, Reason, Said, TrailEntry
 
 
@@ -20,6 +20,12 @@ class Confidence(Detector):
     below: float = 0.5
     measure: str = "confidence"
     margin: float = 0.05  # above `below`, from which on it ceases
+
+    def __post_init__(self) -> None:
+        """Refuse what no number can be compared with."""
+        require_number(self, below=self.below)
+        require_text(self, measure=self.measure)
+        require(self, margin=(self.margin, 0))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the last number."""
@@ -48,6 +54,12 @@ class Sentiment(Detector):
     below: float = -0.5
     margin: float = 0.1  # above `below`, from which on it ceases
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked, or be compared with."""
+        require_function(self, self.function)
+        require_number(self, below=self.below)
+        require(self, margin=(self.margin, 0))
+
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the number of the last text."""
         for text in (each.text for each in look.told if isinstance(each, Said)):
@@ -67,6 +79,12 @@ class Risk(Detector):
     function: Callable[[Any, Event], float]
     above: float = 0.5
     margin: float = 0.1  # below `above`, from which on it ceases
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked, or be compared with."""
+        require_function(self, self.function)
+        require_number(self, above=self.above)
+        require(self, margin=(self.margin, 0))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the last number."""
@@ -92,6 +110,11 @@ class Noticed(Detector):
 
     function: Callable[[tuple[TrailEntry, ...], Any], Found]
     kinds: int = 0  # of entries, as bits, such as `CALLED`, without which it is not asked; 0 for every turn
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked, and kinds that there are not."""
+        require_function(self, self.function)
+        require_whole(self, kinds=(self.kinds, 0))
 
     @property
     def sees(self) -> int:  # type: ignore[override]

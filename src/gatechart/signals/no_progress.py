@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
-from gatechart.signals.slots import require, slot_of
-from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason
+from gatechart.signals.slots import require_seconds, require_text, require_whole, slot_of
+from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason, name_of
 from gatechart.values.detectors import EVERY_TURN, WORKED
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
@@ -33,8 +33,12 @@ class NoProgress(Detector):
         """Refuse numbers with which nothing can be found."""
         if self.turns is None and self.seconds is None:
             raise ValueError("NoProgress() notices nothing; pass turns= or seconds=, or both")
-        given = {name: number for name in ("turns", "seconds") if (number := getattr(self, name)) is not None}
-        require(self, **{name: (number, 0.001 if name == "seconds" else 1) for name, number in given.items()})
+        if self.turns is not None:
+            require_whole(self, turns=(self.turns, 1))
+        if self.seconds is not None:
+            require_seconds(self, seconds=self.seconds)
+        if self.measure != "":
+            require_text(self, measure=self.measure)
 
     @property
     def wakes(self) -> int:
@@ -133,7 +137,9 @@ class VisitsOver(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, n=(self.n, 1))
+        object.__setattr__(self, "state", name_of(self.state))
+        require_text(self, state=self.state)
+        require_whole(self, n=(self.n, 1))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: how often the state was entered."""

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from gatechart.graph import NeedRule, Signal
-from gatechart.graph.names import one_or_more
 from gatechart.signals.failures import ToolFailures
-from gatechart.signals.lacking import Lacks
+from gatechart.signals.lacking import Lacks, rules_of
 from gatechart.signals.measures import Confidence
 from gatechart.signals.no_progress import NoProgress
 from gatechart.signals.repeats import Repeats, SameCall
@@ -36,7 +35,7 @@ def handing_on(
     """
     return (
         *_handing_on(failures, turns, seconds, asked, keywords, confidence),
-        *_lacking(one_or_more(rules)),
+        *_lacking(rules_of(rules)),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from re import findall
 from typing import ClassVar, Final
 
-from gatechart.signals.slots import require, slot_of
+from gatechart.signals.slots import require, require_whole, require_window, slot_of
 from gatechart.values import HOLDS, PROGRESSED, SAID, Detector, Evidence, Look, Reason, Said
 
 _LONGEST_KEPT: Final = 100
@@ -32,7 +32,11 @@ class SameQuestion(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, similarity=(self.similarity, 0.01), times=(self.times, 2), last=(self.last, self.times))
+        require(self, similarity=(self.similarity, 0.01))
+        require_whole(self, times=(self.times, 2), shortest=(self.shortest, 0))
+        require_window(self, last=(self.last, self.times))
+        if self.shortest > _LONGEST_KEPT:
+            raise ValueError(f"SameQuestion(shortest={self.shortest}) notices nothing; pass {_LONGEST_KEPT} at most")
         if self.similarity > 1:
             raise ValueError(f"SameQuestion(similarity={self.similarity!r}) notices nothing; pass 1 or less")
 

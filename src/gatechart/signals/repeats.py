@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from gatechart.signals.periods import Period, period_at_end, recent_period
-from gatechart.signals.slots import CALLS, CEASED, calls_in, require, slot_of
+from gatechart.signals.slots import CALLS, CEASED, calls_in, require_whole, require_window, slot_of
 from gatechart.values import (
     CALLED,
     HOLDS,
@@ -50,7 +50,8 @@ class Repeats(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, window=(self.window, 2), period=(_given(self.period, 1), 1), times=(_given(self.times, 2), 2))
+        require_window(self, window=(self.window, 2))
+        require_whole(self, period=(_given(self.period, 1), 1), times=(_given(self.times, 2), 2))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
@@ -102,7 +103,8 @@ class SameCall(Detector):
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
-        require(self, n=(self.n, 2), window=(self.window, self.n))
+        require_whole(self, n=(self.n, 2))
+        require_window(self, window=(self.window, self.n))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the characters of the last calls."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from gatechart.signals.phrase_search import Found, PhrasePairs, PhraseSearch
+from gatechart.graph.names import one_or_more
+from gatechart.signals.phrase_search import GAP, Found, PhrasePairs, PhraseSearch
 from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
 from gatechart.signals.slots import slot_of
 from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said
+from gatechart.values.frozen import fill
+
+_BY_LANGUAGE: Final = "by language, such as {'en': ['help']}"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -28,13 +32,23 @@ class _Phrased(Detector):
         *,
         also: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        object.__setattr__(self, "phrases", _joined(self.usual if phrases is None else phrases, also or {}))
-        if not any(each for _, each in self.phrases):
-            raise ValueError(
-                f"{type(self).__name__}() has no phrases; pass some by language, such as {{'en': ['help']}}"
-            )
+        own = self.usual if phrases is None else phrases
+        for name, given in (("phrases", own), ("also", also or {})):
+            self._require_phrases(name, given)
+        joined = _joined(own, also or {})
+        if not any(each for _, each in joined):
+            raise ValueError(f"{type(self).__name__}() has no phrases; pass some {_BY_LANGUAGE}")
+        fill(self, phrases=joined, search=PhraseSearch(joined))
 
-        object.__setattr__(self, "search", PhraseSearch(self.phrases))
+    def _require_phrases(self, name: str, given: object) -> None:
+        """Refuse what are no phrases by language."""
+        shown = f"{type(self).__name__}({name}={given!r})"
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{shown} does not say the language; pass phrases {_BY_LANGUAGE}")
+        for listed in given.values():
+            for each in one_or_more(listed):
+                if not (isinstance(each, str) and each.replace(GAP, " ").strip()):
+                    raise ValueError(f"{shown}: {each!r} is no phrase; pass texts {_BY_LANGUAGE}")
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: whether a phrase was said."""

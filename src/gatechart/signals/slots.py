@@ -1,13 +1,19 @@
-"""What detectors share: how a slot begins, the calls of a turn, and how wrong numbers are refused."""
+"""What detectors share: how a slot begins, the calls of a turn, and how wrong parameters are refused."""
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Final
 
+from gatechart.graph.callables import is_async
+from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look
+from gatechart.values.delays import LONGEST_S
 
 CEASED: Final = "-"
 """First character of the slot of a detector that has not found what it looks for."""
+
+_SHORTEST_S: Final = 0.001
 
 CALLS: Final = CALLED | PROGRESSED
 """Kinds of entries that concern a detector of calls that progress resets."""
@@ -29,6 +35,60 @@ def require(detector: object, **least: tuple[Any, float]) -> None:
     Raises ValueError, which names the number and what would do.
     """
     for name, (number, bound) in least.items():
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        if not (is_number and number >= bound):
-            raise ValueError(f"{type(detector).__name__}({name}={number!r}) notices nothing; pass {bound} or more")
+        if not (_is_number(number) and number >= bound):
+            raise ValueError(f"{_shown(detector, name, number)} notices nothing; pass {bound} or more")
+
+
+def require_whole(detector: object, **least: tuple[Any, int]) -> None:
+    """Refuse counts of a detector, as `require` does numbers."""
+    for name, (number, bound) in least.items():
+        if not (_is_number(number) and isinstance(number, int) and number >= bound):
+            remedy = f"pass a whole number of {bound} or more"
+            raise ValueError(f"{_shown(detector, name, number)} notices nothing; {remedy}")
+
+
+def require_window(detector: object, **least: tuple[Any, int]) -> None:
+    """Refuse numbers of moves, calls or texts that a detector cannot remember."""
+    require_whole(detector, **least)
+    for name, (number, _) in least.items():
+        if number > MOST_MOVES:
+            raise ValueError(f"{_shown(detector, name, number)} is too long; pass {MOST_MOVES} at most")
+
+
+def require_seconds(detector: object, **given: Any) -> None:
+    """Refuse seconds that are none, or longer than a hundred years."""
+    for name, number in given.items():
+        if not (_is_number(number) and _SHORTEST_S <= number <= LONGEST_S):
+            remedy = f"pass seconds, from {_SHORTEST_S} to {LONGEST_S}"
+            raise ValueError(f"{_shown(detector, name, number)} notices nothing; {remedy}")
+
+
+def require_number(detector: object, **given: Any) -> None:
+    """Refuse what is no number that others can be compared with."""
+    for name, number in given.items():
+        if not _is_number(number):
+            raise ValueError(f"{_shown(detector, name, number)} cannot be compared with; pass a number")
+
+
+def require_text(detector: object, **given: Any) -> None:
+    """Refuse what is no name."""
+    for name, text in given.items():
+        if not (isinstance(text, str) and text):
+            raise ValueError(f"{_shown(detector, name, text)} names nothing; pass a text")
+
+
+def require_function(detector: object, function: Any) -> None:
+    """Refuse what cannot be called in a turn."""
+    shown = _shown(detector, "function", function)
+    if not callable(function):
+        raise TypeError(f"{shown} cannot be called; pass a function")
+    if is_async(function):
+        raise ValueError(f"{shown} is async; await it in an invoke, and hand its number in by work.note()")
+
+
+def _is_number(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number)
+
+
+def _shown(detector: object, name: str, given: Any) -> str:
+    return f"{type(detector).__name__}({name}={given!r})"

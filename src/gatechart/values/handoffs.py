@@ -45,6 +45,10 @@ class Reason(StrEnum):
     NO_MATCH = "no match"
     OTHER = "other"
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ValueError(f"{value!r} is no reason; use {', '.join(repr(each.value) for each in cls)}")
+
 
 class Obstacle(StrEnum):
     """The reason why an offer was rejected, or was made to nobody."""
