@@ -1,13 +1,16 @@
 """Escape plans of tools themselves, on every home: what plans of states and graphs say of the tool goes before them."""
 
+import asyncio
+
 import pytest
 
-from gatechart import Invoke, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition
+from gatechart import Alerts, Invoke, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition
 from gatechart import tool as made
-from gatechart.escape import EscapePlan, GiveUp, Nudge, SwitchTool
+from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, SwitchTool
 from gatechart.graph import Signal
 from gatechart.signals import ToolFailures
-from gatechart.values import CameTo, Reaction
+from gatechart.values import CameTo, MailStatus, Reaction
+from tests.runtime.test_escapes import Sink
 
 ONCE = ToolPolicies(retry="off", breaker="off")
 OWN = EscapePlan({"failing": SwitchTool("spare")}, cooldown="1s")
@@ -90,3 +93,25 @@ async def test_the_plan_of_a_tool_ends_with_the_last_resort_of_the_graph(place):
     hopeless = EscapePlan({"failing": SwitchTool()})
     tried, _ = await attempt(place, seeker(of_graph=EscapePlan({}, last=GiveUp())), hopeless, until="GAVE_UP")
     assert [name for name, _ in tried] == ["give_up"]
+
+
+async def test_an_alert_that_nothing_follows_goes_out_once_for_a_finding(place):
+    sink, own = Sink(), EscapePlan({"failing": [Alert("ops", "it fails"), SwitchTool()]})
+    async with Runtime.open(place, graphs=seeker(), services=Desk(own), alerts=Alerts({"ops": sink})) as runtime:
+        agent = await runtime.start("seeker", at="LOOKING")
+        told = await passed_over(agent, times=3)
+        async with asyncio.timeout(30):
+            await sink.got.get()
+        assert [each for each in await runtime.mail() if each.status is MailStatus.REFUSED] == []
+    assert sink.got.empty()
+    assert {"strategy": "alert_ops", "why": "it was tried for this finding"} in told[-1]
+
+
+async def passed_over(agent, times):
+    """What was passed over each time that no way was open, once that has been so often."""
+    async with asyncio.timeout(30):
+        while True:
+            turns = [turn.event for turn in await agent.history() if turn.event.name == "escape.none"]
+            if len(turns) >= times:
+                return [each.payload["passed"] for each in turns]
+            await asyncio.sleep(0.01)

@@ -26,7 +26,7 @@ from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import CameTo, Reaction, Reason, Role
+from gatechart.values import CameTo, MailStatus, Reaction, Reason, Role
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON
@@ -153,6 +153,23 @@ async def test_one_attempt_is_learned_of_and_alerts_once_though_calls_are_taken_
     assert sink.got.qsize() == 1
     assert known.tools["check"] == (0, 3)
     assert known.strategies == {"failing restart": (1, 0)}
+
+
+@pytest.mark.parametrize("if_undo_fails", [(), Reroute("READY")])
+async def test_an_attempt_whose_calls_cannot_be_taken_back_alerts_and_is_learned_of_once(place, if_undo_fails):
+    sink, graph = (
+        Sink(),
+        trip(book_two, Alert("ops", "it fails"), Restart(), Reroute("READY"), if_undo_fails=if_undo_fails),
+    )
+    with_sink = {"alerts": Alerts({"ops": sink}), "clock": VirtualClock(NOON)}
+    async with Runtime.open(place, graphs=graph, services=Desk(breaks=True), **with_sink) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("READY", timeout=30)
+        await rest(runtime)
+        assert [each.event for each in await runtime.mail() if each.status is MailStatus.REFUSED] == []
+        known = lessons_kept(await runtime.read(keeper_of("trip")))
+    assert sink.got.qsize() == 1
+    assert known.tools["check"] == (0, 3)
 
 
 async def test_a_call_that_cannot_be_taken_back_leads_to_the_next_strategy(place):

@@ -48,6 +48,7 @@ from gatechart.values import (
     EnterAt,
     Escapes,
     Event,
+    Finding,
     GoBack,
     Mail,
     NoWay,
@@ -110,7 +111,8 @@ async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, service
             continue
         turn = await attempt.taken(each.strategy)
         if turn is not None:
-            return attempt.with_news(turn, attempt_told(scene, attempt.number))
+            is_told = "goes_on" in scene.event.payload  # by the turn that began to take calls back
+            return attempt.with_news(turn, *(() if is_told else (attempt_told(scene),)))
     return attempt.with_news(attempt.in_vain())
 
 
@@ -128,6 +130,7 @@ class _Attempt:
         self.is_waiting = False  # whether one that was passed over can be tried before long
         self._since = 0  # version after which these began
         self._to_alert: list[SendAlert] = []
+        self._alerting: list[str] = []  # names of the strategies that do
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
         """Note why a strategy, or one of its ways, is not taken."""
@@ -204,12 +207,18 @@ class _Attempt:
 
         For an agent that the watchdog found to stand still, the turn is no sign of life: it is not found anew.
         """
-        before, finding = self.scene.snapshot, self.scene.finding
+        before, finding = self.scene.snapshot, self._alerted
         how = "no way is open" if self.strategies else "no plan answers it any more"
         turn = self._standing(self._event("escape.none", how))
         if self.scene.event.sender == WATCHDOG_AGENT and not self.is_waiting:
             finding = replaced(finding, vain_at=before.version + 1, quiet_since=before.changed)
         return _with_escapes(turn, without_way(before.trail.escapes, finding))
+
+    @property
+    def _alerted(self) -> Finding:
+        """The finding with what has told people of it as tried, for where the attempt is not recorded."""
+        finding = self.scene.finding
+        return replaced(finding, tried=tuple(dict.fromkeys((*finding.tried, *self._alerting))))
 
     async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
         """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""
@@ -220,6 +229,7 @@ class _Attempt:
                 return "the agent has left the state in which that would help"
             case SendAlert():
                 self._to_alert.append(way)
+                self._alerting.append(strategy.name)
                 return ""
             case SwitchTo(tool, alternative):
                 return self._stay(strategy, f"{alternative} in place of {tool}", switched=(tool, alternative))
@@ -283,7 +293,7 @@ class _Attempt:
             "leaves": [*scene.leaves],
             "goes_on": goes_on,
         }
-        waiting = before.trail.escapes.with_finding(replaced(scene.finding, is_due=False))
+        waiting = before.trail.escapes.with_finding(replaced(self._alerted, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
 

@@ -26,11 +26,8 @@ _MOST_TOLD: Final = 20  # names of each kind in one lesson
 _LONGEST_NAME: Final = 120  # characters
 
 
-def attempt_told(scene: Scene, number: int) -> Send:
-    """Return what tells of an attempt: which calls failed lately, and where the agent went round.
-
-    number: of the attempt, among the agent's.
-    """
+def attempt_told(scene: Scene) -> Send:
+    """Return what tells of an attempt: which calls failed lately, and where the agent went round."""
     calls = [each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called)]
     tools = _tallied((each.tool, each.ok) for each in calls)
     errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
@@ -41,7 +38,7 @@ def attempt_told(scene: Scene, number: int) -> Send:
     failed = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)
     capabilities = _tallied((*((can, each.ok) for each, can in able), *failed))
     told = {"tools": tools, "errors": errors, "places": places, "capabilities": capabilities}
-    return _send(scene.snapshot, f"tried:{number}", told)
+    return _send(scene.snapshot, f"tried:{scene.snapshot.version}", told)
 
 
 def judgements(previous: Snapshot, after: Escapes, trail: str, leaves: Sequence[StateName]) -> Iterator[Send]:
