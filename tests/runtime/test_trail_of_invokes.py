@@ -165,6 +165,54 @@ async def test_calls_at_the_same_time_are_all_told_and_no_other_begins_before_th
 
 
 @pytest.mark.needs("takes_a_clock")
+@pytest.mark.parametrize("where", ["one state", "two regions", "a state inside another"])
+async def test_no_function_beside_calls_anything_before_a_signal_of_them_all_is_answered(place, clock, where):
+    shop, second, third, answering = Shop(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def left(context, work):
+        await work.call("lookup", order=1)
+        second.set()
+        await third.wait()
+        await work.call("lookup", order=5)
+
+    async def right(context, work):
+        await second.wait()
+        await work.call("lookup", order=3)
+        third.set()
+        await answering.wait()
+        await work.call("lookup", order=2)
+
+    async def answer(context, event, turn):
+        answering.set()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        shop.happened.append("answered")
+
+    one, other = Invoke(left), Invoke(right)
+    states = {
+        "one state": State("BUSY", invoke=[one, other]),
+        "two regions": State("BUSY", parallel=True, states=[State("A", invoke=one), State("B", invoke=other)]),
+        "a state inside another": State("BUSY", invoke=one, states=[State("A", invoke=other)]),
+    }
+    graph = StateTransitionGraph(
+        "busy",
+        context=Task,
+        states=[states[where]],
+        transitions=[
+            Transition("BUSY", "signal.failing", actions=answer),
+            Transition("BUSY", "done.invoke.right", actions=note),
+            Transition("BUSY", "done.invoke.left"),
+        ],
+        entry_points=["BUSY"],
+        signals=FAILING,
+    )
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        assert await noted(agent, 1) == [["done.invoke.right", {"result": None}]]
+        assert shop.happened == [1, 3, 5, "answered", 2]
+
+
+@pytest.mark.needs("takes_a_clock")
 async def test_a_function_that_waits_for_the_answer_holds_no_place(place, clock):
     shop = Shop()
 
@@ -237,24 +285,28 @@ async def test_what_an_agent_is_told_after_the_state_was_left_is_on_its_trail(pl
 
 
 async def test_what_was_told_while_the_state_was_being_left_fires_nothing(place, clock):
-    """Three calls fail meanwhile, in two functions that know nothing of each other. Then each calls once more."""
+    """Three calls that two functions have begun fail meanwhile."""
 
     async def leave(context, event, turn):
         shop.call("leaving")
         await shop.open.wait()
 
-    def calling(first, *orders):
+    @tool(policies=ToolPolicies(retry="off", breaker="off"))
+    async def search(order: int) -> str:
+        shop.happened.append(order)
+        await asked.wait()
+        raise LookupError(f"no order {order}")
+
+    def calling(*orders):
         async def call(context, work):
-            await work.call("lookup", order=first)  # an attempt's first call waits for the agent
-            await work.services.asked.wait()
-            for order in orders:
-                await work.call("lookup", order=order)
+            await asyncio.gather(*(work.call("search", order=order) for order in orders))
+            shop.call("called")
 
         return call
 
-    shop, answer = Shop(), Transition("BUSY", "signal.failing", "OVER")
-    shop.asked = asyncio.Event()
-    invokes = [Invoke(calling(2, 1, 3, 4), id="f"), Invoke(calling(8, 5, 6), id="g")]
+    shop, answer, asked = Shop(), Transition("BUSY", "signal.failing", "OVER"), asyncio.Event()
+    shop.tools = ToolBox([search])
+    invokes = [Invoke(calling(1, 3), id="f"), Invoke(calling(5), id="g")]
     graph = StateTransitionGraph(
         "busy",
         context=Task,
@@ -265,11 +317,11 @@ async def test_what_was_told_while_the_state_was_being_left_fires_nothing(place,
     )
     async with opened(place, graph, shop, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
-        await eventually(lambda: len(told(agent)) == 2)
+        await eventually(lambda: {*shop.happened} == {1, 3, 5})
         leaving = asyncio.ensure_future(agent.send("LEFT"))
         await eventually(lambda: shop.calls["leaving"] == 1)
-        shop.asked.set()
-        await eventually(lambda: {4, 6} <= {*shop.happened})  # so the three before are recorded
+        asked.set()
+        await eventually(lambda: shop.calls["called"] == 2)
         shop.open.set()
         await leaving
         await eventually(lambda: [each.ok for each in told(agent)].count(False) == 3)

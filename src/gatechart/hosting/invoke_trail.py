@@ -11,11 +11,13 @@ import asyncio
 import json
 from collections import Counter
 from datetime import datetime
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from gatechart.escape import looks_back
 from gatechart.graph import AnyGraph
+from gatechart.graph.compile import Kind
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.turn import BEGAN, foreseen, has_plans, payload_during, payload_of
@@ -82,6 +84,7 @@ class TrailDesk:
         journal: of the invocation. context: that of the commit that entered the state.
         """
         self._has_plans = has_plans(graph, host.services)
+        self._has_others = _has_several(graph)
         self._host = host
         self._journal = journal
         self._idleness = idleness
@@ -95,11 +98,13 @@ class TrailDesk:
     async def open(self) -> bool:
         """Wait until the agent has answered, and return whether it has signals. To be called while busy.
 
-        An earlier attempt may have told it something to answer, so each attempt waits at first.
+        An earlier attempt may have told it something to answer, so each attempt waits at first. So may functions that
+        are under way beside this one, of whose calls nothing is seen here, so where there may be some, each call waits.
         """
-        if self._seen is None or self._answering.locked():
+        if self._seen is None or self._answering.locked() or self._has_others:
             async with self._idleness.waiting(), self._answering:
-                self._seen = self._seen or await self._answered()
+                if self._seen is None or self._has_others:
+                    self._seen = await self._answered()
         return self._graph.signals_at(self._seen.trail.entry_point) is not None
 
     async def escapes(self) -> Escapes:
@@ -205,6 +210,28 @@ class TrailDesk:
     def _opened(self) -> Snapshot:
         assert self._seen is not None
         return self._seen
+
+
+def _has_several(graph: AnyGraph) -> bool:
+    """Tell whether several functions of an agent may be under way at once. Worked out once."""
+    key = ("functions beside functions",)
+    found: bool | None = graph.memo.get(key)
+    if found is None:
+        found = graph.memo[key] = _are_side_by_side(graph)
+    return found
+
+
+def _are_side_by_side(graph: AnyGraph) -> bool:
+    """Tell whether a state invokes several functions, or if one does inside another, or in two regions of one."""
+    invoking = [node for node in graph.nodes.values() for each in node.invokes if not each.agent]
+    names = {node.name for node in invoking}
+    regions: dict[str, str] = {}  # the one in which a function was found, of each parallel state
+    for node in invoking:
+        for inner, outer in pairwise((node.name, *node.ancestors)):
+            is_region = graph.nodes[outer].kind is Kind.PARALLEL
+            if outer in names or (is_region and regions.setdefault(outer, inner) != inner):
+                return True
+    return len(names) < len(invoking)
 
 
 def kind_of(failure: ToolFailure) -> str:
