@@ -5,6 +5,7 @@ import inspect
 import re
 import sys
 from datetime import UTC, datetime, timedelta
+from shlex import split
 
 import pytest
 from typer.main import get_command
@@ -92,6 +93,47 @@ def test_each_command_that_a_finding_names_exists_with_its_options(told):
     assert command.name
     options = {name for each in command.params for name in each.opts}
     assert {each for each in words if each.startswith("-")} <= options
+
+
+def raising(_context, _event):
+    raise LookupError("nothing there")
+
+
+failing = StateTransitionGraph(
+    "failing",
+    states=[State("HERE", expects="1ms")],
+    transitions=[Transition("HERE", "SAID", "HERE", actions=[raising])],
+    entry_points=["HERE"],
+)
+AGENT, NOBODY = "case $(id)", "no one's"
+
+
+def test_what_is_found_ceases_once_the_commands_are_typed_that_would_help(gatechart, sqlite_url):
+    """Agents may have names that a shell reads as something else."""
+    earlier = VirtualClock(datetime.now(UTC) - timedelta(hours=2))
+
+    async def live():
+        async with Runtime.open(sqlite_url, graphs=[failing], clock=earlier) as runtime:
+            await runtime.start("failing", at="HERE", agent_id=AGENT)
+            await runtime.post(NOBODY, "UNKNOWN")
+            mail = await runtime.post(AGENT, "SAID")
+            async with asyncio.timeout(30):
+                while not any(each.status == "dead" for each in await runtime.mail(AGENT)):
+                    earlier.advance("1h")
+                    await asyncio.sleep(0.01)
+            return str(mail.number)
+
+    number = asyncio.run(live())
+    options = ("--store", sqlite_url, "--app", "tests.cli.test_doctor:failing")
+    values = {"NUMBER": number, "GRAPH": "failing", "ENTRY_POINT": "HERE"}
+    found = gatechart("doctor", *options, "--json").document["findings"]
+    assert [each["key"] for each in found] == [f"dead:{AGENT}", f"stuck:{AGENT}", f"unclaimed:{NOBODY}"]
+    for told in (told for each in found for told in re.findall(r"`gatechart ([^`]+)`", each["remedy"])):
+        words = [values.get(word, word) for word in split(told)]
+        if words[:2] != ["mail", "discard"]:  # either that, or to try it again
+            assert gatechart(*words, *(["--yes"] if words[0] == "erase" else []), *options).code == 0, told
+    kinds = {each["kind"] for each in gatechart("doctor", *options, "--json").document["findings"]}
+    assert kinds == {"stuck", "waiting"}  # until a host runs
 
 
 def test_a_server_cannot_be_asked_without_the_package_for_it_and_what_installs_it_is_told(gatechart, monkeypatch):

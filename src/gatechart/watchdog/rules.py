@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from shlex import quote
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -45,6 +46,7 @@ def found_stuck(
         return
     earlier = "" if norm.is_declared else f", by {norm.known} earlier ones"
     normal = f"{_lasting(norm.seconds)} is normal there{earlier}"
+    typed = quote(snapshot.agent_id)
     evidence = {
         "states": list(snapshot.configuration),
         "silent_s": round(silent_s, 3),
@@ -58,8 +60,7 @@ def found_stuck(
         snapshot.agent_id,
         since,
         f"no turn for {_lasting(silent_s)} in {leaf}; {normal}",
-        f"`gatechart show {snapshot.agent_id}` shows what it waits for, `gatechart accepts {snapshot.agent_id}` what "
-        f"can be sent to it",
+        f"`gatechart show {typed}` shows what it waits for, `gatechart accepts {typed}` what can be sent to it",
         snapshot.graph,
         evidence,
     )
@@ -114,11 +115,12 @@ _HELPS = {
     "again, `gatechart mail discard NUMBER` gives it up",
     FindingKind.FAILING: "`gatechart mail --agent {agent}` shows why; mend the cause, it is tried again by itself",
     FindingKind.WAITING: "`gatechart run` hosts agents, if nobody does; `gatechart show {agent}` shows what it does",
-    FindingKind.UNCLAIMED: "start agent {agent}, or give the mail up with `gatechart mail discard NUMBER`",
+    FindingKind.UNCLAIMED: "`gatechart start GRAPH --at ENTRY_POINT --id {agent}` starts the agent, which takes the "
+    "mail or refuses it; to give the mail up, `gatechart erase {agent}` after that",
 }
 _SINK_HELPS = (
     "the host of the agents has no sink {sink!r}: write a table [sinks.{sink}] in the file of "
-    "`gatechart run --alerts-file FILE`, or give the alerts up with `gatechart mail discard NUMBER`"
+    "`gatechart run --alerts-file FILE`, which then delivers them"
 )
 
 
@@ -138,7 +140,7 @@ def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) 
         recipient,
         oldest.due or oldest.accepted,
         _SAYS[kind].format(count=len(found)) + because,
-        helps.format(agent=recipient),
+        helps.format(agent=quote(recipient)),
         evidence=evidence,
     )
 
@@ -185,8 +187,8 @@ def _refused(recipient: AgentId, found: Sequence[Mail], told: Payload, terms: Wa
         recipient,
         min([*(each.accepted for each in found), *sent_since]),
         f"{counts} were refused: {reason[:200]}",
-        f"`gatechart mail --agent {recipient} --status refused` shows those that came as mail; "
-        f"`gatechart accepts {recipient}` says what is accepted",
+        f"`gatechart mail --agent {quote(recipient)} --status refused` shows those that came as mail; "
+        f"`gatechart accepts {quote(recipient)}` says what is accepted",
         evidence={
             "mail_count": len(found),
             "mail_window_s": terms.window_s,
@@ -207,7 +209,7 @@ def found_undone(sent: Mapping[AgentId, Payload], terms: WatchdogTerms) -> Itera
                 agent_id,
                 datetime.fromisoformat(told["since"]),
                 f"{told['count']} events that were sent raised, and their turns were undone: {told['reason'][:200]}",
-                f"mend the action that raises; `gatechart show {agent_id}` shows where the agent is",
+                f"mend the action that raises; `gatechart show {quote(agent_id)}` shows where the agent is",
                 evidence=dict(told),
             )
 
@@ -222,7 +224,8 @@ def found_breakers(breakers: Iterable[BreakerRecord], terms: WatchdogTerms, now:
                 each.name,
                 each.since,
                 f"open for {_lasting(open_s)}: {each.reason[:200]}",
-                f"mend what it guards; a call after its break tries it, `gatechart breakers close {each.name}` at once",
+                f"mend what it guards; a call after its break tries it, `gatechart breakers close {quote(each.name)}` "
+                f"at once",
                 evidence={"state": each.state.value, "breaks": each.breaks, "reason": each.reason[:1000]},
             )
 
@@ -270,7 +273,8 @@ def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | 
                 sink,
                 since,
                 f"{count} alerts could not be delivered to sink {sink!r}: {problems[-1][:200]}",
-                f"`gatechart show alerts:{sink}` shows them; mend the sink, they are tried again by themselves",
+                f"`gatechart show {quote(f'{SINK_AGENT}{sink}')}` shows them; mend the sink, they are tried again by "
+                f"themselves",
                 evidence={"count": count, "problems": list(problems)[-5:]},
             )
 
