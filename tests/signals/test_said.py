@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart import Keywords, SameQuestion, UserAsked
-from tests.signals.looks import evidence, found, says
+from tests.signals.looks import Player, asked, call, calls, evidence, found, says
 
 ASKING = (
     "I want to speak to a human",
@@ -139,6 +139,19 @@ def test_texts_of_any_length_leave_a_bounded_slot() -> None:
     for look in says([f"{number} " + "long text " * 50 for number in range(20)]):
         slot = SameQuestion(last=5).after(slot, look)
     assert len(slot) <= 5 * 101
+
+
+def test_what_was_said_is_told_though_another_detector_was_waited_for() -> None:
+    player, text = Player(), "I want to talk to a human"
+    looks = [*says([text, text], player), *calls([call(error="E")], player)]
+    for detector, told in (
+        (UserAsked(), {"phrase": "talk to … human", "language": "en"}),
+        (SameQuestion(times=2), {"times": 2, "threshold": 2, "text": text}),
+    ):
+        slot = ""
+        for look in looks:
+            slot = asked(detector, look, slot)
+        assert detector.evidence(slot, looks[-1]) == told
 
 
 @pytest.mark.parametrize("build", [lambda: SameQuestion(1.5), lambda: SameQuestion(0), lambda: SameQuestion(last=2)])

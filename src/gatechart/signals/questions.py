@@ -51,8 +51,9 @@ class SameQuestion(Detector):
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return how often it was said, and the text."""
         texts = slot[1:].split(_BETWEEN)
-        said = next(each.text for each in reversed(look.told) if isinstance(each, Said))
-        return {"times": self._count(texts[-1], texts), "threshold": self.times, "text": said}
+        said = (each.text for each in reversed(look.read_trail(SAID)) if isinstance(each, Said))
+        text = next((each for each in said if _normal(each) == texts[-1]), texts[-1])
+        return {"times": self._count(texts[-1], texts), "threshold": self.times, "text": text}
 
     def _after_text(self, slot: str, text: str) -> str:
         if len(text) < self.shortest:

@@ -10,7 +10,7 @@ from gatechart.graph.names import one_or_more
 from gatechart.signals.phrase_search import GAP, Found, PhrasePairs, PhraseSearch
 from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
 from gatechart.signals.slots import slot_of
-from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said
+from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said, TrailEntry
 from gatechart.values.frozen import fill
 
 _BY_LANGUAGE: Final = "by language, such as {'en': ['help']}"
@@ -62,12 +62,16 @@ class _Phrased(Detector):
         return self._found(look) is not None
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return the phrase, and its language."""
-        found = self._found(look)
+        """Return the phrase that was said last, and its language."""
+        said = look.read_trail(SAID, 1)  # before this turn, if other detectors waited for something else to happen
+        found = self._found(look) or self._found_in(said)
         return {} if found is None else {"phrase": found.phrase, "language": found.language}
 
     def _found(self, look: Look) -> Found | None:
-        said = (each.text for each in look.told if isinstance(each, Said))
+        return self._found_in(look.told)
+
+    def _found_in(self, entries: Iterable[TrailEntry]) -> Found | None:
+        said = (each.text for each in entries if isinstance(each, Said))
         return next((found for text in said if (found := self.search.phrase_in(text))), None)
 
 
