@@ -193,6 +193,8 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
         ("signals: [{lacks: {what: domain, rules: {needs: {}}}}]\n", "no rule needs a domain; pass one that does"),
         ("signals: [{handing_on: {rules: {reason: odd, needs: {}}}}]\n", "rules.reason: unknown value 'odd'"),
         ("signals: {notice: repeats, task: ordre}\n", "has no field 'ordre' for the task"),
+        ("signals: {notice: repeats, said: [SAID]}\n", "signals.said: expected keys with values, found a list"),
+        ("signals: [{repeats: {window: 201}}]\n", "is too long; pass 200 at most"),
         ("signals: [repeats, repeats]\n", "the name occurs twice"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}}]\n", "it does not say what follows"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}, otherwise: WROKING}]\n", "WROKING"),

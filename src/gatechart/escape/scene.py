@@ -144,7 +144,12 @@ class Scene:
 
     def _before_moves(self, number: int) -> int | None:
         moves = [each.version for each in self._moves()]
-        return moves[-number] - 1 if len(moves) >= number and moves[-number] > 1 else None
+        if self.past and self.past[0].version == 1:  # where the agent began counts as a move, as detectors see it
+            moves = [*dict.fromkeys((1, *moves))]
+        block = moves[-number:]
+        if len(block) < max(number, 2):
+            return None
+        return (block[0] if block[0] > 1 else block[1]) - 1  # there is nothing before its beginning
 
     def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
         """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
