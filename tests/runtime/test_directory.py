@@ -189,6 +189,9 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
         {"lasts": "soon"},
         {"lasts": "0s"},
         {"capacity": -1},
+        {"capacity": True},
+        {"capacity": "4"},
+        {"is_person": "yes"},
         {"profile": Profile(samples=("a" * 1000,) * 50)},
     ):
         with pytest.raises(PayloadError):

@@ -58,6 +58,19 @@ async def test_a_rating_is_forgotten_with_the_user_and_with_the_agent_that_hande
         assert (await kept_of(runtime, "plain.WORKING")).ratings == []
 
 
+@pytest.mark.parametrize(
+    "said", [{"quality": True}, {"quality": "1"}, {"quality": 1.5}, {"needed": 1}, {"needed": "no"}, {"in_time": "yes"}]
+)
+async def test_a_rating_of_another_kind_is_refused_and_keeps_nothing(place, said):
+    async with house(place, giving, plain) as runtime:
+        await begun(runtime)
+        with pytest.raises(PayloadError, match=next(iter(said))):
+            await runtime.rate_handoff((await only(runtime)).id, **said)
+        assert (await runtime.find(graph="gatechart.directory")).agents == ()
+        await runtime.rate_handoff((await only(runtime)).id, quality=1)
+        assert [each.quality for each in (await kept_of(runtime, "plain.WORKING")).ratings] == [1.0]
+
+
 async def test_only_the_newest_ratings_of_an_entry_point_are_kept():
     async with house("memory:", giving, plain) as runtime:
         await begun(runtime)

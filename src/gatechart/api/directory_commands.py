@@ -16,7 +16,9 @@ _NO_NUL: Final = r"^[^\x00]*$"
 EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=_NO_NUL)]
 _Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=_NO_NUL)]
 _Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=_NO_NUL)]
-_Share: TypeAlias = Annotated[float, Field(ge=0, le=1), AllowInfNan(False)]
+_Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1), AllowInfNan(False)]
+_Places: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
+_YesOrNo: TypeAlias = Annotated[bool, Strict()]
 
 
 class RegisterEntryCommand(WritingCommand):
@@ -31,8 +33,8 @@ class RegisterEntryCommand(WritingCommand):
     agent: _Name = ""
     profile: Annotated[Profile, Closed()] = Profile()
     text: _Text = ""
-    capacity: Annotated[int, Field(ge=0)] | None = None
-    is_person: bool = False
+    capacity: _Places | None = None
+    is_person: _YesOrNo = False
     lasts: Annotated[float, Strict(), AllowInfNan(False)] | str | None = None
     registrant: _Name = ""
 
@@ -95,6 +97,6 @@ class RateHandoffCommand(WritingCommand):
     route: ClassVar[Route] = Route("POST", "/handoffs/{handoff_id}/rating", "Rate a handoff and the work after it")
     verb: Literal["rate_handoff"] = "rate_handoff"
     handoff_id: str
-    needed: bool | None = None
-    in_time: bool | None = None
+    needed: _YesOrNo | None = None
+    in_time: _YesOrNo | None = None
     quality: _Share | None = None
