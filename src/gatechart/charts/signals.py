@@ -61,6 +61,8 @@ class SignalReader:
         notice = spot.get("notice")
         bounds = {key: self.whole(spot.get(key)) for key in BOUNDS if spot.get(key) is not None}
         said = spot.get("said")
+        if said is not None:
+            Fields(said, self.faults)
         return Signals(
             tuple(self.listed(notice)) if notice is not None else (),
             ignore=fields.texts("ignore"),
