@@ -5,23 +5,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import Field
 
-from gatechart import Alerts, Runtime, State, Transition
-from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
+from gatechart import AgentContext, Alerts, Runtime, State, Transition
+from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
 from gatechart.graph import EntryPoint, Invoke, Signal, StateTransitionGraph, Strategy
 from gatechart.signals import NoProgress, Repeats
 from gatechart.testing import VirtualClock
 from gatechart.values import CameTo, EnterAt, NoWay, Reaction, Status
-from tests.runtime.support import at_rest
+from tests.runtime.support import at_rest, eventually
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
 WAY_OUT = [Transition("E", "GO", "DONE")]
 
 
-def ring(*strategies, transitions=CIRCLE, doors=("A",), **plan):
+def ring(*strategies, transitions=CIRCLE, doors=("A",), context=AgentContext, **plan):
     return StateTransitionGraph(
         "ring",
+        context=context,
         states=[State("DONE", final=True)],
         transitions=transitions,
         entry_points=doors,
@@ -271,3 +273,23 @@ async def test_an_agent_that_hangs_is_asked_again_after_a_way_out_that_left_it_w
         assert agent.configuration == ("GAVE_UP",)
         [nudge, give_up] = await attempts(agent)
         assert 10 <= (give_up.event.time - nudge.event.time).total_seconds() < 12
+
+
+@pytest.mark.parametrize("strategy", [Rollback(), CutOut("notes")])
+async def test_a_block_that_began_where_the_agent_did_is_gone_back_over_to_before_its_first_move(place, strategy):
+    def note(context, event):
+        context.notes.append(event.name)
+
+    class Notes(AgentContext):
+        notes: list = Field(default_factory=list)
+
+    stays = Transition("A", "SAID", "A", actions=note)
+    circle = [Transition("A", "GO", "B", actions=note), Transition("B", "GO", "A", actions=note)]
+    async with Runtime.open(place, graphs=[ring(strategy, transitions=[stays, *circle], context=Notes)]) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await agent.send("SAID")
+        while not agent.snapshot.trail.escapes.count:
+            await agent.send("GO")
+            await eventually(lambda: not agent.snapshot.trail.escapes.is_due)
+        assert [turn.event.name for turn in await attempts(agent)] == [strategy.event]
+        assert agent.context.notes == ["SAID"]
