@@ -343,7 +343,7 @@ async def test_what_is_told_to_an_agent_that_has_ended_is_dropped_quietly(place,
     assert "mail was refused" not in caplog.text
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), "0.5", True, None])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, "0.5", True, None])
 async def test_what_is_no_finite_number_is_refused(place, clock, number):
     async def call(context, work):
         with pytest.raises(PayloadError, match="a finite number"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from sys import float_info
 from typing import Any, Final
 
 from gatechart.graph.callables import is_async
@@ -87,7 +87,7 @@ def require_function(detector: object, function: Any) -> None:
 
 
 def _is_number(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number)
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= float_info.max
 
 
 def _shown(detector: object, name: str, given: Any) -> str:
