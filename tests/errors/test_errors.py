@@ -85,6 +85,7 @@ REMEDIES: dict[str, str] = {
     "InsideTurnError": "use turn.send",
     "InvalidChartError": "even it out",
     "InvalidGraphError": "even it out",
+    "InvalidChoosingError": "even it out",
     "InvalidToolError": "even it out",
     "InvocationOverError": "let the invoke end when it is cancelled",
     "McpPinsError": "bring a file that can be read and written",

@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import ChoiceFailedError, PayloadError, StoreUnreachableError
+from gatechart.errors import ChoiceFailedError, InvalidChoosingError, PayloadError, StoreUnreachableError
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
 from gatechart.selection import words_of_packet
 from gatechart.testing import VirtualClock
@@ -100,6 +100,43 @@ async def test_a_function_that_answers_something_else_is_named(choosing, message
     async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES], choosing=choosing) as runtime:
         with pytest.raises((TypeError, ValueError), match=message):
             await runtime.choose(packet("fridge"))
+
+
+async def answering_later(_given):
+    return 0.5
+
+
+class AnsweringLater:
+    async def __call__(self, given):
+        return 0.5
+
+
+@pytest.mark.parametrize("name", ["embed", "says", "load", "reward"])
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (answering_later, "answering_later is async; answer at once"),
+        (AnsweringLater(), "AnsweringLater is async; answer at once"),
+        (lambda: None, r"<lambda> does not take \("),
+        (0.5, "cannot be called"),
+    ],
+)
+async def test_a_function_that_could_not_answer_is_refused_when_the_home_is_opened(name, given, problem):
+    with pytest.raises(InvalidChoosingError, match=f"{name}=.*{problem}"):
+        async with Runtime.open("memory:", graphs=[REFUNDS], choosing=Choosing(**{name: given})):
+            pass
+
+
+async def test_all_faults_of_choosing_are_told_at_once():
+    wrong = Choosing(says=None, least=2, learned=True, exploring=0.2)
+    with pytest.raises(InvalidChoosingError) as refused:
+        async with Runtime.open("memory:", graphs=[REFUNDS], choosing=wrong):
+            pass
+    places = ("says=", "least=2", "learned=True is no Learned", "exploring=0.2 is no Exploring")
+    assert all(each in str(refused.value) for each in places)
+    with pytest.raises(InvalidChoosingError, match="is no Choosing"):
+        async with Runtime.open("memory:", graphs=[REFUNDS], choosing=answering_later):
+            pass
 
 
 async def test_a_dry_run_with_an_unknown_scorer_is_refused():

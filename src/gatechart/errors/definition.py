@@ -89,6 +89,16 @@ class DuplicateGraphError(DefinitionError):
 
 
 @dataclass(eq=False)
+class InvalidChoosingError(DefinitionError):
+    """How a home is to choose whom work is handed to has faults; all of them are listed."""
+
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(["choosing= has faults", *(f"  - {fault}" for fault in self.faults)])
+
+
+@dataclass(eq=False)
 class AmbiguousEntryError(DefinitionError):
     """Two entry points of one runtime, or an entry point and a graph, have the same name in the directory."""
 

@@ -85,7 +85,7 @@ def acceptance_faults(accepts: Any) -> Iterator[Fault]:
     if not isinstance(accepts, Accepts):
         yield Fault("accepts", f"{accepts!r} is not an Accepts", "write Accepts(capacity=..., policy=...)")
     elif accepts.policy is not None:
-        yield from _call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
+        yield from call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
 
 
 def _target_faults(here: str, target: object, at: object) -> Iterator[Fault]:
@@ -106,10 +106,11 @@ def _name_faults(here: str, what: str, name: object, remedy: str) -> Iterator[Fa
 
 def _told_faults(here: str, what: str, function: Any) -> Iterator[Fault]:
     if function is not None:
-        yield from _call_faults(here, f"{what}={callable_name(function)}", function, "(context, event)", 2)
+        yield from call_faults(here, f"{what}={callable_name(function)}", function, "(context, event)", 2)
 
 
-def _call_faults(here: str, what: str, function: Any, parameters: str, count: int) -> Iterator[Fault]:
+def call_faults(here: str, what: str, function: Any, parameters: str, count: int) -> Iterator[Fault]:
+    """Yield the fault of a function that cannot be called at once with so many arguments. what: names it."""
     if not callable(function):
         yield Fault(here, f"{what} cannot be called", f"pass a function of {parameters}")
     elif is_async(function):

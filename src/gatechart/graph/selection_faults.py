@@ -54,7 +54,7 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
         if not _is_number(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
-    if best.least is not None and not (_is_number(best.least) and best.least <= 1):
+    if best.least is not None and not is_share(best.least):
         yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
 
 
@@ -117,6 +117,11 @@ def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
 
 def _is_whole(given: object, least: int) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given >= least
+
+
+def is_share(given: object) -> bool:
+    """Tell whether a value is a number from 0 to 1."""
+    return _is_number(given) and given <= 1  # type: ignore[operator]
 
 
 def _is_number(given: object) -> bool:

@@ -9,8 +9,11 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from gatechart.api import ChooseCommand
-from gatechart.errors import ChoiceFailedError, OutsideError, PayloadError, contained
+from gatechart.errors import ChoiceFailedError, Fault, InvalidChoosingError, OutsideError, PayloadError, contained
+from gatechart.graph.callables import callable_name
+from gatechart.graph.function_faults import call_faults
 from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
+from gatechart.graph.selection_faults import is_share
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
@@ -61,6 +64,32 @@ class Choosing:
 
 
 USUAL = Choosing()
+
+
+def check_choosing(choosing: Choosing) -> None:
+    """Raise InvalidChoosingError with all faults of how a home is to choose."""
+    faults = tuple(_faults(choosing))
+    if faults:
+        raise InvalidChoosingError(faults)
+
+
+def _faults(choosing: Any) -> Iterator[Fault]:
+    if not isinstance(choosing, Choosing):
+        yield Fault("choosing", f"{choosing!r} is no Choosing", "write Choosing(embed=...)")
+        return
+    for name, parameters in _TAKES.items():
+        function = getattr(choosing, name)
+        if function is not None or name in ("says", "reward"):
+            yield from call_faults("choosing", f"{name}={callable_name(function)}", function, parameters, 1)
+    if choosing.least is not None and not is_share(choosing.least):
+        yield Fault("choosing", f"least={choosing.least!r} is no text score", "pass a number from 0 to 1")
+    for name, kind in (("learned", Learned), ("exploring", Exploring)):
+        given = getattr(choosing, name)
+        if given is not None and not isinstance(given, kind):
+            yield Fault("choosing", f"{name}={given!r} is no {kind.__name__}", f"write {name}={kind.__name__}()")
+
+
+_TAKES: Final = {"embed": "(texts)", "says": "(packet)", "load": "(candidate)", "reward": "(outcome)"}
 LEARNING: Final = frozenset(("learned", "history"))
 """Scorers that need what is kept of earlier choices."""
 

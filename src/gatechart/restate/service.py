@@ -23,7 +23,7 @@ from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
-from gatechart.hosting.choosing import USUAL, Choosing
+from gatechart.hosting.choosing import USUAL, Choosing, check_choosing
 from gatechart.hosting.examining import Examiner
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, known_graph
@@ -90,11 +90,13 @@ async def serving(
         see: they are the engine's.
     tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
-    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
+    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, InvalidChoosingError, and what
+        `open_store` raises.
     """
     if only_projects and projection is None:
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
     _check_ingress(ingress, alerts, watchdog)
+    check_choosing(choosing)
     registry, stop = Registry(graphs), asyncio.Event()
     if watchdog is not None:
         watchdog.check_restarts(registry)

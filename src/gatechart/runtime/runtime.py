@@ -38,7 +38,7 @@ from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventEr
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.alarms import alarmed
-from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
+from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser, check_choosing
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page, host_page
@@ -162,13 +162,14 @@ class Runtime(AgentHome):
         alerts: the sinks to which charts and the watchdog send alerts by name.
         watchdog: what looks for what is wrong, every so often, while this process owns the database or stands by.
 
-        Raises InvalidToolError if a tool with policies is unknown, StoreOwnedError if another runtime owns the
-        database, and the fitting OutsideError if the database is missing, unreachable, locked, read-only or damaged, or
-        has an older or newer schema.
+        Raises InvalidToolError if a tool with policies is unknown, InvalidChoosingError, StoreOwnedError if another
+        runtime owns the database, and the fitting OutsideError if the database is missing, unreachable, locked,
+        read-only or damaged, or has an older or newer schema.
         """
         role = checked_role("Runtime.open", role)
         read_only, attend = role is Role.READER, role is not Role.VISITOR
         registry = Registry(graphs)
+        check_choosing(choosing)
         if watchdog is not None:
             watchdog.check_restarts(registry)
         time = clock or SystemClock()
