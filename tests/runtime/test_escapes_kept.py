@@ -238,3 +238,20 @@ async def test_an_agent_whose_mail_died_asks_for_a_way_out_again_when_its_signal
         services.is_mended = True
         await go_round(agent, 1)
         assert [(each.finding, each.strategy) for each in agent.snapshot.trail.escapes.tried] == [(1, "nudge")]
+
+
+async def test_a_graph_whose_plans_take_no_calls_back_may_have_a_state_of_that_name(place):
+    graph = StateTransitionGraph(
+        "own",
+        states=[State("LOST", final=True, failed=True)],
+        transitions=[Transition("UNDOING", "GO", "HERE"), Transition("UNDOING", "LOSE", "LOST")],
+        entry_points=["UNDOING", "HERE"],
+    )
+    async with Runtime.open(place, graphs=graph) as runtime:
+        agent = await runtime.start("own", at="UNDOING", agent_id="a")
+        await agent.send("GO")
+        await agent.rollback(1, reason="to see")
+        assert agent.snapshot.configuration == ("UNDOING",)
+        await agent.send("LOSE")
+        assert (await runtime.retry_agent("a", reason="to see")).configuration == ("UNDOING",)
+        assert (await runtime.fork("a", 1)).snapshot.configuration == ("UNDOING",)

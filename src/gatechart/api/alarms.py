@@ -9,7 +9,7 @@ from typing import Any, Final
 from gatechart.api.alarm_commands import AlarmCommand
 from gatechart.api.arguments import made
 from gatechart.api.commands import Command
-from gatechart.errors import NotFailedError
+from gatechart.errors import NotFailedError, TakingBackError
 from gatechart.graph import UNDOING, AnyGraph, graph_name
 from gatechart.turn import checked_addressee, checked_id, plain_payload
 from gatechart.values import (
@@ -111,10 +111,13 @@ class AlarmsHome(ABC):
                 return snapshot
         if snapshot.status is not Status.FAILED or snapshot.version < 2:
             raise NotFailedError(agent_id, snapshot.status.value)
-        version = await self._before_failure(snapshot)
-        return await self.rollback(agent_id, version, reason=reason, idempotency_key=idempotency_key)
+        try:
+            return await self.rollback(agent_id, snapshot.version - 1, reason=reason, idempotency_key=idempotency_key)
+        except TakingBackError:
+            version = await self._before_undoing(snapshot)
+            return await self.rollback(agent_id, version, reason=reason, idempotency_key=idempotency_key)
 
-    async def _before_failure(self, failed: Snapshot) -> int:
+    async def _before_undoing(self, failed: Snapshot) -> int:
         recent = await self.history(failed.agent_id, after=max(failed.version - 1 - _RECENT, 0), limit=_RECENT)
         versions = (each.version for each in reversed(recent) if UNDOING not in each.target)
         return next((each for each in versions if each < failed.version), failed.version - 1)

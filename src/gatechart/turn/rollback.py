@@ -58,7 +58,7 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     graph drove the agent then, TakingBackError if it was taking calls back, and OpenHandoffError if an open handoff
     began after the target version, or was withdrawn and has not been answered.
     """
-    _check_not_undoing(target)
+    _check_not_undoing(graph, target)
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
@@ -92,7 +92,7 @@ def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, s
     Mail, keyed timers, handoffs, the counts of transfers and the record of escapes stay with the agent that has them.
     Raises TakingBackError.
     """
-    _check_not_undoing(target)
+    _check_not_undoing(graph, target)
     own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
     own = replace(own, started=event.time, changed=event.time, trail=begun_at(target.trail.entry_point))
     after, begun = _attended(graph, own, event, services)
@@ -109,9 +109,12 @@ def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) 
     return noticing, (*begun, *timer, *standing.effects)
 
 
-def _check_not_undoing(target: Snapshot) -> None:
-    """Raise TakingBackError if an agent was taking calls back, for a way out that nobody would go on with."""
-    if UNDOING in target.configuration:
+def _check_not_undoing(graph: AnyGraph, target: Snapshot) -> None:
+    """Raise TakingBackError if an agent was taking calls back, for a way out that nobody would go on with.
+
+    A graph whose plans take no calls back may have a state of that name.
+    """
+    if UNDOING in target.configuration and UNDOING in graph.escape_states:
         raise TakingBackError(target.agent_id, target.version)
 
 
