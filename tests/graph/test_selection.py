@@ -81,6 +81,10 @@ def test_a_profile_may_leave_out_everything() -> None:
         ({"expected_s": -1.0}, "expected_s=-1.0 is no time"),
         ({"schedule": Hours()}, f"schedule={Hours()!r} is no tuple of Hours"),
         ({"schedule": (Hours("MON"),)}, "days 'MON' cannot be"),
+        ({"schedule": (Hours(days=5),)}, "days 5 cannot be"),
+        ({"schedule": (Hours(days=["MON"]),)}, "days ['MON'] cannot be"),
+        ({"cost": 10**400}, f"cost={10**400} is no cost"),
+        ({"tier": 10**400}, f"tier={10**400} is no tier"),
         ({"schedule": (Hours(begins="9 o'clock"),)}, 'the time "9 o\'clock" cannot be'),
         ({"schedule": (Hours(ends="17:00+01:00"),)}, "the time '17:00+01:00' cannot be"),
         ({"schedule": (Hours(begins=9),)}, "the time 9 cannot be"),
@@ -118,12 +122,22 @@ def test_a_selection_of_what_there_is_has_no_faults() -> None:
         ({"needs": late}, "late does not say at once what is needed"),
         ({"needs": Needs(tier=-1)}, "tier=-1 is no tier"),
         ({"needs": Needs(domains=["a"])}, "domains=['a'] is no tuple"),
+        ({"needs": Needs(all="yes")}, "all='yes' is neither true nor false"),
+        ({"needs": Needs}, "Needs does not say at once what is needed"),
+        ({"rules": NeedRule(None)}, "None are no needs"),
+        ({"rules": NeedRule("refunds")}, "'refunds' are no needs"),
         ({"rules": Needs()}, f"{Needs()!r} is no rule"),
         ({"rules": NeedRule(Needs(), mentions="")}, "mentions, '': it is empty"),
     ],
 )
 def test_a_selection_that_cannot_be_is_a_fault(fields: dict[str, Any], problem: str) -> None:
     assert in_best(**fields) == [problem]
+
+
+@pytest.mark.parametrize("scorers", [("text",), "text", 5])
+def test_scorers_without_weights_are_refused(scorers: Any) -> None:
+    with pytest.raises(ValueError, match="has no weights; write scorers="):
+        Best(scorers=scorers)
 
 
 def asking(*selections: Best) -> StateTransitionGraph[AgentContext]:

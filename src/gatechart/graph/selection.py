@@ -95,6 +95,8 @@ class Best:
         ordered = one_or_more(order)
         if ordered and scorers is not None:
             raise ValueError("Best() takes weights with scorers=, or an order= that decides in place of them, not both")
+        if scorers is not None and not isinstance(scorers, Mapping):
+            raise ValueError(f'Best(scorers={scorers!r}) has no weights; write scorers={{"text": 4, "load": 1}}')
         given = WEIGHTS if scorers is None and not ordered else scorers or {}
         fill(
             self,

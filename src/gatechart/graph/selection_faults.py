@@ -9,7 +9,7 @@ from typing import Any, Final
 from gatechart.errors import Fault, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
-from gatechart.values import LOWEST_TIER, Hours, Needs, Profile, unkept
+from gatechart.values import HIGHEST_NUMBER, LOWEST_TIER, Hours, Needs, Profile, unkept
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
 _NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'
@@ -40,12 +40,7 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
     """Yield the faults of a selection. place: where it is declared."""
     yield from _needs_faults(f"{place}, needs", best.needs)
     for rule in best.rules:
-        if not isinstance(rule, NeedRule):
-            remedy = "write NeedRule(Needs(...), reason=..., mentions=...)"
-            yield Fault(f"{place}, rules", f"{rule!r} is no rule", remedy)
-            continue
-        yield from _needs_faults(f"{place}, rules", rule.needs)
-        yield from _text_faults(f"{place}, rules", "mentions", rule.words)
+        yield from _rule_faults(f"{place}, rules", rule)
     for scorer in (*(each for each, _ in best.scorers), *best.order):
         yield from _selector_faults(place, "scorer", scorer, SCORERS)
     for each in best.filters:
@@ -56,6 +51,17 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
     if best.least is not None and not is_share(best.least):
         yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
+
+
+def _rule_faults(place: str, rule: object) -> Iterator[Fault]:
+    if not isinstance(rule, NeedRule):
+        yield Fault(place, f"{rule!r} is no rule", "write NeedRule(Needs(...), reason=..., mentions=...)")
+        return
+    if isinstance(rule.needs, Needs):
+        yield from _needs_faults(place, rule.needs)
+    else:
+        yield Fault(place, f"{rule.needs!r} are no needs", _NEEDS)
+    yield from _text_faults(place, "mentions", rule.words)
 
 
 def selector_faults(selections: Iterable[Best]) -> Iterator[Fault]:
@@ -81,7 +87,7 @@ def _needs_faults(place: str, needs: object) -> Iterator[Fault]:
     if needs is None:
         return
     if not isinstance(needs, Needs):
-        if not callable(needs) or is_async(needs) or not fits(needs, 1):
+        if not callable(needs) or isinstance(needs, type) or is_async(needs) or not fits(needs, 1):
             problem = f"{callable_name(needs) if callable(needs) else repr(needs)} does not say at once what is needed"
             yield Fault(place, problem, f"{_NEEDS}, or pass a plain function of (packet)")
         return
@@ -89,6 +95,8 @@ def _needs_faults(place: str, needs: object) -> Iterator[Fault]:
         yield from _text_faults(place, name, getattr(needs, name))
     if not _is_whole(needs.tier, 0):
         yield Fault(place, f"tier={needs.tier!r} is no tier", "pass a whole number of 0 or more")
+    if not isinstance(needs.all, bool):
+        yield Fault(place, f"all={needs.all!r} is neither true nor false", "pass True or False")
 
 
 def _selector_faults(place: str, what: str, given: Any, known: tuple[str, ...]) -> Iterator[Fault]:
@@ -116,7 +124,7 @@ def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
 
 
 def _is_whole(given: object, least: int) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and given >= least
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given < HIGHEST_NUMBER
 
 
 def is_share(given: object) -> bool:
@@ -125,4 +133,9 @@ def is_share(given: object) -> bool:
 
 
 def _is_number(given: object) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given) and given >= 0
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        return False
+    try:
+        return isfinite(given) and given >= 0
+    except OverflowError:  # a whole number that no float can be
+        return False

@@ -31,7 +31,9 @@ class Hours:
     @property
     def fault(self) -> tuple[str, str] | None:
         """Problem and remedy if these are no hours."""
-        unknown = self.days if isinstance(self.days, str) else [day for day in self.days if day not in DAYS]
+        if not isinstance(self.days, tuple):
+            return f"days {self.days!r}", 'write a tuple such as ("MON", "TUE")'
+        unknown = [day for day in self.days if day not in DAYS]
         if unknown or not self.days:
             return f"days {unknown!r}", f"name some of {', '.join(DAYS)}"
         for text in (self.begins, self.ends):
