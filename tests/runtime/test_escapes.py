@@ -293,3 +293,21 @@ async def test_a_block_that_began_where_the_agent_did_is_gone_back_over_to_befor
             await eventually(lambda: not agent.snapshot.trail.escapes.is_due)
         assert [turn.event.name for turn in await attempts(agent)] == [strategy.event]
         assert agent.context.notes == ["SAID"]
+
+
+async def test_what_a_strategy_yields_that_is_no_way_is_passed_over_with_the_reason(place):
+    @dataclass(frozen=True)
+    class Guess(Strategy):
+        def ways(self, scene):
+            yield "E"
+            yield EnterAt("E")
+
+    async with Runtime.open(
+        place, graphs=[ring(Guess(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"))]
+    ) as runtime:
+        agent = await runtime.start("ring", at="A")
+        await go_round(agent)
+        [attempt] = await attempts(agent)
+        why = "'E' is no way; yield one of gatechart.values, such as EnterAt(...)"
+        assert attempt.event.payload["passed"] == [{"strategy": "guess", "why": why}]
+        assert attempt.target == ("E",)

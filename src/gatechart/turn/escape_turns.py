@@ -254,6 +254,8 @@ class _Attempt:
                 return await self._back(strategy, version, keep)
             case CutBlock():
                 return await self._cut(strategy, way)
+            case _:  # from a strategy of one's own
+                return f"{way!r} is no way; yield one of gatechart.values, such as EnterAt(...)"
 
     async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
         """Return the calls over which a way leads back: an invoke that was under way then begins again."""
