@@ -16,14 +16,17 @@ def run(folder, *command, **variables):
 
 def test_the_commands_of_the_page_work_on_what_its_file_made(tmp_path):
     page = PAGE.read_text(encoding="utf-8")
-    (tmp_path / "teams.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)))
+    *pieces, last = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "teams.py").write_text("\n".join(pieces))
+    (program,) = re.findall(r'`python -c "(.*?)"`', page)
+    assert program.endswith(last.strip())
     (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
-    assert run(tmp_path, "teams.py") == printed
+    assert run(tmp_path, "-c", program) == printed
     (export, *commands) = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1).splitlines()
     variables = dict(each.split("=", 1) for each in export.removeprefix("export ").split())
     told = [run(tmp_path, "-m", *command.split("#")[0].split(), COLUMNS="200", **variables) for command in commands]
     assert "refunds.WORKING" in told[0]
     assert re.search(r"chosen +(refunds|experts)\.WORKING", told[1])
-    assert "accepted" in told[2]
+    assert "completed" in told[2]
     nobody = run(tmp_path, "-m", "gatechart", "directory", "choose", "--problem", "I want my money back", **variables)
     assert re.search(r"chosen +nobody", nobody)
