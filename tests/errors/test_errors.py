@@ -115,6 +115,7 @@ REMEDIES: dict[str, str] = {
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",
     "SchemaTooNewError": "install a newer gatechart",
+    "SelectionFunctionError": "mend that function",
     "ServiceAddressError": "name another with --bind",
     "StaleAgentError": "send again",
     "StepRepeatedError": "give each step or wait of an invocation a name of its own",

@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import ChoiceFailedError, InvalidChoosingError, PayloadError, StoreUnreachableError
+from gatechart.errors import InvalidChoosingError, PayloadError, SelectionFunctionError, StoreUnreachableError
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
 from gatechart.selection import words_of_packet
 from gatechart.testing import VirtualClock
@@ -150,7 +150,19 @@ async def test_what_a_function_of_the_application_raises_is_not_taken_for_the_st
     def embed(_texts):
         raise error
 
-    with pytest.raises(Exception) as raised:  # noqa: PT011  which one it is, is asked below
+    with pytest.raises(SelectionFunctionError, match=f"embed= raised {type(error).__name__}"):
         await chosen(packet("fridge"), Choosing(embed=embed))
-    assert not isinstance(raised.value, StoreUnreachableError)
-    assert isinstance(raised.value, ChoiceFailedError) == isinstance(error, StoreUnreachableError)
+
+
+def breaking(*_given):
+    raise KeyError("seats")
+
+
+@pytest.mark.parametrize("name", ["embed", "says", "load"])
+async def test_a_function_that_raises_is_named(name):
+    async with Runtime.open("memory:", graphs=[REFUNDS], choosing=Choosing(**{name: breaking})) as runtime:
+        with pytest.raises(SelectionFunctionError, match=f"^{name}= raised KeyError: 'seats'; mend that function$"):
+            await runtime.choose(packet("fridge"))
+        if name == "load":
+            with pytest.raises(SelectionFunctionError, match="load= raised KeyError"):
+                await runtime.directory()

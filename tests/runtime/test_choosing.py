@@ -514,6 +514,31 @@ async def test_a_function_that_raises_ends_nothing_but_the_choice(place):
         assert "SystemExit: no model here" in agent.context.told[-1]["details"]
 
 
+def stumbling(packet, candidate):
+    raise KeyError("seats")
+
+
+@pytest.mark.needs("takes_a_clock")
+@pytest.mark.parametrize(
+    ("best", "told"),
+    [
+        (Best(scorers={stumbling: 1}), "the scorer 'stumbling' raised KeyError: 'seats'"),
+        (Best(order="tier", filters=stumbling), "the filter 'stumbling' raised KeyError: 'seats'"),
+    ],
+)
+async def test_after_the_last_try_of_a_function_that_raises_the_next_fallback_gets_the_work(place, best, told):
+    people = Fallbacks(Human("desk", at="WORKING"))
+    async with house(place, asking(best, fallbacks=people), *ALL, plain) as runtime:
+        await begun(runtime)
+        for _ in range(60):
+            await pass_time(runtime, 600)
+        nobody, taken = await runtime.handoffs()
+        assert (nobody.status, nobody.choice) == (REJECTED, None)
+        assert told in nobody.changes[-1].details
+        assert (taken.status, taken.target_graph, taken.reason) == (ACCEPTED, "desk", "no match")
+        assert told in taken.packet["evidence"]
+
+
 async def test_what_is_asked_in_code_is_chosen_alike(place):
     def ask(context, event, turn):
         turn.handoff(HIGHEST, packet=context.packet(), fallbacks=Fallbacks(NOBODY))

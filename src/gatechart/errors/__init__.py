@@ -53,7 +53,16 @@ from gatechart.errors.event import (
     UnknownVersionError,
 )
 from gatechart.errors.extras import ExtraMissingError, needing
-from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure, message_of
+from gatechart.errors.failures import (
+    ExitRaisedError,
+    SelectionFunctionError,
+    asking,
+    contain,
+    contained,
+    failure_in,
+    is_failure,
+    message_of,
+)
 from gatechart.errors.mcp import McpPinsError, McpServerError
 from gatechart.errors.models import BudgetUsedUpError, ModelFailedError
 from gatechart.errors.operation import (
@@ -213,6 +222,7 @@ __all__ = [
     "RuntimeClosedError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "SelectionFunctionError",
     "ServiceAddressError",
     "StaleAgentError",
     "StepRepeatedError",
@@ -248,6 +258,7 @@ __all__ = [
     "UnknownVersionError",
     "UnusableStoreError",
     "UnwritableError",
+    "asking",
     "contain",
     "contained",
     "failure_in",

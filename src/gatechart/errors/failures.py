@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, current_task
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from gatechart.errors.root import EventError
+from gatechart.errors.root import DefinitionError, EventError
 
 _INTERPRETER: Final = (KeyboardInterrupt, GeneratorExit)
 
@@ -68,6 +69,29 @@ _CONTAINED: Final = _Contained()
 def contained() -> AbstractContextManager[None, None]:
     """Turn every failure of application code inside the block into an Exception. See `contain`."""
     return _CONTAINED
+
+
+@dataclass(eq=False)
+class SelectionFunctionError(DefinitionError):
+    """A function of the application that helps to choose whom work is handed to raised something."""
+
+    private: ClassVar[tuple[str, ...]] = ("raised",)
+
+    function: str  # such as "load=" or "the scorer 'nearness'"
+    raised: str
+
+    def __str__(self) -> str:
+        return f"{self.function} raised {self.raised}; mend that function"
+
+
+@contextmanager
+def asking(function: str) -> Iterator[None]:
+    """Raise SelectionFunctionError in place of every failure inside the block. function: what is asked there."""
+    try:
+        with contained():
+            yield
+    except Exception as error:
+        raise SelectionFunctionError(function, _told(failure_in(error))) from error
 
 
 def failure_in(error: BaseException) -> BaseException:

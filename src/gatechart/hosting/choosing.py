@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Protocol
 
 from gatechart.api import ChooseCommand
-from gatechart.errors import ChoiceFailedError, Fault, InvalidChoosingError, OutsideError, PayloadError, contained
+from gatechart.errors import (
+    ChoiceFailedError,
+    Fault,
+    InvalidChoosingError,
+    OutsideError,
+    PayloadError,
+    asking,
+    contained,
+)
 from gatechart.graph.callables import callable_name
 from gatechart.graph.function_faults import call_faults
 from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
@@ -245,7 +254,8 @@ class _Texts:
             return None
         async with self._one_builds:
             likeness = await self._newest(candidates)
-        text = self._choosing.says(packet)
+        with asking("says="):
+            text = self._choosing.says(packet)
         if not isinstance(text, str):
             raise TypeError(f"says= answered {text!r}; return the text that is compared")
         # Vectors may come from a model that takes its time; words take less than the way to a thread.
@@ -268,4 +278,11 @@ class _Texts:
         if embed is None:
             return index_of(candidates)
         texts = {each.id: texts_of(each) for each in candidates}
-        return EmbeddingIndex(texts, embed, known=before.vectors if isinstance(before, EmbeddingIndex) else {})
+        return EmbeddingIndex(
+            texts, partial(_embedded, embed), known=before.vectors if isinstance(before, EmbeddingIndex) else {}
+        )
+
+
+def _embedded(embed: Embed, texts: Sequence[str]) -> Iterable[Iterable[float]]:
+    with asking("embed="):
+        return embed(texts)

@@ -10,7 +10,7 @@ from math import isnan
 from typing import Final, Protocol
 
 from gatechart.api import AgentHome
-from gatechart.errors import ElsewhereError, UnknownGraphError
+from gatechart.errors import ElsewhereError, UnknownGraphError, asking
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.kept_choices import KeptChoice
@@ -311,7 +311,8 @@ class _Line:
     def load(self, load: Callable[[Candidate], float | None]) -> None:
         """Have the candidate tell how busy it is, from 0 to 1, as the application says."""
         self.candidate = replaced(self.candidate, load=None)
-        busy = load(self.candidate)
+        with asking("load="):
+            busy = load(self.candidate)
         if busy is None:
             return
         if isnan(share := number_in(busy)):

@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any, Final
 
 from gatechart.context import canonical_json
+from gatechart.errors import asking
 from gatechart.selection.evaluation import Recorded
 from gatechart.selection.observations import Observation
 from gatechart.selection.rewards import Outcome, Reward, reward_of
@@ -64,7 +65,9 @@ class KeptChoice:
         if outcome is None or self.ended_at is None:
             return None
         candidate, group, *_ = self.ranked[0]
-        worth = _worth(reward(outcome))
+        with asking("reward="):
+            answer = reward(outcome)
+        worth = _worth(answer)
         owners = tuple(each for each in (self.user, self.source) if each)
         return Observation(
             self.handoff, candidate, self.ended_at, self.prior, worth, self.features, self.departs, group, owners

@@ -8,6 +8,8 @@ from itertools import compress
 from operator import not_
 from typing import Any, Final, TypeAlias
 
+from gatechart.errors import asking
+from gatechart.graph.callables import callable_name
 from gatechart.handoff import MOST_HOPS, Attempt, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
@@ -61,7 +63,8 @@ def _named(name: str, question: Question) -> BuiltIn:
 
 
 def _own(function: Callable[[Any, Candidate], Any], question: Question, candidates: Sequence[Candidate]) -> Column:
-    answers = [function(question.packet, each) for each in candidates]
+    with asking(f"the filter {callable_name(function)!r}"):
+        answers = [function(question.packet, each) for each in candidates]
     return [readable(each)[:_LONGEST] if isinstance(each, str) else "" if each else MISFIT for each in answers]
 
 

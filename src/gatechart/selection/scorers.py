@@ -7,6 +7,7 @@ from functools import partial
 from math import isfinite, nan
 from typing import Any, Final, TypeAlias
 
+from gatechart.errors import asking
 from gatechart.selection.question import Question
 from gatechart.values import LOWEST_TIER, Candidate
 
@@ -32,7 +33,8 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
     if name in BUILT_IN:
         column = BUILT_IN[name](question, candidates)
     elif name in question.functions:
-        column = [number_in(question.functions[name](question.packet, each)) for each in candidates]
+        with asking(f"the scorer {name!r}"):
+            column = [number_in(question.functions[name](question.packet, each)) for each in candidates]
     else:
         raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
     if not all(map(isfinite, column)):
