@@ -20,6 +20,7 @@ OF_CODE = {  # errors that tell the author of an application what to write in it
     "ContextInvalidError",
     "ExitRaisedError",
     "InsideTurnError",
+    "InvalidChoosingError",
     "ReadOnlyContextError",
     "StepResultError",
 }
