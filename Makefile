@@ -33,7 +33,7 @@ endef
 
 .PHONY: check
 check: style dot  ## format, lint, types, import layers, and the tests that are quick: of any home those in memory
-	$(call beside_types,$(PYTEST) -m "not slow and not processes and not in_memory_too" $(WITH))
+	$(call beside_types,$(PYTEST) -m "not slow and not long and not processes and not in_memory_too" $(WITH))
 
 .PHONY: ci
 ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests of `make test`, and the recipes

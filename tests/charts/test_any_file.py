@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from textwrap import dedent
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from gatechart.graph import StateTransitionGraph
 from tests.charts import functions
 from tests.charts.test_loading import BIND, DATA
 from tests.charts.test_xstate import MACHINE, Deps
+
+pytestmark = pytest.mark.long
 
 LAW = settings(
     max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None

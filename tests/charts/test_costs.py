@@ -11,6 +11,8 @@ from gatechart.runtime import Runtime
 from gatechart.values import Event
 from tests.support import NOW
 
+pytestmark = pytest.mark.long
+
 NUMBERS = "event.payload.list"
 ITEMS = [{"sku": f"sku-{number}", "price": number, "ok": True, "tags": ["a", "b"]} for number in range(1_000)]
 

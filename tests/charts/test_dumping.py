@@ -18,6 +18,8 @@ from gatechart.graph import askings
 from tests.charts.functions import add, note
 from tests.charts.generated import graphs
 
+pytestmark = pytest.mark.long
+
 LAW = settings(
     max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )

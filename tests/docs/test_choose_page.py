@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs/how-to/choose.md"
 
 

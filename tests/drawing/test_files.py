@@ -22,6 +22,8 @@ from gatechart.errors import DrawingError, UnknownStateError
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
 from tests.drawing.test_dot import HOSTILE, strict
 
+pytestmark = pytest.mark.long
+
 XLINK = "{http://www.w3.org/1999/xlink}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import MOST_TRIED, NO_ESCAPES, CameTo, Event, Status, Tried
 from tests.support import NOW, at_once, started
+
+pytestmark = pytest.mark.long
 
 lawful = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 GIVE_UP = GiveUp()

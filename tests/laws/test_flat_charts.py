@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from gatechart.turn import take_turn
 from gatechart.values import Outcome, Snapshot, Status, TurnRecord
 from tests.laws.flat_charts import EVENTS, charts, events, laws, rebuilt
 from tests.support import at_once, context_of, happened, started, trail_of
+
+pytestmark = pytest.mark.long
 
 
 def react(graph: StateTransitionGraph, at: Snapshot, event: str) -> TurnRecord | Outcome | type[Exception]:

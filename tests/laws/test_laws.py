@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
 from hypothesis import assume, given, settings
 
 from gatechart.checks import paths, reach
@@ -12,6 +13,8 @@ from gatechart.checks.paths import TooManyConfigurationsError
 from .oracle import active_states, faults_of, replay
 from .strategies import charts, charts_with_ways_back, stories
 from .support import life_by_the_standard, life_told, live, start, tell, told
+
+pytestmark = pytest.mark.long
 
 lawful = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

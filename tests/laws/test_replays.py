@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
 from hypothesis import assume, given, settings
 
 from gatechart import Runtime
@@ -11,6 +12,8 @@ from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock, replay
 
 from .strategies import charts, charts_with_ways_back, stories
+
+pytestmark = pytest.mark.long
 
 lawful = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

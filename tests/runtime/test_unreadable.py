@@ -21,6 +21,8 @@ from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
 from tests.runtime.support import at_rest, parcel
 
+pytestmark = pytest.mark.long
+
 ONCE = Limits(mail_retry=Retry(attempts=1), timers=3, invokes=1000)
 SOON = timedelta(seconds=0.01)
 LARGEST = 2**63 - 1

@@ -44,14 +44,22 @@ async def connected(url):
 async def answer_to(url, *parts, pause_s=0.0):
     """All that comes back on a connection that the peer does not end: b"" where it is only closed."""
     async with connected(url) as (reader, writer):
-        reading = asyncio.create_task(reader.read())
+        reading = asyncio.create_task(all_from(reader))
         for part in parts:
             writer.write(part)
             await asyncio.sleep(pause_s)
             if reading.done():
                 break
-        with suppress(ConnectionError):
-            return await within(reading)
+        return await within(reading)
+
+
+async def all_from(reader):
+    """What comes until the server closes the connection, or resets it because it has not read all that was sent."""
+    came = b""
+    with suppress(ConnectionError):
+        while part := await reader.read(65_536):
+            came += part
+    return came
 
 
 def told(answer, status):

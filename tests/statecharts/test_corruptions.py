@@ -18,6 +18,8 @@ from statecharts.service_desk.replay import replay
 from statecharts.service_desk.report import Played, Refused
 from tests.statecharts.corruptions import Corrupt, Corruptions
 
+pytestmark = pytest.mark.long
+
 SEED = 20190301
 
 # What share of the spoilt conversations is noticed: something is refused, or it does not come to its end.

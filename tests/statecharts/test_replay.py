@@ -24,6 +24,8 @@ from statecharts.service_desk.replay import load, main, play_conversation, repla
 from statecharts.service_desk.report import Played, Refused, ReplayReport, Unplayed, tables
 from statecharts.service_desk.script import BEFORE, Teller
 
+pytestmark = pytest.mark.long
+
 SERVICES = [
     {
         "service": "Concerts",

@@ -24,6 +24,8 @@ from statecharts.service_desk.schema import Known
 from statecharts.service_desk.script import Teller
 from tests.runtime.support import eventually
 
+pytestmark = pytest.mark.long
+
 SAMPLE = 16  # every so manieth conversation
 
 

@@ -10,6 +10,8 @@ from gatechart.contrib.scxml import read
 from gatechart.testing.rehearsal import rehearse
 from tests.hostile import outcomes
 
+pytestmark = pytest.mark.long
+
 N = 8_000
 LIMIT_S = 60  # of what takes two at the most
 

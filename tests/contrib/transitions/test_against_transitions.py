@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gatechart.contrib.transitions import graph_from
 from gatechart.testing.rehearsal import rehearse
 from tests.contrib.transitions.machines import Model, compound_charts, context_for, flat_charts, happenings, machine_of
+
+pytestmark = pytest.mark.long
 
 same = settings(
     deadline=None, derandomize=True, database=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow]
