@@ -311,8 +311,8 @@ async def rate_handoff(
     """Say whether a handoff was right, and how good the work after it was.
 
     Examples:
-      gatechart directory rate 0a1b --needed --in-time --quality 0.9
-      gatechart directory rate 0a1b --needless
+      gatechart directory rate HANDOFF --needed --in-time --quality 0.9
+      gatechart directory rate HANDOFF --needless
     """
     given = {"needed": needed, "in_time": in_time, "quality": quality}
     if all(each is None for each in given.values()):
