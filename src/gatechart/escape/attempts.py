@@ -59,6 +59,11 @@ def plans_at(graph: AnyGraph, leaves: Iterable[StateName]) -> Iterator[EscapePla
     yield from (plan for plan in plans if plan is not None)
 
 
+def nearest_plan(scene: Scene) -> EscapePlan:
+    """Return the plan whose limits hold where the agent is; the usual one if there is none."""
+    return next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
+
+
 def last_resort(scene: Scene) -> Strategy | None:
     """Return what is left to an agent whose calls were taken back and that nothing else leads on.
 
@@ -74,8 +79,7 @@ def last_resort(scene: Scene) -> Strategy | None:
 
 def without_answer(scene: Scene) -> Tactic:
     """Return what is done about a finding that no plan answers any more, as the agent has migrated since."""
-    plan = next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
-    return Tactic(plan, (), last_resort(scene))
+    return Tactic(nearest_plan(scene), (), last_resort(scene))
 
 
 def after_call(escapes: Escapes, told: Payload) -> Escapes:

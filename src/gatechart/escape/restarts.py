@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatechart.escape.attempts import Tactic, last_resort, plans_at
+from gatechart.escape.attempts import Tactic, last_resort, nearest_plan
 from gatechart.escape.scene import Scene
 from gatechart.escape.strategies import Restart
-from gatechart.graph import EscapePlan
 from gatechart.values import FOUND, WATCHDOG_AGENT, Escapes, Event, Finding, Payload, Reason
 
 
@@ -48,5 +47,5 @@ def restart_tactic(scene: Scene) -> Tactic | None:
     """
     if not scene.finding.signal.startswith(FOUND):
         return None
-    plan = next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
-    return Tactic(plan, (Restart(scene.evidence.get("at", {}).get(scene.graph.name, "")),), last_resort(scene))
+    again = Restart(scene.evidence.get("at", {}).get(scene.graph.name, ""))
+    return Tactic(nearest_plan(scene), (again,), last_resort(scene))

@@ -75,7 +75,7 @@ class Scene:
     @property
     def block(self) -> Sequence[Mapping[str, Any]]:
         """The repeated moves and calls; empty if nothing was repeated."""
-        return next((each["block"] for each in self.found if each.get("block")), ())
+        return block_in(self.evidence)
 
     @property
     def is_loop(self) -> bool:
@@ -214,6 +214,12 @@ def known_states(graph: AnyGraph, names: Sequence[StateName]) -> tuple[StateName
     return tuple(name for name in names if name in graph.nodes)
 
 
+def block_in(evidence: Payload) -> Sequence[Mapping[str, Any]]:
+    """Return the repeated moves and calls, by the payload of a signal; empty if nothing was repeated."""
+    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
+    return next((each["block"] for each in found if each.get("block")), ())
+
+
 def moved_between(block: Sequence[Mapping[str, Any]]) -> tuple[StateName, ...]:
     """Return the states between which repeated moves lead: not those in which another region stands all the while."""
     moves = [each["states"] for each in block if each.get("states")]
@@ -227,9 +233,7 @@ def where_found(graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload)
 
     evidence: payload of the signal, with the state whose invoke told of it as `state`.
     """
-    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
-    block = next((each["block"] for each in found if each.get("block")), ())
-    states = {*moved_between(block), evidence.get("state")}
+    states = {*moved_between(block_in(evidence)), evidence.get("state")}
     return tuple(leaf for leaf in leaves if not states.isdisjoint((leaf, *graph.nodes[leaf].ancestors)))
 
 

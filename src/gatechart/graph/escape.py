@@ -217,7 +217,7 @@ class EscapePlan:
 
     @property
     def lists(self) -> Iterator[tuple[str, tuple[Strategy, ...]]]:
-        """Yield each list of strategies with its signal, those for single tools last."""
+        """Each list of strategies with its signal; those for single tools come last."""
         for group in (self.strategies, *(each for _, each in self.tools)):
             yield from group
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import names_of, one_or_more
 from gatechart.values import Detector, EventName, Name, Reason, StateName, Symptom, name_of
+from gatechart.values.detectors import require_symptoms
 from gatechart.values.frozen import fill
 
 SIGNAL: Final = "signal."
@@ -40,8 +41,7 @@ class Signal:
         waits: Name = "",
         otherwise: Name = "",
     ) -> None:
-        if not isinstance(when, Symptom) or not when.detectors:
-            raise TypeError(f"{when!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
+        require_symptoms(when)
         if not (answer is None or isinstance(answer, Handoff)):
             raise TypeError(f"{answer!r} is no answer; use a handoff, such as Handoff('human_desk', at='HELPING')")
         _require_hashable(when.detectors)

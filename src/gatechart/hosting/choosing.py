@@ -73,6 +73,14 @@ class Choosing:
 
 
 USUAL = Choosing()
+LEARNING: Final = frozenset(("learned", "history"))
+"""Scorers that need what is kept of earlier choices."""
+_TAKES: Final = {
+    "embed": "(texts)",
+    "says": "(packet)",
+    "load": "(candidate)",
+    "reward": "(outcome)",
+}  # what each is called with
 
 
 def check_choosing(choosing: Choosing) -> None:
@@ -97,10 +105,6 @@ def _faults(choosing: Any) -> Iterator[Fault]:
         if given is not None and not isinstance(given, kind):
             yield Fault("choosing", f"{name}={given!r} is no {kind.__name__}", f"write {name}={kind.__name__}()")
 
-
-_TAKES: Final = {"embed": "(texts)", "says": "(packet)", "load": "(candidate)", "reward": "(outcome)"}
-LEARNING: Final = frozenset(("learned", "history"))
-"""Scorers that need what is kept of earlier choices."""
 
 BY_TEXT: Final = LEARNING | {"text"}
 ANYBODY: Final = SelectionTerms(weights=dict(WEIGHTS))

@@ -72,6 +72,7 @@ LONGEST_TITLE: Final = 300  # characters of an alert's line
 _TALK_CUT: Final = "what models said out of their conversations"
 
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
+_PLACE: Final = ("state", "at")  # whose invoke told of it, or where to begin anew; not all who ask say either
 
 GoingBack = Callable[[int], Awaitable[Snapshot]]
 """Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
@@ -287,14 +288,8 @@ class _Attempt:
         await self._enter_fresh(macrostep, UNDOING)
         macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
         goes_on = {"strategy": strategy.name, **told_of(way)}
-        place = {name: scene.evidence[name] for name in ("state", "at") if name in scene.evidence}
-        then = {
-            **self._evidence,
-            **place,
-            "finding": scene.finding.number,
-            "leaves": [*scene.leaves],
-            "goes_on": goes_on,
-        }
+        asked = {name: scene.evidence[name] for name in (*_EVIDENCE, *_PLACE) if name in scene.evidence}
+        then = {**asked, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
         waiting = before.trail.escapes.with_finding(replaced(self._alerted, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))

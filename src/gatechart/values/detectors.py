@@ -204,7 +204,7 @@ class Detector(Symptom):
 def require_symptoms(*parts: object) -> None:
     """Refuse what nothing can be noticed by. Raises TypeError, which says what would do."""
     for part in parts:
-        if not isinstance(part, Symptom):
+        if not isinstance(part, Symptom) or not part.detectors:
             raise TypeError(f"{part!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
 
 
