@@ -17,7 +17,7 @@ MOST = {
 
 @pytest.mark.processes
 def test_journeys_stay_short():
-    command = [sys.executable, "-m", "benchmarks.journeys", "--json", "--times=9"]
+    command = [sys.executable, "-m", "benchmarks.journeys", "--json", "--times=5"]
     root = Path(__file__).parents[2]
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60)
     found = json.loads(ended.stdout)["SQLite"]
