@@ -350,3 +350,8 @@ def _type_name(annotation: Any) -> str:
 def canonical_json(payload: Mapping[str, Any]) -> str:
     """Return JSON text that is the same for the same content, in whatever order its keys come."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def compact_json(payload: Mapping[str, Any]) -> str:
+    """Return JSON text without spaces, its keys in their order."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))

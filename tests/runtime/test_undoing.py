@@ -20,7 +20,7 @@ from gatechart import (
 )
 from gatechart import tool as made
 from gatechart.api import SNAPSHOT
-from gatechart.escape import Alert, EscapePlan, GiveUp, Reroute, Restart, Rollback
+from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Reroute, Restart, Rollback
 from gatechart.graph import Invoke, Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
@@ -94,7 +94,7 @@ async def check(context, work):
     return await work.sleep("for long", "1d")
 
 
-def trip(function, *strategies, answers=(), if_undo_fails=(), **plan):
+def trip(function, *strategies, answers=(), if_undo_fails=(), paid=(), **plan):
     return StateTransitionGraph(
         "trip",
         context=Trip,
@@ -105,7 +105,7 @@ def trip(function, *strategies, answers=(), if_undo_fails=(), **plan):
         ],
         transitions=[
             Transition("READY", "GO", "BUYING"),
-            Transition("BUYING", "done.invoke.buy", "CHECKING"),
+            Transition("BUYING", "done.invoke.buy", "CHECKING", actions=paid),
             Transition("CHECKING", "done.invoke.check", "DONE"),
             *answers,
         ],
@@ -256,6 +256,26 @@ async def test_calls_that_are_made_again_after_a_way_back_keep_their_keys(place,
         assert first != second
         assert again == [first, second]
         await eventually(lambda: agent.snapshot.trail.escapes.keys == ())
+
+
+async def pay_and_book(context, work):
+    await work.call("pay", amount=5)
+    return await book_two(context, work)
+
+
+def keep_seats(context, event):
+    context.seats = event.payload["result"]
+
+
+async def test_calls_over_which_a_closed_way_led_keep_no_keys_by_the_way_after_it(place):
+    desk = Desk(undo="")
+    graph = trip(pay_and_book, Restart(), CutOut("seats"), paid=keep_seats)
+    async with Runtime.open(place, graphs=graph, services=desk) as runtime:
+        agent = await runtime.start("trip", at="BUYING")
+        await agent.until("DONE", timeout=30)
+        [cut] = await attempts(agent)
+        assert (cut.event.name, agent.context.seats) == ("escape.cut_out_of_seats", [])
+        assert agent.snapshot.trail.escapes.keys == ()
 
 
 PIN = "pin-0815"

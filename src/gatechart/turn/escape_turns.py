@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any, Final
 
-from gatechart.context import AgentContext, new_context, values_of
+from gatechart.context import AgentContext, compact_json, new_context, values_of
 from gatechart.errors import is_failure
 from gatechart.escape import (
     CallsMade,
@@ -20,16 +20,17 @@ from gatechart.escape import (
     without_answer,
     without_way,
 )
-from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy, unwrapped
+from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
 from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
+from gatechart.turn.conversation_cut import cut_out
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew, with_timer
-from gatechart.turn.rollback import rolled_back
+from gatechart.turn.rollback import GoingBack, rolled_back
 from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
@@ -37,13 +38,11 @@ from gatechart.turn.undoing import told_of, way_of
 from gatechart.values import (
     ESCAPE_DUE,
     MOST_KEYS,
-    TRAIL,
     WATCHDOG_AGENT,
     AlertMessage,
     BreakerState,
     CancelAll,
     CutBlock,
-    CutTalk,
     Effect,
     EnterAt,
     Escapes,
@@ -69,13 +68,8 @@ from gatechart.values.frozen import replaced
 
 LONGEST_TITLE: Final = 300  # characters of an alert's line
 
-_TALK_CUT: Final = "what models said out of their conversations"
-
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
 _PLACE: Final = ("state", "at")  # whose invoke told of it, or where to begin anew; not all who ask say either
-
-GoingBack = Callable[[int], Awaitable[Snapshot]]
-"""Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
 
 
 def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
@@ -340,44 +334,22 @@ class _Attempt:
         if keep:
             now = json.loads(scene.snapshot.context_text)
             known = json.loads(target.context_text)
-            target = replace(target, context_text=_text_of(known | {name: now[name] for name in keep if name in now}))
+            target = replace(
+                target, context_text=compact_json(known | {name: now[name] for name in keep if name in now})
+            )
         how = f"goes back to version {version}"
         return self._as_it_was(strategy, target, how, {"version": version}, self._after_back(how))
 
     async def _cut(self, strategy: Strategy, way: CutBlock) -> TurnRecord | str:
-        before, talk = self.scene.snapshot, self._talk_cut(way)
-        if isinstance(talk, str):
-            return talk
-        # Models were told what the context had as they began to repeat themselves, so only what came later is left out.
-        since = way.since if talk is None else _last_before(way)
-        now = json.loads(before.context_text)
-        then = json.loads((await self._go_back(since)).context_text)
-        left_out, problem = _left_out(now, then, way, since)
-        if problem and talk is None:
-            return problem
-        parts = (f"{left_out} entries out of {way.field}" if left_out else "", _TALK_CUT if talk else "")
-        how = f"leaves {', and '.join(filter(None, parts))}"
-        after = self._after_back(how)
-        if talk is not None:  # a summary in the context is heard from there
-            told = replaced(talk, summary="" if left_out else way.summary)
-            after = after.with_cut(told)
-        target = replace(before, context_text=_text_of(now)) if left_out else before
-        return self._as_it_was(strategy, target, how, {"cut": left_out}, after)
-
-    def _talk_cut(self, way: CutBlock) -> CutTalk | str | None:
-        """Return what is left out of conversations with models, why it must stay, or None if models said nothing."""
-        scene = self.scene
-        since = _last_before(way)
-        states = _talking(scene.graph)
-        told = (each for each in scene.past if each.version > since and each.event.startswith(TRAIL))
-        if not any(each.payload.get("state") in states for each in told):
-            return None
-        self.calls = scene.calls_since(since)
-        kept_by = scene.kept_by(since, self.calls, way.allow)
-        if kept_by or self.calls.undoing:
-            return kept_by or f"{self.calls.undoing[0].tool} would have to take a call back before"
-        call = "" if way.call is None else str(way.call.payload.get("call", ""))
-        return CutTalk(way.since, scene.snapshot.version, call)
+        before, cut = self.scene.snapshot, await cut_out(self.scene, way, self._go_back)
+        if isinstance(cut, str):
+            return cut
+        self.calls = cut.calls
+        after = self._after_back(cut.how)
+        if cut.talk is not None:
+            after = after.with_cut(cut.talk)
+        target = replace(before, context_text=cut.context_text) if cut.entries else before
+        return self._as_it_was(strategy, target, cut.how, {"cut": cut.entries}, after)
 
     def _stay(
         self, strategy: Strategy, how: str, switched: tuple[str, str] | None = None, nudge: str = ""
@@ -465,28 +437,6 @@ class _Attempt:
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
 
 
-def _last_before(way: CutBlock) -> int:
-    """Return the newest version before the block: before its first call, if that was in the state of the agent."""
-    return way.since if way.call is None else way.call.version - 1
-
-
-def _left_out(now: dict[str, Any], then: Payload, way: CutBlock, since: int) -> tuple[int, str]:
-    """Leave out of a context what a list has more than at a version. Return how much, and why it is nothing."""
-    entries, older = now.get(way.field), then.get(way.field)
-    if not isinstance(entries, list) or not isinstance(older, list) or entries[: len(older)] != older:
-        return 0, f"{way.field} is not a list that has only grown since version {since}"
-    if len(entries) == len(older):
-        return 0, f"{way.field} has not grown since version {since}"
-    now[way.field] = [*older, *([{"role": "summary", "content": way.summary}] if way.summary else [])]
-    return len(entries) - len(older), ""
-
-
-def _talking(graph: AnyGraph) -> frozenset[StateName]:
-    """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
-    invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
-    return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
-
-
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
     """Return a turn without a macrostep with the record of escapes after it, and what is learned from that."""
     previous, after = turn.previous, turn.snapshot
@@ -504,10 +454,6 @@ def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
         targets = (entry.state,) if entry.state != ROOT or default is None else default.targets
         edge = graph.memo[key] = Edge(f"escape --> {entry.state}", ROOT, None, targets, False, None, ())
     return edge
-
-
-def _text_of(context: Payload) -> str:
-    return json.dumps(context, ensure_ascii=False, separators=(",", ":"))
 
 
 def _check_context(graph: AnyGraph, target: Snapshot) -> None:

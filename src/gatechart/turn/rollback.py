@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -35,6 +35,9 @@ from gatechart.values.frozen import replaced
 STOPPED: Final = "agent.stopped"
 ROLLED_BACK: Final = "agent.rolled_back"
 FORKED: Final = "agent.forked"
+
+GoingBack = Callable[[int], Awaitable[Snapshot]]
+"""Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
 
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
