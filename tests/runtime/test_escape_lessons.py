@@ -4,13 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import Runtime
+from gatechart import Runtime, looping
 from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.testing import VirtualClock
 from gatechart.values import NO_LESSONS, Status
 from tests.runtime.handovers import rest
 from tests.runtime.test_escapes import CIRCLE, WAY_OUT, attempts, go_round, ring
+from tests.runtime.test_escapes_in_regions import CIRCLE as ROUND
+from tests.runtime.test_escapes_in_regions import going_round, in_regions, standing
 from tests.runtime.test_escapes_of_tools import Desk, seeker
 
 GRAPH = ring(Nudge(), Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"), last=GiveUp(), cooldown="0s")
@@ -75,6 +77,24 @@ async def test_which_tools_fail_is_kept_by_what_they_can_do_and_by_the_kind_of_e
     failed = (0, 2)
     assert (known.tools, known.errors) == ({"search": failed}, {"search ConnectionError": failed})
     assert known.capabilities == dict.fromkeys(("find", "read", "find ConnectionError", "read ConnectionError"), failed)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_region_in_which_another_went_round_is_not_blamed_for_it(place, is_first):
+    regions = [going_round(), standing()]
+    graph = in_regions(
+        *(regions if is_first else regions[::-1]),
+        transitions=ROUND,
+        entry_points=["BOTH", "C"],
+        signals=looping(),
+        escape=EscapePlan({"repeats": Reroute("C")}),
+    )
+    async with hosted(place, graph) as runtime:
+        agent = await runtime.start("both", at="BOTH")
+        await go_round(agent)
+        await rest(runtime)
+        known = lessons_kept(await runtime.read(keeper_of("both")))
+    assert {name for name, (_, badly) in known.places.items() if badly} == {"A", "B", "GO --> A", "GO --> B"}
 
 
 async def test_other_graphs_learn_nothing_from_it(place):

@@ -31,12 +31,13 @@ def attempt_told(scene: Scene) -> Send:
     calls = [each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called)]
     tools = _tallied((each.tool, each.ok) for each in calls)
     errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
-    states = [state for each in scene.block for state in each.get("states", ())] or scene.leaves
-    moves = (f"{each['event']} --> {state}" for each in scene.block if each.get("event") for state in each["states"])
-    places = _tallied((name, False) for name in dict.fromkeys((*states, *moves)))
+    failed = scene.failed_states
+    block = (each for each in scene.block if each.get("event"))
+    moves = (f"{each['event']} --> {state}" for each in block for state in each["states"] if state in failed)
+    places = _tallied((name, False) for name in dict.fromkeys((*failed, *moves)))
     able = [(each, can) for each in calls for can in scene.tool(each.tool).capabilities]
-    failed = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)
-    capabilities = _tallied((*((can, each.ok) for each, can in able), *failed))
+    kinds = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)
+    capabilities = _tallied((*((can, each.ok) for each, can in able), *kinds))
     told = {"tools": tools, "errors": errors, "places": places, "capabilities": capabilities}
     return _send(scene.snapshot, f"tried:{scene.snapshot.version}", told)
 
