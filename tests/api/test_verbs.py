@@ -24,16 +24,9 @@ from gatechart import (
     Status,
 )
 from gatechart.agent import Agent
-from gatechart.api import (
-    COMMANDS,
-    KINDS,
-    AgentHome,
-    ErrorDocument,
-    PostCommand,
-    SendCommand,
-    StartCommand,
-    check_writable,
-)
+from gatechart.api import COMMANDS, KINDS, AgentHome, ErrorDocument, check_writable
+from gatechart.api.agents import StartCommand
+from gatechart.api.events import PostCommand, SendCommand
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
 from gatechart.restate import runtime as restate_runtime

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import Handoff, Limits, Runtime
-from gatechart.api import SNAPSHOT, StartCommand, read_reply
+from gatechart.api import SNAPSHOT, read_reply
+from gatechart.api.agents import StartCommand
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,

@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from gatechart import Runtime
-from gatechart.api import PostCommand, RollbackCommand
+from gatechart.api.agents import RollbackCommand
+from gatechart.api.events import PostCommand
 from gatechart.errors import PayloadError
 from gatechart.serving.requests import OPERATIONS
 from gatechart.stores import open_store

@@ -1,22 +1,26 @@
-"""The verbs about alarms from outside and about agents that failed, which every home of agents has."""
+"""Commands and verbs about alarms from outside and about agents that failed."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from gatechart.api.alarm_commands import AlarmCommand
+from pydantic import Field
+
+from gatechart.api.agents import AgentsHome
 from gatechart.api.arguments import made
-from gatechart.api.commands import Command
+from gatechart.api.codec import ALARM_RAISED, Answer
+from gatechart.api.command import Plain, WritingCommand
+from gatechart.api.history import HistoryHome
+from gatechart.api.route import Route
 from gatechart.errors import NotFailedError, TakingBackError
 from gatechart.graph import UNDOING, AnyGraph, graph_name
 from gatechart.turn import checked_addressee, checked_id, plain_payload
 from gatechart.values import (
     ALARM,
+    LONGEST_NAME,
     AgentId,
     FailureReport,
-    HistoryEntry,
     Name,
     RaisedAlarm,
     Snapshot,
@@ -27,31 +31,27 @@ from gatechart.values import (
 
 _RECENT: Final = 100  # turns among which a repeated call is looked for
 
+MOST_NAMED: Final = 1000
+"""How many agents an alarm may name."""
 
-class AlarmsHome(ABC):
+
+class AlarmCommand(WritingCommand):
+    """`alarm`. Its id makes it safe to repeat."""
+
+    answer: ClassVar[Answer[Any]] = ALARM_RAISED
+    route: ClassVar[Route] = Route("POST", "/alarms", "Raise an alarm, of which agents hear as `alarm.NAME`")
+    verb: Literal["alarm"] = "alarm"
+    name: Annotated[str, Field(max_length=200)]
+    alarm_id: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME - 10)]
+    payload: Plain | None = None
+    to: Annotated[tuple[AgentId, ...], Field(max_length=MOST_NAMED)] = ()
+    graph: str | None = None
+    where: Plain | None = None
+    most: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class AlarmsHome(AgentsHome, HistoryHome):
     """The part of `AgentHome` that is about alarms, and about agents that failed."""
-
-    @abstractmethod
-    async def execute(self, command: Command) -> Any:
-        """See AgentHome."""
-        ...
-
-    @abstractmethod
-    async def read(self, agent_id: AgentId) -> Snapshot:
-        """See AgentHome."""
-        ...
-
-    @abstractmethod
-    async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """See AgentHome."""
-        ...
-
-    @abstractmethod
-    async def rollback(
-        self, agent_id: AgentId, version: int, *, reason: str, idempotency_key: str | None = None
-    ) -> Snapshot:
-        """See AgentHome."""
-        ...
 
     async def alarm(
         self,

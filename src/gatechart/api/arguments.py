@@ -7,8 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from gatechart.api.base_command import BaseCommand
-from gatechart.api.commands import Command
+from gatechart.api.command import Command
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import Handoff
@@ -16,7 +15,7 @@ from gatechart.handoff import fallback_steps
 
 _WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
 
-C = TypeVar("C", bound=BaseCommand)
+C = TypeVar("C", bound=Command)
 
 
 def made(kind: type[C], **given: Any) -> C:

@@ -1,25 +1,55 @@
-"""The verbs about circuit breakers, which every home of agents has."""
+"""Commands and verbs about circuit breakers."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
 
 from gatechart.api.arguments import made
-from gatechart.api.breaker_commands import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
-from gatechart.api.commands import Command
+from gatechart.api.codec import BREAKER, BREAKERS, Answer
+from gatechart.api.command import Command, Executor, Limit, WritingCommand
+from gatechart.api.route import Route
 from gatechart.turn import checked_key
-from gatechart.values import BreakerRecord
+from gatechart.values import LONGEST_NAME, BreakerRecord
+
+BreakerName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
-class BreakersHome(ABC):
+class BreakersCommand(Command):
+    """`breakers`."""
+
+    answer: ClassVar[Answer[Any]] = BREAKERS
+    route: ClassVar[Route] = Route("GET", "/breakers", "List circuit breakers that are not closed, a page at a time")
+    verb: Literal["breakers"] = "breakers"
+    after: BreakerName | None = None
+    limit: Limit = 100
+
+
+class IsolateBreakerCommand(WritingCommand):
+    """`isolate_breaker`. A breaker that is isolated stays so, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = BREAKER
+    route: ClassVar[Route] = Route(
+        "POST", "/breakers/{name}/isolate", "Let no call through a circuit breaker until it is closed"
+    )
+    verb: Literal["isolate_breaker"] = "isolate_breaker"
+    name: BreakerName
+    reason: str
+
+
+class CloseBreakerCommand(WritingCommand):
+    """`close_breaker`. A breaker that is closed stays so, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = BREAKER
+    route: ClassVar[Route] = Route("POST", "/breakers/{name}/close", "Let calls through a circuit breaker again")
+    verb: Literal["close_breaker"] = "close_breaker"
+    name: BreakerName
+
+
+class BreakersHome(Executor):
     """The part of `AgentHome` that is about circuit breakers."""
-
-    @abstractmethod
-    async def execute(self, command: Command) -> Any:
-        """See AgentHome."""
-        ...
 
     async def breakers(self, *, after: str | None = None, limit: int = 100) -> Sequence[BreakerRecord]:
         """List the circuit breakers that are not closed, by name, a page at a time: pass the last name as `after`.

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from gatechart.api.base_command import WritingCommand
-from gatechart.api.commands import Command
+from gatechart.api.command import Command, WritingCommand
 from gatechart.api.home import AgentHome
 from gatechart.graph import AnyGraph
 from gatechart.values import AgentId, Capabilities, Outcome, Receipt, Snapshot

@@ -43,7 +43,7 @@ class Route:
     def path_of(self, call: BaseModel) -> str:
         """Fill the fields of a command into the path.
 
-        >>> from gatechart.api import ReadCommand
+        >>> from gatechart.api.agents import ReadCommand
         >>> [ReadCommand.route.path_of(ReadCommand(agent_id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
         """

@@ -1,34 +1,88 @@
-"""The verbs about schedules, which every home of agents has."""
+"""Commands and verbs about schedules."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AllowInfNan, Strict
 
 from gatechart.api.arguments import made
-from gatechart.api.commands import (
-    Command,
-    DeleteScheduleCommand,
-    PauseScheduleCommand,
-    ResumeScheduleCommand,
-    RunScheduleCommand,
-    ScheduleCommand,
-    SchedulesCommand,
-)
+from gatechart.api.codec import DONE, SCHEDULE, SCHEDULES, Answer
+from gatechart.api.command import Command, Executor, Limit, Plain, ScheduleName, WritingCommand
+from gatechart.api.route import Route
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import plain_payload
 from gatechart.values import Delay, Missed, Name, Overlap, Schedule, delay_text, name_of
 
 
-class SchedulingHome(ABC):
-    """The part of `AgentHome` that is about schedules."""
+class ScheduleCommand(WritingCommand):
+    """`schedule`. It says how a schedule should be, so it can be repeated as it is."""
 
-    @abstractmethod
-    async def execute(self, command: Command) -> Any:
-        """See AgentHome."""
-        ...
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules", "Schedule the start of agents, or change a schedule")
+    verb: Literal["schedule"] = "schedule"
+    name: ScheduleName
+    graph: str
+    at: str
+    payload: Plain | None = None
+    every: Annotated[float, Strict(), AllowInfNan(False)] | str | None = None
+    cron: str = ""
+    zone: str = "UTC"
+    missed: Missed = "one"
+    overlap: Overlap = Overlap.SKIP
+
+
+class SchedulesCommand(Command):
+    """`schedules`."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULES
+    route: ClassVar[Route] = Route("GET", "/schedules", "List schedules in the order they were made, a page at a time")
+    verb: Literal["schedules"] = "schedules"
+    after: ScheduleName | None = None
+    limit: Limit = 100
+
+
+class PauseScheduleCommand(WritingCommand):
+    """`pause_schedule`. A schedule that is paused stays so, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/pause", "Let a schedule start no agents for now")
+    verb: Literal["pause_schedule"] = "pause_schedule"
+    name: ScheduleName
+
+
+class ResumeScheduleCommand(WritingCommand):
+    """`resume_schedule`. A schedule that is not paused goes on, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/resume", "Let a paused schedule go on from now")
+    verb: Literal["resume_schedule"] = "resume_schedule"
+    name: ScheduleName
+
+
+class RunScheduleCommand(WritingCommand):
+    """`run_schedule`."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/run", "Start an agent of a schedule now", 202)
+    verb: Literal["run_schedule"] = "run_schedule"
+    name: ScheduleName
+    idempotency_key: str | None = None
+
+
+class DeleteScheduleCommand(WritingCommand):
+    """`delete_schedule`. When repeated, it finds no such schedule, and says so."""
+
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/schedules/{name}", "Delete a schedule; its agents go on", 204)
+    verb: Literal["delete_schedule"] = "delete_schedule"
+    name: ScheduleName
+
+
+class SchedulingHome(Executor):
+    """The part of `AgentHome` that is about schedules."""
 
     async def schedule(
         self,

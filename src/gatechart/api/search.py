@@ -1,16 +1,17 @@
-"""The verbs that find agents, page by page or one by one, which every home of agents has."""
+"""Commands and verbs that find agents, page by page or one by one."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import ValidationError
 
 from gatechart.api.arguments import made
-from gatechart.api.commands import Command, CountsCommand, FindCommand
-from gatechart.api.conditions import WANTED
+from gatechart.api.codec import AGENTS, COUNTS, Answer
+from gatechart.api.command import Command, Executor, Limit
+from gatechart.api.conditions import WANTED, Where
+from gatechart.api.route import Route
 from gatechart.errors import PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import plain_payload
@@ -22,13 +23,32 @@ _SOUGHT: Final = (
 )
 
 
-class SearchingHome(ABC):
-    """The part of `AgentHome` that finds agents."""
+class FindCommand(Command):
+    """`find`."""
 
-    @abstractmethod
-    async def execute(self, command: Command) -> Any:
-        """See AgentHome."""
-        ...
+    answer: ClassVar[Answer[Any]] = AGENTS
+    route: ClassVar[Route] = Route("GET", "/agents", "List agents, a page at a time")
+    verb: Literal["find"] = "find"
+    graph: str | None = None
+    state: str | None = None
+    status: Status | None = None
+    where: Where | None = None
+    order: str = "started"
+    after: str | None = None
+    limit: Limit = 100
+
+
+class CountsCommand(Command):
+    """`counts`."""
+
+    answer: ClassVar[Answer[Any]] = COUNTS
+    route: ClassVar[Route] = Route("GET", "/counts", "Count agents by graph, status and state")
+    verb: Literal["counts"] = "counts"
+    graph: str | None = None
+
+
+class SearchingHome(Executor):
+    """The part of `AgentHome` that finds agents."""
 
     async def find(
         self,

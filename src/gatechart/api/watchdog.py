@@ -1,24 +1,42 @@
-"""The verbs about what is wrong in a home of agents, which every home has."""
+"""Commands and verbs about what is wrong in a home of agents."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from gatechart.api.arguments import made
-from gatechart.api.commands import Command
-from gatechart.api.watchdog_commands import FindingsCommand, HostsCommand
+from gatechart.api.codec import FINDINGS, HOSTS, Answer
+from gatechart.api.command import Command, Executor, Limit
+from gatechart.api.route import Route
 from gatechart.values import FindingKind, HealthFinding, HostRecord
 
 
-class WatchdogHome(ABC):
-    """The part of `AgentHome` that is about what is wrong."""
+class FindingsCommand(Command):
+    """`findings`."""
 
-    @abstractmethod
-    async def execute(self, command: Command) -> Any:
-        """See AgentHome."""
-        ...
+    answer: ClassVar[Answer[Any]] = FINDINGS
+    route: ClassVar[Route] = Route("GET", "/findings", "Look for what is wrong: agents, mail, breakers, hosts, sinks")
+    verb: Literal["findings"] = "findings"
+    about: FindingKind | None = None
+    after: Annotated[str, Field(max_length=1000)] | None = None
+    limit: Limit = 100
+
+
+class HostsCommand(Command):
+    """`hosts`."""
+
+    answer: ClassVar[Answer[Any]] = HOSTS
+    route: ClassVar[Route] = Route("GET", "/hosts", "List hosts with their newest signs of life")
+    verb: Literal["hosts"] = "hosts"
+    after: Annotated[str, Field(max_length=1000)] | None = None
+    limit: Limit = 100
+
+
+class WatchdogHome(Executor):
+    """The part of `AgentHome` that is about what is wrong."""
 
     async def findings(
         self, *, about: FindingKind | str | None = None, after: str | None = None, limit: int = 100

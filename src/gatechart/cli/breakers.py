@@ -27,11 +27,11 @@ from gatechart.cli.reading import LimitOption
 from gatechart.values import HIGHEST_NUMBER, BreakerRecord, BreakerState
 
 if TYPE_CHECKING:
-    from gatechart import api, tools
-    from gatechart.api import AgentHome
+    from gatechart import tools
+    from gatechart.api import AgentHome, codec
     from gatechart.cli import connection
 else:
-    api, connection, tools = late("gatechart.api", "gatechart.cli.connection", "gatechart.tools")
+    codec, connection, tools = late("gatechart.api.codec", "gatechart.cli.connection", "gatechart.tools")
 
 _LAYOUT_S = 20.0
 
@@ -159,7 +159,7 @@ async def _do(
 
 
 def _document(breaker: BreakerRecord) -> dict[str, object]:
-    document: dict[str, object] = api.CloseBreakerCommand.answer.plain(breaker)
+    document: dict[str, object] = codec.BREAKER.plain(breaker)
     return document
 
 

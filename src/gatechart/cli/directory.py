@@ -19,13 +19,19 @@ from gatechart.errors import GatechartError, UnknownEntryError
 from gatechart.values import Choice, DirectoryEntry, Judged, Mark, Needs, WorkOutcome
 
 if TYPE_CHECKING:
-    from gatechart import api, handoff
-    from gatechart.api import AgentHome
+    from gatechart import handoff
+    from gatechart.api import AgentHome, arguments, codec
+    from gatechart.api import directory as verbs
     from gatechart.cli import connection, loading
     from gatechart.graph import AnyGraph
 else:
-    api, connection, handoff, loading = late(
-        "gatechart.api", "gatechart.cli.connection", "gatechart.handoff", "gatechart.cli.loading"
+    arguments, codec, connection, handoff, loading, verbs = late(
+        "gatechart.api.arguments",
+        "gatechart.api.codec",
+        "gatechart.cli.connection",
+        "gatechart.handoff",
+        "gatechart.cli.loading",
+        "gatechart.api.directory",
     )
 
 _TOLD: Final = 10  # pieces of work that are shown of an entry
@@ -179,7 +185,7 @@ async def register_entry(
     }
 
     async def register(home: AgentHome) -> DirectoryEntry:
-        found: DirectoryEntry = await home.execute(api.made(api.RegisterEntryCommand, **fields))
+        found: DirectoryEntry = await home.execute(arguments.made(verbs.RegisterEntryCommand, **fields))
         return found
 
     await _do(settings, register, timeout, server)
@@ -280,7 +286,7 @@ async def choose_entry(
     needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
     async with looked_at(settings, server) as home:
         choice = await home.choose(handoff.HandoffPacket(current_problem=problem), needs=needs)
-    document: dict[str, object] = api.ChooseCommand.answer.plain(choice)
+    document: dict[str, object] = codec.CHOICE.plain(choice)
     emit(settings, document, lambda: _explain(choice))
 
 
@@ -364,7 +370,7 @@ async def _execute(
 
 
 def _document(entry: DirectoryEntry) -> dict[str, object]:
-    document: dict[str, object] = api.MarkEntryCommand.answer.plain(entry)
+    document: dict[str, object] = codec.ENTRY.plain(entry)
     return document
 
 

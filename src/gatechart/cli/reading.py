@@ -44,8 +44,9 @@ from gatechart.values import (
 )
 
 if TYPE_CHECKING:
-    from gatechart import api, stores, turn
-    from gatechart.api import arguments
+    from gatechart import stores, turn
+    from gatechart.api import arguments, codec
+    from gatechart.api import search as verbs
     from gatechart.cli import agent_views, conditions, connection, loading, signal_views
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 else:
     (
         agent_views,
-        api,
         arguments,
+        codec,
         conditions,
         connection,
         loading,
@@ -65,10 +66,11 @@ else:
         signal_views,
         stores,
         turn,
+        verbs,
     ) = late(
         "gatechart.cli.agent_views",
-        "gatechart.api",
         "gatechart.api.arguments",
+        "gatechart.api.codec",
         "gatechart.cli.conditions",
         "gatechart.cli.connection",
         "gatechart.cli.loading",
@@ -78,6 +80,7 @@ else:
         "gatechart.cli.signal_views",
         "gatechart.stores",
         "gatechart.turn",
+        "gatechart.api.search",
     )
 
 _OWN_GRAPHS: Final = {ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH}
@@ -316,10 +319,10 @@ async def show_accepted(
     async with connection.inspect(settings, graphs) as runtime:
         if event is None:
             found = await runtime.accepts(agent)
-            emit(settings, api.AcceptsCommand.answer.plain(found), lambda: agent_views.print_accepted(found))
+            emit(settings, codec.ACCEPTS.plain(found), lambda: agent_views.print_accepted(found))
             return None
         asked = await runtime.can(agent, event, read_payload(payload))
-    emit(settings, api.CanCommand.answer.plain(asked), lambda: agent_views.print_accepted((asked,)))
+    emit(settings, codec.ACCEPTED.plain(asked), lambda: agent_views.print_accepted((asked,)))
     return ExitCode.REFUSED if asked.agrees == "no" else None
 
 
@@ -400,7 +403,7 @@ def _query(
     if where or not is_plain or (state is not None and loading.find_app(settings.app) is not None):
         names = {"graph": graph, "state": state, "status": status, "order": order}
         command = arguments.made(
-            api.FindCommand, **names, where=conditions.parsed(where) or None, after=after, limit=limit
+            verbs.FindCommand, **names, where=conditions.parsed(where) or None, after=after, limit=limit
         )
         return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)
     active = None if state is None else (ActiveIn(graph, (state,)),)

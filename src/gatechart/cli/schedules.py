@@ -16,12 +16,11 @@ from gatechart.cli.reading import LimitOption
 from gatechart.values import Every, Missed, Overlap, Schedule
 
 if TYPE_CHECKING:
-    from gatechart import api
-    from gatechart.api import AgentHome
+    from gatechart.api import AgentHome, codec
     from gatechart.cli import connection, loading
     from gatechart.cli.connection import Connection
 else:
-    api, connection, loading = late("gatechart.api", "gatechart.cli.connection", "gatechart.cli.loading")
+    codec, connection, loading = late("gatechart.api.codec", "gatechart.cli.connection", "gatechart.cli.loading")
 
 NameArgument = Annotated[
     str,
@@ -229,7 +228,7 @@ async def _do(
 
 
 def _document(schedule: Schedule) -> dict[str, object]:
-    document: dict[str, object] = api.ScheduleCommand.answer.plain(schedule)
+    document: dict[str, object] = codec.SCHEDULE.plain(schedule)
     return document
 
 

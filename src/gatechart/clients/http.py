@@ -14,17 +14,10 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from gatechart.api import (
-    AgentHome,
-    CancelHandoffCommand,
-    Command,
-    ListAnswer,
-    Part,
-    PostCommand,
-    SendCommand,
-    StopCommand,
-    check_writable,
-)
+from gatechart.api import AgentHome, Command, ListAnswer, Part, check_writable
+from gatechart.api.agents import StopCommand
+from gatechart.api.events import PostCommand, SendCommand
+from gatechart.api.handoffs import CancelHandoffCommand
 from gatechart.api.route import CHANGES, MOST, STREAM
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.event_streams import Changes, Events, Published

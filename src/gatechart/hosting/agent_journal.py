@@ -10,7 +10,7 @@ from random import Random
 from typing import Protocol
 from uuid import uuid5
 
-from gatechart.api import JournalCommand
+from gatechart.api.history import JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gatechart.api import AgentHome, AlarmCommand
+from gatechart.api import AgentHome
+from gatechart.api.alarms import AlarmCommand
 from gatechart.context import AgentContext, canonical_json
 from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph, EntryPoint, State, StateTransitionGraph

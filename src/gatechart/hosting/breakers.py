@@ -8,7 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
-from gatechart.api import BreakersCommand
+from gatechart.api.breakers import BreakersCommand
 from gatechart.errors import BreakerOpenError, is_failure
 from gatechart.turn import one_line, told
 from gatechart.values import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection

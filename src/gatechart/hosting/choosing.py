@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from gatechart.api import ChooseCommand
+from gatechart.api.directory import ChooseCommand
 from gatechart.errors import (
     ChoiceFailedError,
     Fault,

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gatechart.api import (
-    BaseCommand,
+from gatechart.api import Command
+from gatechart.api.directory import (
     DeregisterEntryCommand,
     DirectoryCommand,
     ForgetUserCommand,
@@ -264,7 +264,7 @@ def taker_of(record: HandoffRecord) -> str:
     return chosen or f"{record.target_graph}.{record.entry_point}"
 
 
-DIRECTING: Final[Mapping[type[BaseCommand], Callable[[Directory, Any], Awaitable[Any]]]] = {
+DIRECTING: Final[Mapping[type[Command], Callable[[Directory, Any], Awaitable[Any]]]] = {
     RegisterEntryCommand: _register,
     DeregisterEntryCommand: _deregister,
     DirectoryCommand: _list,

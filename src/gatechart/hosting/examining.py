@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from gatechart.api import AgentHome, FindingsCommand, HostsCommand
+from gatechart.api import AgentHome
+from gatechart.api.watchdog import FindingsCommand, HostsCommand
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.turn import is_passed_over

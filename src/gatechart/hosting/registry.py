@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from gatechart.api import HandoffsCommand
+from gatechart.api.handoffs import HandoffsCommand
 from gatechart.errors import (
     AmbiguousEntryError,
     AmbiguousTriggerError,

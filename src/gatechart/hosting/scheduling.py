@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from gatechart.api import (
-    AgentHome,
-    BaseCommand,
+from gatechart.api import AgentHome, Command
+from gatechart.api.scheduling import (
     DeleteScheduleCommand,
     PauseScheduleCommand,
     ResumeScheduleCommand,
@@ -126,7 +125,7 @@ async def _list(home: AgentHome, _registry: Registry, command: SchedulesCommand)
     return tuple(map(schedule_of, page.agents))
 
 
-SCHEDULING: Final[Mapping[type[BaseCommand], Callable[[AgentHome, Registry, Any], Awaitable[Any]]]] = {
+SCHEDULING: Final[Mapping[type[Command], Callable[[AgentHome, Registry, Any], Awaitable[Any]]]] = {
     ScheduleCommand: _schedule,
     SchedulesCommand: _list,
     PauseScheduleCommand: _pause,

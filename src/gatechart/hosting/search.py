@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from gatechart.api import Bounds, CountsCommand, FindCommand
+from gatechart.api import Bounds
+from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.errors import UnknownFieldError, UnknownPlaceError, UnknownStateError
 from gatechart.hosting.registry import Registry
 from gatechart.turn import check_limit, known_id

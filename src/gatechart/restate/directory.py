@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.api import AgentHome, Command, FindCommand, HandoffsCommand
+from gatechart.api import AgentHome, Command
+from gatechart.api.handoffs import HandoffsCommand
+from gatechart.api.search import FindCommand
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory, slot_of

@@ -14,7 +14,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.api import ErrorDocument, HandoffCommand
+from gatechart.api import ErrorDocument
+from gatechart.api.handoffs import HandoffCommand
 from gatechart.errors import (
     AgentAsleepError,
     AgentExistsError,

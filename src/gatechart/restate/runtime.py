@@ -12,43 +12,26 @@ from weakref import WeakValueDictionary
 from gatechart.agent import Agent
 from gatechart.alerts.graph import alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
-from gatechart.api import (
-    AcceptsCommand,
-    AgentHome,
-    AlarmCommand,
-    BaseCommand,
-    BreakersCommand,
-    CancelHandoffCommand,
-    CanCommand,
-    ChooseCommand,
-    CloseBreakerCommand,
-    Command,
-    CountsCommand,
-    DiscardCommand,
+from gatechart.api import AgentHome, Command, check_writable
+from gatechart.api.agents import (
     EndInvokeCommand,
     EraseCommand,
-    FindCommand,
-    FindingsCommand,
-    FireTimerCommand,
     ForkCommand,
-    HandoffCommand,
-    HandoffsCommand,
-    HistoryCommand,
-    HostsCommand,
-    IsolateBreakerCommand,
-    JournalCommand,
-    MailCommand,
-    PostCommand,
     ReadCommand,
-    RetryCommand,
     RollbackCommand,
-    SendCommand,
-    SnapshotAtCommand,
     StartCommand,
     StartOnCommand,
     StopCommand,
-    check_writable,
 )
+from gatechart.api.alarms import AlarmCommand
+from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
+from gatechart.api.directory import ChooseCommand
+from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
+from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
+from gatechart.api.history import HistoryCommand, JournalCommand, SnapshotAtCommand
+from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
+from gatechart.api.search import CountsCommand, FindCommand
+from gatechart.api.watchdog import FindingsCommand, HostsCommand
 from gatechart.errors import (
     IncompatibleGraphError,
     NoHandoffError,
@@ -426,12 +409,12 @@ class RestateRuntime(AgentHome):
         return self._store
 
 
-_FINDERS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Mapping[str, Any]]]]] = {
+_FINDERS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitable[Mapping[str, Any]]]]] = {
     StartCommand: RestateRuntime._start,
     StartOnCommand: RestateRuntime._start_on,
     ReadCommand: RestateRuntime._look,
 }
-_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
+_EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
     StartCommand: RestateRuntime._snapshot_of,
     StartOnCommand: RestateRuntime._snapshot_of,
     ReadCommand: RestateRuntime._snapshot_of,

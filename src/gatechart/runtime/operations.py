@@ -5,28 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from gatechart.api import (
-    BaseCommand,
-    BreakersCommand,
-    CancelHandoffCommand,
-    CloseBreakerCommand,
-    Command,
-    CountsCommand,
-    DiscardCommand,
-    EndInvokeCommand,
-    EraseCommand,
-    FindCommand,
-    FireTimerCommand,
-    ForkCommand,
-    HandoffCommand,
-    HandoffsCommand,
-    HistoryCommand,
-    IsolateBreakerCommand,
-    JournalCommand,
-    MailCommand,
-    RetryCommand,
-    StopCommand,
-)
+from gatechart.api import Command
+from gatechart.api.agents import EndInvokeCommand, EraseCommand, ForkCommand, StopCommand
+from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
+from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
+from gatechart.api.history import HistoryCommand, JournalCommand
+from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
+from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.idempotency import turn_of
@@ -156,7 +141,7 @@ class Operations:
         return await self._core.breakers.close(command.name)
 
 
-OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitable[Any]]]] = {
+OPERATIONS: Final[Mapping[type[Command], Callable[[Operations, Any], Awaitable[Any]]]] = {
     FindCommand: Operations._find,
     CountsCommand: Operations._counts,
     HistoryCommand: Operations._history,

@@ -15,25 +15,13 @@ from pydantic import BaseModel
 from gatechart.agent import Agent
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
-from gatechart.api import (
-    AcceptsCommand,
-    AgentHome,
-    AlarmCommand,
-    BaseCommand,
-    CanCommand,
-    ChooseCommand,
-    Command,
-    FindingsCommand,
-    HostsCommand,
-    PostCommand,
-    ReadCommand,
-    RollbackCommand,
-    SendCommand,
-    SnapshotAtCommand,
-    StartCommand,
-    StartOnCommand,
-    execute_once,
-)
+from gatechart.api import AgentHome, Command, execute_once
+from gatechart.api.agents import ReadCommand, RollbackCommand, StartCommand, StartOnCommand
+from gatechart.api.alarms import AlarmCommand
+from gatechart.api.directory import ChooseCommand
+from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
+from gatechart.api.history import SnapshotAtCommand
+from gatechart.api.watchdog import FindingsCommand, HostsCommand
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
@@ -475,7 +463,7 @@ class Runtime(AgentHome):
         return await self._maintenance.prune(pruning, on_progress, dry_run=dry_run)
 
 
-_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[Any]]]] = {
+_EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]]]] = {
     StartCommand: Runtime._start,
     StartOnCommand: Runtime._start_on,
     ReadCommand: Runtime._read,

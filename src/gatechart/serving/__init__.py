@@ -6,7 +6,7 @@
         async with Runtime.open(url, graphs=graphs) as runtime, lifecycle.hosting(runtime):
             ...
 
-Requires the extra `gatechart[serve]`. Each command has its route in `gatechart.api.commands`.
+Requires the extra `gatechart[serve]`. Each command of `gatechart.api` has its route.
 """
 
 from gatechart.errors import needing

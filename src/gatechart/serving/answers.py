@@ -12,17 +12,9 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gatechart.api import (
-    DONE,
-    AcceptsCommand,
-    AgentHome,
-    Command,
-    ErrorDocument,
-    ListAnswer,
-    Part,
-    ReadCommand,
-    hidden_under,
-)
+from gatechart.api import DONE, AgentHome, Command, ErrorDocument, ListAnswer, Part, hidden_under
+from gatechart.api.agents import ReadCommand
+from gatechart.api.events import AcceptsCommand
 from gatechart.errors import (
     AmbiguousTriggerError,
     BacklogFullError,
@@ -235,7 +227,7 @@ async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_b
     Its `next` is the `after` of the next page, null on the last one. Entries are read a few at a time, so that a page
     of large entries does not read hundreds of them in vain.
     """
-    limit: int = call.limit  # type: ignore[union-attr, assignment]  # over HTTP it always has one
+    limit: int = call.limit  # type: ignore[attr-defined]  # over HTTP it always has one
     texts: list[bytes] = []
     size, count, last, part = 0, _FIRST, None, Part(())
     while len(texts) < limit:

@@ -1,6 +1,6 @@
 """The HTTP interface as an ASGI application: routes to endpoints, requests to commands, results and errors to answers.
 
-Each command in `gatechart.api.commands` has its route, which the client shares.
+Each command of `gatechart.api` has its route, which the client shares.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
@@ -19,7 +19,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import AlarmCommand, Command, DeregisterEntryCommand, ListAnswer, RegisterEntryCommand
+from gatechart.api import ListAnswer
+from gatechart.api.alarms import AlarmCommand
+from gatechart.api.directory import DeregisterEntryCommand, RegisterEntryCommand
 from gatechart.api.route import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
@@ -127,7 +129,7 @@ class Application:
             caller: Caller | None = request.state.caller
             if caller is not None:
                 self._check_caller(caller, operations)
-            call = cast("Command", await read_call(operations, request, self._limits))
+            call = await read_call(operations, request, self._limits)
             if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand) and caller is not None:
                 call = call.model_copy(update={"registrant": caller.name})
             check_payload(runtime.graphs, call)

@@ -10,17 +10,11 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import (
-    DONE,
-    CanCommand,
-    ErrorDocument,
-    PostCommand,
-    ScheduleCommand,
-    SendCommand,
-    StartCommand,
-    StartOnCommand,
-)
+from gatechart.api import DONE, ErrorDocument
+from gatechart.api.agents import StartCommand, StartOnCommand
+from gatechart.api.events import CanCommand, PostCommand, SendCommand
 from gatechart.api.route import CHANGES, LIVE, READY, STREAM
+from gatechart.api.scheduling import ScheduleCommand
 from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
 from gatechart.serving.answers import headers_of
 from gatechart.serving.requests import OPERATIONS, Operation

@@ -16,18 +16,12 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from gatechart.api import (
-    KINDS,
-    AlarmCommand,
-    BaseCommand,
-    EndInvokeCommand,
-    FindCommand,
-    PostCommand,
-    StartCommand,
-    StartOnCommand,
-)
-from gatechart.api.alarm_commands import MOST_NAMED
+from gatechart.api import KINDS, Command
+from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
+from gatechart.api.alarms import MOST_NAMED, AlarmCommand
+from gatechart.api.events import PostCommand
 from gatechart.api.route import MOST, Route
+from gatechart.api.search import FindCommand
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
@@ -154,7 +148,7 @@ _Alarm: TypeAlias = Annotated[
 ]
 """The name of an alarm that is not the framework's own."""
 
-_EITHER: Final[dict[type[BaseCommand], dict[str, Any]]] = {
+_EITHER: Final[dict[type[Command], dict[str, Any]]] = {
     AlarmCommand: {
         "oneOf": [
             {"required": ["to"], "properties": {"to": {"minItems": 1}, "graph": {"type": "null"}}},
@@ -181,7 +175,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
-_NARROWER_IN: Final[dict[type[BaseCommand], dict[str, Any]]] = {
+_NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {
     AlarmCommand: {"name": _Alarm, "to": Annotated[tuple[Text, ...], Field(max_length=MOST_NAMED)]}
 }
 
@@ -190,7 +184,7 @@ _NARROWER_IN: Final[dict[type[BaseCommand], dict[str, Any]]] = {
 class Operation:
     """A call over HTTP."""
 
-    call: type[BaseCommand]
+    call: type[Command]
 
     @property
     def verb(self) -> str:
@@ -251,7 +245,7 @@ OPERATIONS: Final = tuple(map(Operation, KINDS))
 """Every command. `start_on` shares its path with `start`: its body has a trigger."""
 
 
-async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> BaseCommand:
+async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> Command:
     """Read the call that a request makes. Raises NotServed.
 
     operations: those of its method and path; if there are several, the body tells which one is meant.
@@ -396,7 +390,7 @@ def whole_numbers(value: Any) -> Any:
     return value
 
 
-def check_payload(graphs: Sequence[AnyGraph], call: BaseCommand) -> None:
+def check_payload(graphs: Sequence[AnyGraph], call: Command) -> None:
     """Raise PayloadError if a start's payload does not match the entry point's schema, taken strictly.
 
     A runtime converts "5" to a number; over HTTP the schema of the OpenAPI document holds as it is. If there is no such

@@ -1,7 +1,8 @@
-"""What all commands share: their base classes, and the types of their fields."""
+"""What all commands share: their base classes, the types of their fields, and who executes them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, Field, JsonValue, Strict
@@ -36,8 +37,8 @@ Deadline: TypeAlias = Annotated[
 """A time, a number of seconds, or a delay in text form, for example "10m"."""
 
 
-class BaseCommand(BaseModel):
-    """Base of all commands.
+class Command(BaseModel):
+    """A verb with its arguments, which a home of agents executes: a frozen value that travels as JSON.
 
     answer: the JSON of its result. route: its method and path over HTTP. writes: whether it changes anything.
     """
@@ -48,10 +49,15 @@ class BaseCommand(BaseModel):
     answer: ClassVar[Answer[Any]]
     route: ClassVar[Route]
     writes: ClassVar[bool] = False
+    verb: str
 
 
-class WritingCommand(BaseCommand):
-    """Base of commands that change something."""
+class WritingCommand(Command):
+    """Base of commands that change something.
+
+    It can be repeated under the same `event_id` or `idempotency_key` without further effect, because its sender may not
+    know whether it arrived.
+    """
 
     writes: ClassVar[bool] = True
 
@@ -61,3 +67,12 @@ class WritingCommand(BaseCommand):
         field = "event_id" if "event_id" in fields else "idempotency_key"
         is_free = field in fields and getattr(self, field) is None
         return self.model_copy(update={field: request}) if is_free else self
+
+
+class Executor(ABC):
+    """What executes commands: each part of `AgentHome` is one."""
+
+    @abstractmethod
+    async def execute(self, command: Command) -> Any:
+        """Execute a command and return its result, a value. Raises what the verb raises."""
+        ...

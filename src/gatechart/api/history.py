@@ -1,0 +1,80 @@
+"""Commands and verbs about an agent's past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from gatechart.api.arguments import made
+from gatechart.api.codec import HISTORY, JOURNAL, SNAPSHOT, Answer
+from gatechart.api.command import Command, Count, Executor, Limit
+from gatechart.api.route import Route
+from gatechart.turn import check_version, checked_key
+from gatechart.values import CONVERSATION, AgentId, HistoryEntry, JournalEntry, Snapshot, all_shown
+
+
+class SnapshotAtCommand(Command):
+    """`snapshot_at`."""
+
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route(
+        "GET", "/agents/{agent_id}/versions/{version}", "Read an agent as it was at an earlier version"
+    )
+    verb: Literal["snapshot_at"] = "snapshot_at"
+    agent_id: AgentId
+    version: int
+
+
+class HistoryCommand(Command):
+    """`history`."""
+
+    answer: ClassVar[Answer[Any]] = HISTORY
+    route: ClassVar[Route] = Route("GET", "/agents/{agent_id}/history", "List an agent's turns, oldest first")
+    verb: Literal["history"] = "history"
+    agent_id: AgentId
+    after: Count = 0
+    limit: Count | None = None
+
+
+class JournalCommand(Command):
+    """`journal`."""
+
+    answer: ClassVar[Answer[Any]] = JOURNAL
+    route: ClassVar[Route] = Route(
+        "GET", "/agents/{agent_id}/journals/{journal}", "Read one of an agent's journals, a page at a time"
+    )
+    verb: Literal["journal"] = "journal"
+    agent_id: AgentId
+    journal: str = CONVERSATION
+    after: str | None = None
+    limit: Limit = 100
+
+
+class HistoryHome(Executor):
+    """The part of `AgentHome` that is about an agent's past."""
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """Return an agent's snapshot at a version: `Agent.snapshot_at` by agent id."""
+        check_version("snapshot_at", version)
+        snapshot: Snapshot = await self.execute(made(SnapshotAtCommand, agent_id=agent_id, version=version))
+        return snapshot
+
+    async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """Return the turns of any stored agent, as `Agent.history` does; its graph need not be registered."""
+        command = made(HistoryCommand, agent_id=agent_id, after=after, limit=limit)
+        turns: Sequence[HistoryEntry] = await self.execute(command)
+        return all_shown(turns)
+
+    async def journal(
+        self, agent_id: AgentId, journal: str = CONVERSATION, *, after: str | None = None, limit: int = 100
+    ) -> Sequence[JournalEntry]:
+        """Return what invokes recorded for an agent, in the order written, a page at a time. Secrets are masked.
+
+        journal: its name, by default that of the transcript of model loops. One that nobody wrote is empty.
+        after: name of the last entry before the page; the page begins anew if a summary has replaced that.
+        Raises UnknownAgentError and PayloadError.
+        """
+        name = checked_key(journal, "journal")
+        command = made(JournalCommand, agent_id=agent_id, journal=name, after=after, limit=limit)
+        entries: Sequence[JournalEntry] = await self.execute(command)
+        return all_shown(entries)

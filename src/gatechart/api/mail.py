@@ -1,0 +1,102 @@
+"""Commands and verbs about mail that is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from gatechart.api.arguments import made
+from gatechart.api.codec import MAIL, MAILS, Answer
+from gatechart.api.command import Command, Count, Executor, WritingCommand
+from gatechart.api.route import Route
+from gatechart.turn import known_number
+from gatechart.values import AgentId, Mail, MailStatus, all_shown, shown
+
+
+class MailCommand(Command):
+    """`mail`."""
+
+    answer: ClassVar[Answer[Any]] = MAILS
+    route: ClassVar[Route] = Route("GET", "/mail", "List mail in the order accepted, a page at a time")
+    verb: Literal["mail"] = "mail"
+    to: AgentId | None = None
+    status: MailStatus | None = None
+    after: Count = 0
+    limit: Count = 100
+
+
+class RetryCommand(WritingCommand):
+    """`retry`. When repeated, it finds mail that is already waiting, and says so."""
+
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route(
+        "POST", "/mail/{number}/retry", "Deliver refused or dead mail again, or retry failed mail now"
+    )
+    verb: Literal["retry"] = "retry"
+    number: Count
+    to: AgentId | None = None
+
+
+class DiscardCommand(WritingCommand):
+    """`discard`. When repeated, it finds no such mail."""
+
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route("POST", "/mail/{number}/discard", "Delete refused, dead or unreadable mail")
+    verb: Literal["discard"] = "discard"
+    number: Count
+    to: AgentId | None = None
+
+
+class FireTimerCommand(WritingCommand):
+    """`fire_timer`. When repeated after the agent has taken the timer, it finds no timer."""
+
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route("POST", "/mail/{number}/fire", "Fire a timer now, for a reason that is recorded")
+    verb: Literal["fire_timer"] = "fire_timer"
+    number: Count
+    reason: str
+    to: AgentId | None = None
+
+
+class MailHome(Executor):
+    """The part of `AgentHome` that is about mail on its way."""
+
+    async def mail(
+        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+    ) -> Sequence[Mail]:
+        """List mail in the order accepted, a page at a time: pass the number of the last as `after`.
+
+        status: waiting, refused, dead, or unreadable if damaged in the database; mail that was applied is history.
+        Raises PayloadError.
+        """
+        command = made(MailCommand, to=to, status=status, after=after, limit=limit)
+        found: Sequence[Mail] = await self.execute(command)
+        return all_shown(found)
+
+    async def retry(self, number: int, *, to: AgentId | None = None) -> Mail:
+        """Deliver refused or dead mail once more, after what is waiting for the agent.
+
+        Mail that failed and waits for its next attempt keeps its place, and is tried at once.
+        to: the recipient; needed only if mail is numbered per agent (`capabilities.lists_all_mail` is False).
+        Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
+        """
+        mail: Mail = await self.execute(made(RetryCommand, number=known_number(number), to=to))
+        return shown(mail)
+
+    async def discard(self, number: int, *, to: AgentId | None = None) -> Mail:
+        """Delete mail that is refused, dead or unreadable, and return it. to: as in `retry`.
+
+        Raises UnknownMailError.
+        """
+        mail: Mail = await self.execute(made(DiscardCommand, number=known_number(number), to=to))
+        return shown(mail)
+
+    async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:
+        """Deliver a timer, or other mail with a due time, now and in its turn, instead of when it is due.
+
+        number: the timer's number, as `mail` lists it. to: as in `retry`.
+        reason: for the history, which shows the origin "operator".
+        Raises NoTimerError if no such mail is waiting, PayloadError if the reason is empty.
+        """
+        mail: Mail = await self.execute(made(FireTimerCommand, number=number, reason=reason, to=to))
+        return shown(mail)
