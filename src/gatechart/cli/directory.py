@@ -20,16 +20,18 @@ from gatechart.values import Choice, DirectoryEntry, Judged, Mark, Needs, WorkOu
 
 if TYPE_CHECKING:
     from gatechart import handoff
-    from gatechart.api import AgentHome, arguments, codec
+    from gatechart.api import AgentHome, arguments, codec, descriptions
     from gatechart.api import directory as verbs
-    from gatechart.cli import connection, loading
+    from gatechart.cli import connection, handoff_views, loading
     from gatechart.graph import AnyGraph
 else:
-    arguments, codec, connection, handoff, loading, verbs = late(
+    arguments, codec, connection, descriptions, handoff, handoff_views, loading, verbs = late(
         "gatechart.api.arguments",
         "gatechart.api.codec",
         "gatechart.cli.connection",
+        "gatechart.api.descriptions",
         "gatechart.handoff",
+        "gatechart.cli.handoff_views",
         "gatechart.cli.loading",
         "gatechart.api.directory",
     )
@@ -387,61 +389,22 @@ def _row(entry: DirectoryEntry) -> Sequence[Cell]:
         f"{candidate.graph} at {candidate.entry_point}",
         ", ".join((*profile.capabilities, *profile.domains)),
         str(profile.level),
-        _load(entry),
+        descriptions.load_text(entry),
         f"{candidate.performance:.2f}",
-        _availability(entry),
+        descriptions.availability_text(entry),
     )
 
 
-def _availability(entry: DirectoryEntry) -> str:
-    return entry.unavailable or ("first" if entry.mark is Mark.PINNED else "yes")
-
-
-def _load(entry: DirectoryEntry) -> str:
-    candidate = entry.candidate
-    counted = str(candidate.held) if candidate.capacity is None else f"{candidate.held} of {candidate.capacity}"
-    return counted if candidate.load is None else f"{counted}, {candidate.load:.0%} busy"
-
-
 def _show(entry: DirectoryEntry) -> None:
-    print_facts(_facts(entry))
+    print_facts((name, handoff_views.fact_cell(fact)) for name, fact in descriptions.entry_facts(entry))
     if entry.outcomes:
         headings = (in_zone("ENDED"), "HANDOFF", "HOW", "USER", "FROM", "NEEDED", "IN TIME", "QUALITY")
         print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]))
 
 
-def _facts(entry: DirectoryEntry) -> list[tuple[str, Cell]]:
-    candidate = entry.candidate
-    profile = candidate.profile
-    facts = {
-        "entry": entry.id,
-        "work begins": f"{candidate.graph} at {candidate.entry_point}",
-        "agent": candidate.agent,
-        "what": "a person" if candidate.is_person else "",
-        "text": " / ".join(candidate.text.splitlines()),
-        "can": ", ".join(profile.capabilities),
-        "knows about": ", ".join(profile.domains),
-        "languages": ", ".join(profile.languages),
-        "tier": str(profile.level),
-        "group": profile.group,
-        "samples": str(len(profile.samples) or ""),
-        "hours": "; ".join(f"{' '.join(each.days)} {each.begins}-{each.ends} {each.zone}" for each in profile.schedule),
-        "work": _load(entry),
-        "available": _availability(entry),
-        "mark": f"{entry.mark.value} {entry.mark_reason}".strip() if entry.mark is not Mark.NONE else "",
-        "performance": f"{candidate.performance:.2f}",
-        "so far": f"{entry.completed} completed, {entry.failed} failed, {entry.came_back} came back",
-        "registered by": entry.registrant,
-        "expires": "" if entry.expires is None else moment_text(entry.expires),
-    }
-    return [(name, told) for name, told in facts.items() if told]
-
-
 def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:
-    quality = "" if outcome.quality is None else f"{outcome.quality:g}"
-    answers = (_answer(outcome.needed), _answer(outcome.in_time), quality)
-    ended = (moment_text(outcome.at), outcome.handoff, outcome.ended.value.replace("_", " "))
-    return (*ended, outcome.user, outcome.source, *answers)
+    ended, *answers = descriptions.outcome_texts(outcome)
+    return (moment_text(outcome.at), outcome.handoff, ended, outcome.user, outcome.source, *answers)
 
 
 def _explain(choice: Choice) -> None:
@@ -458,7 +421,3 @@ def _explain(choice: Choice) -> None:
 def _judged(judged: Judged) -> Sequence[Cell]:
     scores = ", ".join(f"{name} {score:g}" for name, score in judged.scores)
     return (judged.id, "" if judged.fell else f"{judged.total:g}", scores, judged.fell)
-
-
-def _answer(given: bool | None) -> str:
-    return "" if given is None else "yes" if given else "no"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from rich.text import Text
 
-from gatechart.api import HANDOFF
+from gatechart.api import HANDOFF, descriptions
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -26,13 +25,9 @@ from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (
     Attempt,
-    FallbackKind,
-    FallbackStep,
     HandoffPacket,
     Message,
     PathStep,
-    ReasoningStep,
-    ToolCall,
     read_packet,
 )
 from gatechart.selection import explanation_of, needs_text
@@ -48,8 +43,6 @@ def handoff_document(handoff: HandoffRecord) -> Document:
     """Describe a handoff, without its packet and why its target was chosen."""
     return {name: value for name, value in HANDOFF.plain(handoff).items() if name not in ("packet", "choice")}
 
-
-_NOBODY: Final = "nobody"
 
 _STYLES: Final = {
     HandoffStatus.CHOOSING: "magenta",
@@ -123,7 +116,8 @@ def print_packet(packet: HandoffPacket) -> None:
     print_conversation(packet.conversation)
     print_known(packet)
     print_way(packet.path, packet.attempts)
-    _print_table("STILL TO BE TRIED", [(each.kind.value, _fallback_text(each)) for each in packet.fallbacks])
+    to_try = [(each.kind.value, descriptions.fallback_text(each)) for each in packet.fallbacks]
+    _print_table("STILL TO BE TRIED", to_try)
     unknown = packet.__pydantic_extra__ or {}
     _print_table("UNKNOWN FIELDS", _values(unknown))
 
@@ -151,7 +145,7 @@ def print_conversation(messages: Iterable[Message]) -> None:
 
 def print_known(told: Any) -> None:
     """Print what was tried, found, assumed and decided, as in a packet or in the context of a conversation."""
-    _print_table("TRIED", [(visible(each.action), _tried(each)) for each in told.reasoning])
+    _print_table("TRIED", [(visible(each.action), prose(descriptions.tried_text(each))) for each in told.reasoning])
     _print_table("ENTITIES", _values(told.entities))
     _print_table("STATE", _values(told.internal_state))
     _print_table("ASSUMED", [(prose(each),) for each in told.assumptions], ())
@@ -161,7 +155,7 @@ def print_known(told: Any) -> None:
 def print_way(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> None:
     """Print the earlier agents, and the offers that failed."""
     _print_table("WAY", [(each.graph, each.agent, each.state, prose(each.achieved or "–")) for each in path], ("",) * 3)
-    _print_table("IN VAIN", [(_target(each.graph, each.entry_point, "") or _NOBODY, _vain(each)) for each in attempts])
+    _print_table("IN VAIN", [tuple(map(prose, descriptions.attempt_texts(each))) for each in attempts])
 
 
 def status_cell(status: HandoffStatus) -> Text:
@@ -175,33 +169,20 @@ def prose(text: str) -> Text:
 
 
 def _row(handoff: HandoffRecord) -> Sequence[Cell]:
-    where = _NOBODY if is_to_nobody(handoff) else _target(handoff.target_graph, handoff.entry_point, handoff.target)
-    told = Text(visible(f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"))
+    told = Text(visible(descriptions.route_text(handoff)))
     details = handoff.changes[-1].details
     told.append(f"\n{handoff.reason.value}{f'; {visible(details)}' if details else ''}", "dim")
     return handoff.id, status_cell(handoff.status), moment_text(handoff.changes[0].time), told
 
 
 def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
-    kind = "a new agent" if handoff.is_new else "the agent"
-    yield "handoff", handoff.id
-    if handoff.request != handoff.id:
-        yield "request", f"{handoff.request} (this is a later attempt of it)"
-    yield "status", status_cell(handoff.status)
-    yield "mode", handoff.mode.value
-    yield "reason", handoff.reason.value
-    yield "from", f"{handoff.source}, of {handoff.source_graph}"
-    there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
-    yield "to", _NOBODY if is_to_nobody(handoff) else there
-    if handoff.packet.get("recipient"):
-        yield "chosen", str(handoff.packet["recipient"])
-    if handoff.deadline is not None:
-        yield "deadline", zoned_text(handoff.deadline)
+    for name, fact in descriptions.handoff_facts(handoff):
+        yield name, status_cell(handoff.status) if name == "status" else fact_cell(fact)
 
 
-def is_to_nobody(handoff: HandoffRecord) -> bool:
-    """Tell whether a handoff has no target: it is yet to be chosen, or nobody was right for it."""
-    return bool(handoff.packet.get("selection")) and not handoff.packet.get("recipient")
+def fact_cell(fact: str | datetime) -> Cell:
+    """Show a fact: moments in local time."""
+    return zoned_text(fact) if isinstance(fact, datetime) else fact
 
 
 def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:
@@ -216,11 +197,7 @@ def _print_table(heading: str, rows: Sequence[Sequence[Cell]], more: Sequence[st
 
 
 def _values(values: Mapping[str, Any]) -> list[Sequence[Cell]]:
-    return [(name, _plain(value)) for name, value in values.items()]
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return [(name, descriptions.plain_text(value)) for name, value in values.items()]
 
 
 def _clock(time: datetime | None) -> str:
@@ -230,37 +207,5 @@ def _clock(time: datetime | None) -> str:
 def _said(message: Message) -> Text:
     told = prose(message.content)
     for call in message.tool_calls:
-        told.append(f"{chr(10) if told else ''}{visible(_call_text(call))}", "dim")
+        told.append(f"{chr(10) if told else ''}{visible(descriptions.tool_call_text(call))}", "dim")
     return told
-
-
-def _call_text(call: ToolCall) -> str:
-    given = ", ".join(f"{name}={_plain(value)}" for name, value in call.arguments.items())
-    return f"{call.name}({given}) → {f'error: {call.error}' if call.error else _plain(call.output)}"
-
-
-def _tried(step: ReasoningStep) -> Text:
-    details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
-    told = prose(details)
-    if step.outcome:
-        told.append(f"{' ' if details else ''}→ {visible(step.outcome)}")
-    return told
-
-
-def _target(graph: str, entry_point: str, agent: str) -> str:
-    at = f" at {entry_point}" if entry_point else ""
-    return f"{agent} ({graph}){at}" if agent else f"{graph}{at}"
-
-
-def _vain(attempt: Attempt) -> Text:
-    obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
-    return prose(": ".join(filter(None, (obstacle, attempt.details))))
-
-
-def _fallback_text(step: FallbackStep) -> str:
-    if step.kind is FallbackKind.SAME_TARGET:
-        return f"up to {step.attempts} offers to the same target"
-    if step.selection is not None:
-        needs = needs_text(step.selection.needs)
-        return f"the best for {needs}" if needs else "the best"
-    return _target(step.graph, step.entry_point, step.agent)

@@ -1,0 +1,142 @@
+"""Handoffs and entries of the directory in words, as the command line and the console show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from gatechart.handoff import Attempt, FallbackKind, FallbackStep, ReasoningStep, ToolCall
+from gatechart.selection import needs_text
+from gatechart.values import DirectoryEntry, HandoffRecord, Hours, Mark, WorkOutcome
+
+Fact: TypeAlias = tuple[str, str | datetime]
+"""The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""
+
+_NOBODY: Final = "nobody"
+
+
+def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
+    """Yield what a handoff is: from whom, to whom, and why."""
+    kind = "a new agent" if handoff.is_new else "the agent"
+    yield "handoff", handoff.id
+    if handoff.request != handoff.id:
+        yield "request", f"{handoff.request} (this is a later attempt of it)"
+    yield "status", handoff.status.value
+    yield "mode", handoff.mode.value
+    yield "reason", handoff.reason.value
+    yield "from", f"{handoff.source}, of {handoff.source_graph}"
+    there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
+    yield "to", _NOBODY if is_to_nobody(handoff) else there
+    if handoff.packet.get("recipient"):
+        yield "chosen", str(handoff.packet["recipient"])
+    if handoff.deadline is not None:
+        yield "deadline", handoff.deadline
+
+
+def is_to_nobody(handoff: HandoffRecord) -> bool:
+    """Tell whether a handoff has no target: it is yet to be chosen, or nobody was right for it."""
+    return bool(handoff.packet.get("selection")) and not handoff.packet.get("recipient")
+
+
+def route_text(handoff: HandoffRecord) -> str:
+    """Return from whom to whom a handoff goes, on one line."""
+    to = (handoff.target_graph, handoff.entry_point, handoff.target)
+    where = _NOBODY if is_to_nobody(handoff) else target_text(*to)
+    return f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"
+
+
+def target_text(graph: str, entry_point: str, agent: str) -> str:
+    """Name a target; "nobody" if there is none."""
+    at = f" at {entry_point}" if entry_point else ""
+    return (f"{agent} ({graph}){at}" if agent else f"{graph}{at}") or _NOBODY
+
+
+def attempt_texts(attempt: Attempt) -> tuple[str, str]:
+    """Return to whom an offer went, and why it came to nothing."""
+    obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
+    to = target_text(attempt.graph, attempt.entry_point, "")
+    return to, ": ".join(filter(None, (obstacle, attempt.details)))
+
+
+def fallback_text(step: FallbackStep) -> str:
+    """Return to whom work is offered next."""
+    if step.kind is FallbackKind.SAME_TARGET:
+        return f"up to {step.attempts} offers to the same target"
+    if step.selection is not None:
+        needs = needs_text(step.selection.needs)
+        return f"the best for {needs}" if needs else "the best"
+    return target_text(step.graph, step.entry_point, step.agent)
+
+
+def tool_call_text(call: ToolCall) -> str:
+    """Return a call with its arguments and what came of it."""
+    given = ", ".join(f"{name}={plain_text(value)}" for name, value in call.arguments.items())
+    return f"{call.name}({given}) → {f'error: {call.error}' if call.error else plain_text(call.output)}"
+
+
+def tried_text(step: ReasoningStep) -> str:
+    """Return what was tried, why, and what came of it."""
+    details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
+    return f"{details} → {step.outcome}".lstrip() if step.outcome else details
+
+
+def plain_text(value: Any) -> str:
+    """Return a JSON value as text; a string as it is."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def entry_facts(entry: DirectoryEntry) -> Iterator[Fact]:
+    """Yield what an entry of the directory can do, and how things stand there."""
+    candidate = entry.candidate
+    profile = candidate.profile
+    facts: dict[str, str | datetime | None] = {
+        "entry": entry.id,
+        "work begins": f"{candidate.graph} at {candidate.entry_point}",
+        "agent": candidate.agent,
+        "what": "a person" if candidate.is_person else "",
+        "text": " / ".join(candidate.text.splitlines()),
+        "can": ", ".join(profile.capabilities),
+        "knows about": ", ".join(profile.domains),
+        "languages": ", ".join(profile.languages),
+        "tier": str(profile.level),
+        "group": profile.group,
+        "samples": str(len(profile.samples) or ""),
+        "hours": "; ".join(map(_hours_text, profile.schedule)),
+        "work": load_text(entry),
+        "available": availability_text(entry),
+        "mark": f"{entry.mark.value} {entry.mark_reason}".strip() if entry.mark is not Mark.NONE else "",
+        "performance": f"{candidate.performance:.2f}",
+        "so far": f"{entry.completed} completed, {entry.failed} failed, {entry.came_back} came back",
+        "registered by": entry.registrant,
+        "expires": entry.expires,
+    }
+    return ((name, fact) for name, fact in facts.items() if fact)
+
+
+def availability_text(entry: DirectoryEntry) -> str:
+    """Return "yes" if an entry takes work, "first" if an operator pinned it, else why it takes none."""
+    return entry.unavailable or ("first" if entry.mark is Mark.PINNED else "yes")
+
+
+def load_text(entry: DirectoryEntry) -> str:
+    """Return how much work an entry has, of how much it takes."""
+    candidate = entry.candidate
+    counted = str(candidate.held) if candidate.capacity is None else f"{candidate.held} of {candidate.capacity}"
+    return counted if candidate.load is None else f"{counted}, {candidate.load:.0%} busy"
+
+
+def outcome_texts(outcome: WorkOutcome) -> tuple[str, str, str, str]:
+    """Return how work ended, and a person's answers: whether it was needed, in time, and how good the work was."""
+    quality = "" if outcome.quality is None else f"{outcome.quality:g}"
+    ended = outcome.ended.value.replace("_", " ")
+    return ended, _answer_text(outcome.needed), _answer_text(outcome.in_time), quality
+
+
+def _answer_text(given: bool | None) -> str:
+    return "" if given is None else "yes" if given else "no"
+
+
+def _hours_text(hours: Hours) -> str:
+    return f"{' '.join(hours.days)} {hours.begins}-{hours.ends} {hours.zone}"
