@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from gatechart.handoff import Attempt, FallbackKind, FallbackStep, ReasoningStep, ToolCall
+from gatechart.handoff import Attempt, FallbackKind, FallbackStep, HandoffPacket, PathStep, ReasoningStep, ToolCall
 from gatechart.selection import needs_text
-from gatechart.values import DirectoryEntry, HandoffRecord, Hours, Mark, WorkOutcome
+from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, Hours, Mark, WorkOutcome
 
 Fact: TypeAlias = tuple[str, str | datetime]
 """The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""
+
+Section: TypeAlias = tuple[str, Sequence[tuple[str, ...]]]
+"""A heading, and rows of as many texts each; texts may have several lines."""
 
 _NOBODY: Final = "nobody"
 
@@ -53,14 +56,79 @@ def target_text(graph: str, entry_point: str, agent: str) -> str:
     return (f"{agent} ({graph}){at}" if agent else f"{graph}{at}") or _NOBODY
 
 
-def attempt_texts(attempt: Attempt) -> tuple[str, str]:
-    """Return to whom an offer went, and why it came to nothing."""
-    obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
-    to = target_text(attempt.graph, attempt.entry_point, "")
-    return to, ": ".join(filter(None, (obstacle, attempt.details)))
+def problem_facts(told: Any) -> Iterator[Fact]:
+    """Yield what the problem is, and whose, as in a packet or in the context of a person's case."""
+    metadata = told.metadata
+    facts = {
+        "problem": told.current_problem,
+        "first asked": "" if told.initial_query == told.current_problem else told.initial_query,
+        "suggested": told.suggested_action,
+        "user": told.user_id,
+        "session": told.session_id,
+        "locale": metadata.locale,
+        "environment": metadata.environment,
+        "evidence": told.evidence,
+    }
+    return ((name, fact) for name, fact in facts.items() if fact)
 
 
-def fallback_text(step: FallbackStep) -> str:
+def known_sections(told: Any) -> Iterator[Section]:
+    """Yield what was tried, found, assumed and decided, as in a packet or in the context of a person's case."""
+    yield "Tried", [(each.action, _tried_text(each)) for each in told.reasoning]
+    yield "Entities", value_rows(told.entities)
+    yield "State", value_rows(told.internal_state)
+    yield "Assumed", [(each,) for each in told.assumptions]
+    yield "Decided", [(each,) for each in told.decisions]
+
+
+def way_sections(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> Iterator[Section]:
+    """Yield the earlier agents, and the offers that failed."""
+    yield "Way", [(each.graph, each.agent, each.state, each.achieved or "–") for each in path]
+    yield "In vain", list(map(_attempt_texts, attempts))
+
+
+def packet_sections(packet: HandoffPacket) -> Iterator[Section]:
+    """Yield what a packet holds beside the problem and the conversation."""
+    yield from known_sections(packet)
+    yield from way_sections(packet.path, packet.attempts)
+    yield "Still to be tried", [(each.kind.value, _fallback_text(each)) for each in packet.fallbacks]
+    yield "Unknown fields", value_rows(packet.__pydantic_extra__ or {})
+
+
+def value_rows(values: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Return the names of JSON values, and each as text."""
+    return [(name, _plain_text(value)) for name, value in values.items()]
+
+
+def choice_facts(why: Explanation) -> Iterator[Fact]:
+    """Yield how a choice came out, what was needed, and among whom a draw decided."""
+    facts = {
+        "choice": why.details,
+        "needed": needs_text(why.needs),
+        "drawn from": f"{', '.join(why.tied)}, by the seed {why.seed}" if why.tied else "",
+        "probability": f"{why.probability:.2f}" if why.probability < 1 else "",
+    }
+    return ((name, fact) for name, fact in facts.items() if fact)
+
+
+def tool_call_text(call: ToolCall) -> str:
+    """Return a call with its arguments and what came of it."""
+    given = ", ".join(f"{name}={_plain_text(value)}" for name, value in call.arguments.items())
+    return f"{call.name}({given}) → {f'error: {call.error}' if call.error else _plain_text(call.output)}"
+
+
+def _plain_text(value: Any) -> str:
+    """Return a JSON value as text; a string as it is."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _tried_text(step: ReasoningStep) -> str:
+    """Return what was tried, why, and what came of it."""
+    details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
+    return f"{details} → {step.outcome}".lstrip() if step.outcome else details
+
+
+def _fallback_text(step: FallbackStep) -> str:
     """Return to whom work is offered next."""
     if step.kind is FallbackKind.SAME_TARGET:
         return f"up to {step.attempts} offers to the same target"
@@ -70,21 +138,11 @@ def fallback_text(step: FallbackStep) -> str:
     return target_text(step.graph, step.entry_point, step.agent)
 
 
-def tool_call_text(call: ToolCall) -> str:
-    """Return a call with its arguments and what came of it."""
-    given = ", ".join(f"{name}={plain_text(value)}" for name, value in call.arguments.items())
-    return f"{call.name}({given}) → {f'error: {call.error}' if call.error else plain_text(call.output)}"
-
-
-def tried_text(step: ReasoningStep) -> str:
-    """Return what was tried, why, and what came of it."""
-    details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
-    return f"{details} → {step.outcome}".lstrip() if step.outcome else details
-
-
-def plain_text(value: Any) -> str:
-    """Return a JSON value as text; a string as it is."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _attempt_texts(attempt: Attempt) -> tuple[str, str]:
+    """Return to whom an offer went, and why it came to nothing."""
+    obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
+    to = target_text(attempt.graph, attempt.entry_point, "")
+    return to, ": ".join(filter(None, (obstacle, attempt.details)))
 
 
 def entry_facts(entry: DirectoryEntry) -> Iterator[Fact]:

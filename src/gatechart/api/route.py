@@ -51,7 +51,7 @@ class Route:
 
     def path_with(self, fields: Mapping[str, Any]) -> str:
         """Fill these fields into the path."""
-        return _FIELD.sub(lambda found: _quoted(str(fields[found[1]])), self.path)
+        return _FIELD.sub(lambda found: quoted_part(str(fields[found[1]])), self.path)
 
     def rest_of(self, call: BaseModel) -> dict[str, Any]:
         """Return the fields that are not in the path, as JSON values without nulls; objects in a query as text."""
@@ -61,8 +61,8 @@ class Route:
         return {name: to_json(value).decode() if isinstance(value, dict) else value for name, value in rest.items()}
 
 
-def _quoted(text: str) -> str:
-    """Quote the text as one part of a path; dots alone would mean the parent folder."""
+def quoted_part(text: str) -> str:
+    """Return the text percent-encoded as one part of a path; dots alone would mean the parent folder."""
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 

@@ -9,8 +9,9 @@ from typing import Final
 
 from rich.text import Text
 
+from gatechart.api import descriptions
 from gatechart.cli.agent_views import snapshot_document
-from gatechart.cli.handoff_views import print_conversation, print_known, print_way, problem_facts, prose
+from gatechart.cli.handoff_views import fact_cells, print_conversation, print_sections, prose
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -92,13 +93,12 @@ def print_cases(cases: Sequence[Case], now: datetime) -> None:
 def print_case(case: Case, now: datetime) -> None:
     """Print all that an operator needs to know of a case."""
     print_facts(_facts(case, now))
-    problem = [*problem_facts(case.context), *_evidence(case.context)]
-    if problem:
+    if problem := fact_cells(descriptions.problem_facts(case.context)):
         print_line()
         print_facts(problem)
     print_conversation(case.context.messages)
-    print_known(case.context)
-    print_way(case.context.path, case.context.attempts)
+    print_sections(descriptions.known_sections(case.context))
+    print_sections(descriptions.way_sections(case.context.path, case.context.attempts))
     if case.context.subtasks:
         print_line()
         print_table(("SUB-TASK", "", ""), map(_subtask_row, case.context.subtasks))
@@ -160,11 +160,6 @@ def _asking(context: DeskContext, *, whole: bool = False) -> str:
     state = f", in {context.asked_state}" if context.asked_state else ""
     waits = "it waits for the result" if context.mode is Mode.DELEGATE else "it gave the case away"
     return f"{context.asked_by}, of {context.asked_graph}{state}{reason}; {waits}"
-
-
-def _evidence(context: DeskContext) -> Iterator[tuple[str, Cell]]:
-    if context.evidence:
-        yield "evidence", prose(context.evidence)
 
 
 def _priority(context: DeskContext) -> Text:

@@ -396,7 +396,7 @@ def _row(entry: DirectoryEntry) -> Sequence[Cell]:
 
 
 def _show(entry: DirectoryEntry) -> None:
-    print_facts((name, handoff_views.fact_cell(fact)) for name, fact in descriptions.entry_facts(entry))
+    print_facts(handoff_views.fact_cells(descriptions.entry_facts(entry)))
     if entry.outcomes:
         headings = (in_zone("ENDED"), "HANDOFF", "HOW", "USER", "FROM", "NEEDED", "IN TIME", "QUALITY")
         print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]))

@@ -24,13 +24,11 @@ from gatechart.cli.remedies import in_commands
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (
-    Attempt,
     HandoffPacket,
     Message,
-    PathStep,
     read_packet,
 )
-from gatechart.selection import explanation_of, needs_text
+from gatechart.selection import explanation_of
 from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
@@ -66,7 +64,7 @@ def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
 def print_handoff(handoff: HandoffRecord) -> None:
     """Print a handoff in short: from whom, to whom, and its status."""
     details = handoff.changes[-1].details
-    print_facts([*_facts(handoff), *_told(("details", details))])
+    print_facts([*_facts(handoff), *fact_cells([("details", details)])])
 
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:
@@ -79,11 +77,11 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
     if handoff.choice is not None:
         print_choice(handoff.choice)
     if handoff.result is not None:
-        _print_table("RESULT", _values(handoff.result))
+        _print_table("RESULT", descriptions.value_rows(handoff.result))
     try:
         packet = read_packet(handoff.packet)
     except PacketError as error:
-        _print_table("PACKET", _values(handoff.packet))
+        _print_table("PACKET", descriptions.value_rows(handoff.packet))
         print_warning(in_commands(str(error)))
         return
     print_packet(packet)
@@ -93,8 +91,7 @@ def print_choice(choice: Mapping[str, Any]) -> None:
     """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out."""
     why = explanation_of(choice)
     print_line()
-    drawn = ("drawn from", f"{', '.join(why.tied)}, by the seed {why.seed}" if why.tied else "")
-    print_facts(_told(("choice", why.details), ("needed", needs_text(why.needs)), drawn))
+    print_facts(fact_cells(descriptions.choice_facts(why)))
     _print_table("CANDIDATES", [(visible(each.id), *_judgement(each)) for each in why.judged], ("TOTAL", ""))
     if why.left_out:
         print_line(f"and {why.left_out} more")
@@ -109,32 +106,11 @@ def _judgement(judged: Judged) -> tuple[str, Text]:
 
 def print_packet(packet: HandoffPacket) -> None:
     """Print a packet."""
-    problem = [*problem_facts(packet), *_told(("evidence", packet.evidence))]
-    if problem:
+    if problem := fact_cells(descriptions.problem_facts(packet)):
         print_line()
         print_facts(problem)
     print_conversation(packet.conversation)
-    print_known(packet)
-    print_way(packet.path, packet.attempts)
-    to_try = [(each.kind.value, descriptions.fallback_text(each)) for each in packet.fallbacks]
-    _print_table("STILL TO BE TRIED", to_try)
-    unknown = packet.__pydantic_extra__ or {}
-    _print_table("UNKNOWN FIELDS", _values(unknown))
-
-
-def problem_facts(told: Any) -> Iterator[tuple[str, Cell]]:
-    """Name the problem, as in a packet or in the context of a conversation."""
-    first = "" if told.initial_query == told.current_problem else told.initial_query
-    metadata = told.metadata
-    yield from _told(
-        ("problem", told.current_problem),
-        ("first asked", first),
-        ("suggested", told.suggested_action),
-        ("user", told.user_id),
-        ("session", told.session_id),
-        ("locale", metadata.locale),
-        ("environment", metadata.environment),
-    )
+    print_sections(descriptions.packet_sections(packet))
 
 
 def print_conversation(messages: Iterable[Message]) -> None:
@@ -143,19 +119,11 @@ def print_conversation(messages: Iterable[Message]) -> None:
     _print_table("CONVERSATION", rows, ("", ""))
 
 
-def print_known(told: Any) -> None:
-    """Print what was tried, found, assumed and decided, as in a packet or in the context of a conversation."""
-    _print_table("TRIED", [(visible(each.action), prose(descriptions.tried_text(each))) for each in told.reasoning])
-    _print_table("ENTITIES", _values(told.entities))
-    _print_table("STATE", _values(told.internal_state))
-    _print_table("ASSUMED", [(prose(each),) for each in told.assumptions], ())
-    _print_table("DECIDED", [(prose(each),) for each in told.decisions], ())
-
-
-def print_way(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> None:
-    """Print the earlier agents, and the offers that failed."""
-    _print_table("WAY", [(each.graph, each.agent, each.state, prose(each.achieved or "–")) for each in path], ("",) * 3)
-    _print_table("IN VAIN", [tuple(map(prose, descriptions.attempt_texts(each))) for each in attempts])
+def print_sections(sections: Iterable[descriptions.Section]) -> None:
+    """Print a table for each section that has rows."""
+    for heading, rows in sections:
+        cells = [tuple(map(prose, row)) for row in rows]
+        _print_table(heading.upper(), cells, ("",) * (len(rows[0]) - 1) if rows else ())
 
 
 def status_cell(status: HandoffStatus) -> Text:
@@ -176,17 +144,13 @@ def _row(handoff: HandoffRecord) -> Sequence[Cell]:
 
 
 def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
-    for name, fact in descriptions.handoff_facts(handoff):
-        yield name, status_cell(handoff.status) if name == "status" else fact_cell(fact)
+    for name, fact in fact_cells(descriptions.handoff_facts(handoff)):
+        yield name, status_cell(handoff.status) if name == "status" else fact
 
 
-def fact_cell(fact: str | datetime) -> Cell:
-    """Show a fact: moments in local time."""
-    return zoned_text(fact) if isinstance(fact, datetime) else fact
-
-
-def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:
-    return ((name, prose(value)) for name, value in facts if value)
+def fact_cells(facts: Iterable[descriptions.Fact]) -> list[tuple[str, Cell]]:
+    """Show the texts that are not empty with their lines, and moments in local time."""
+    return [(name, zoned_text(fact) if isinstance(fact, datetime) else prose(fact)) for name, fact in facts if fact]
 
 
 def _print_table(heading: str, rows: Sequence[Sequence[Cell]], more: Sequence[str] = ("",)) -> None:
@@ -194,10 +158,6 @@ def _print_table(heading: str, rows: Sequence[Sequence[Cell]], more: Sequence[st
     if rows:
         print_line()
         print_table((heading, *more), rows)
-
-
-def _values(values: Mapping[str, Any]) -> list[Sequence[Cell]]:
-    return [(name, descriptions.plain_text(value)) for name, value in values.items()]
 
 
 def _clock(time: datetime | None) -> str:

@@ -141,7 +141,8 @@ async def serve_agents(
     """Host the agents of the app behind an HTTP interface.
 
     It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
-    /openapi.json describes the interface, and /health/live and /health/ready report its health. Callers send
+    /openapi.json describes the interface, and /health/live and /health/ready report its health. /console shows
+    handoffs, with why their targets were chosen, and the directory, in a browser. Callers send
     `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
     listens to this machine only. Those in --registrants-file may register in the directory, and nothing else; those in
     --alarms-file may raise alarms.
@@ -236,6 +237,7 @@ def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
     else:
         print_line(url)
         print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; stop with Ctrl-C")
+        print_hint(f"{url}/console shows handoffs and the directory in a browser")
 
 
 def _serving() -> ModuleType:

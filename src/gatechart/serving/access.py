@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from base64 import b64decode
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -130,28 +131,54 @@ class Access:
         """Whether callers need a token."""
         return self._expected is not None
 
-    def check(self, headers: dict[bytes, bytes]) -> Caller | None:
+    def check(self, headers: Mapping[bytes, bytes]) -> Caller | None:
         """Return a caller who may do one thing only; None for one who may do everything.
 
         headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
         """
+        return self._check(headers, _bearer(headers), _TOKEN_WANTED)
+
+    def check_browser(self, headers: Mapping[bytes, bytes]) -> Caller | None:
+        """Return what `check` does, for a page: a browser asks a person for the token, as a password.
+
+        Only for what changes nothing, as a browser sends a password along whatever page has made the request.
+        """
+        return self._check(headers, _bearer(headers) or _password(headers), _PASSWORD_WANTED)
+
+    def _check(self, headers: Mapping[bytes, bytes], token: bytes, wanted: tuple[str, str]) -> Caller | None:
         if self._expected is None:
             _check_host(headers.get(b"host", b"").decode("latin-1"))
             _check_page(headers)
             return None
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        token = given.strip() if scheme.lower() == b"bearer" else b""
         may_all = hmac.compare_digest(token, self._expected)
         # Every token is compared, so that the time it takes tells nothing of which one nearly matched.
         named = [caller for caller, known in self._callers if hmac.compare_digest(token, known)]
         if not may_all and not named:
-            raise NotServed(
-                401,
-                "Unauthorized",
-                "missing or wrong token; send the header `Authorization: Bearer TOKEN` with the server's token",
-                www_authenticate="Bearer",
-            )
+            message, challenge = wanted
+            raise NotServed(401, "Unauthorized", f"missing or wrong token; {message}", www_authenticate=challenge)
         return None if may_all else named[0]
+
+
+_TOKEN_WANTED: Final = ("send the header `Authorization: Bearer TOKEN` with the server's token", "Bearer")
+_PASSWORD_WANTED: Final = (
+    "reload the page, and give the server's token as the password, with any name",
+    'Basic realm="gatechart", charset="UTF-8"',
+)
+
+
+def _bearer(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the token that a program sent; empty if there is none."""
+    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+    return given.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _password(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the password that a person gave a browser; empty if there is none."""
+    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+    try:
+        return b64decode(given.strip(), validate=True).partition(b":")[2] if scheme.lower() == b"basic" else b""
+    except ValueError:
+        return b""
 
 
 class Pace:
@@ -196,7 +223,7 @@ def _check_host(host: str) -> None:
         )
 
 
-def _check_page(headers: dict[bytes, bytes]) -> None:
+def _check_page(headers: Mapping[bytes, bytes]) -> None:
     """Keep out web pages of other sites, which can make a browser on this machine send simple requests (CSRF)."""
     origin = headers.get(b"origin")
     is_foreign = origin is not None and not _is_here(origin.decode("latin-1").partition("://")[2])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from secrets import token_hex
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 from starlette.requests import Request
@@ -188,12 +188,21 @@ def _outcome_for_a_stranger(call: Command, outcome: Outcome) -> Outcome:
     return replace(outcome, guard_errors=hidden)
 
 
-def answer_refusal(refused: NotServed) -> Response:
+Writer: TypeAlias = Callable[[Request, ErrorDocument, int, Mapping[str, str]], Response]
+"""What makes the answer to a request that failed, from the error, its status, and the headers that it must have."""
+
+
+def error_as_json(_: Request, document: ErrorDocument, status: int, headers: Mapping[str, str]) -> Response:
+    """Answer a program with an error."""
+    return Response(document.model_dump_json(), status, headers, JSON)
+
+
+def answer_refusal(refused: NotServed, request: Request, write: Writer) -> Response:
     """Answer a request that did not reach an agent."""
-    return _error(document_of(refused), refused.status, refused.headers)
+    return write(request, document_of(refused), refused.status, refused.headers)
 
 
-def answer_error(error: GatechartError, request: Request) -> Response:
+def answer_error(error: GatechartError, request: Request, write: Writer) -> Response:
     """Answer with an error, and log what a stranger is not told."""
     status = status_of(error, request.method)
     if isinstance(error, OutsideError):
@@ -202,18 +211,14 @@ def answer_error(error: GatechartError, request: Request) -> Response:
     if document.reference:
         told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
         logger.warning("a request failed", extra=told, exc_info=error)
-    return _error(document, status, headers_of(status))
+    return write(request, document, status, headers_of(status))
 
 
-def answer_fault(request: Request) -> Response:
+def answer_fault(request: Request, write: Writer) -> Response:
     """Answer a request that failed unexpectedly, and log the exception that is being handled."""
     logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
     message = "internal server error; the server's log has the details"
-    return _error(ErrorDocument(error="InternalError", message=message, facts={}), 500)
-
-
-def _error(document: ErrorDocument, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(document.model_dump_json(), status, headers, JSON)
+    return write(request, ErrorDocument(error="InternalError", message=message, facts={}), 500, {})
 
 
 def document_of(refused: NotServed) -> ErrorDocument:

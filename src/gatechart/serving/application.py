@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
@@ -23,23 +23,27 @@ from gatechart.api import ListAnswer
 from gatechart.api.alarms import AlarmCommand
 from gatechart.api.directory import DeregisterEntryCommand, RegisterEntryCommand
 from gatechart.api.route import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
+from gatechart.console import HOME, PAGES, STYLE
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access, Caller, CallerRole, Pace
 from gatechart.serving.answers import (
     JSON,
     NotServed,
+    Writer,
     answer_error,
     answer_fault,
     answer_page,
     answer_refusal,
     answer_result,
+    error_as_json,
     headers_of,
 )
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
 from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.openapi import openapi_document
+from gatechart.serving.pages import answer_with_page, answer_with_style, error_as_page, to_first_page
 from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call
 from gatechart.values import Rate
 
@@ -87,6 +91,7 @@ class Application:
                 self._route(CHANGES, {"GET": self._changes}, guarded=True),
                 self._route(STREAM.path, {"GET": self._stream}, guarded=True),
                 self._route(OPENAPI, {"GET": self._describe}, guarded=True),
+                *(self._page_route(path, endpoint) for path, endpoint in self._pages().items()),
             ],
             redirect_slashes=False,
             default=self._answering(self._unknown_path),
@@ -116,8 +121,25 @@ class Application:
 
         return routing.Route(path, self._answering(endpoint))
 
+    def _pages(self) -> dict[str, Endpoint]:
+        """Endpoints of the console, by path."""
+        return {
+            HOME: self._first_page,
+            STYLE: self._style,
+            **{path: partial(self._page, path) for path in PAGES},
+            f"{HOME}/{{rest:path}}": self._unknown_page,
+        }
+
+    def _page_route(self, path: str, page: Endpoint) -> routing.Route:
+        async def endpoint(request: Request) -> ASGIApp:
+            request.state.caller = self._access.check_browser(dict(request.scope["headers"]))
+            _check_unlimited(request)
+            return await _for_method({"GET": page}, request.method)(request)
+
+        return routing.Route(path, _Answering(self._lifecycle, endpoint, error_as_page))
+
     def _answering(self, endpoint: Endpoint) -> ASGIApp:
-        return _Answering(self._lifecycle, endpoint)
+        return _Answering(self._lifecycle, endpoint, error_as_json)
 
     async def _unknown_path(self, request: Request) -> ASGIApp:
         self._access.check(dict(request.scope["headers"]))
@@ -172,6 +194,18 @@ class Application:
     def _document(self) -> dict[str, Any]:
         return openapi_document(self._graphs, needs_token=self._access.needs_token)
 
+    async def _page(self, path: str, request: Request) -> ASGIApp:
+        return await answer_with_page(self._lifecycle.runtime, path, request)
+
+    async def _first_page(self, request: Request) -> ASGIApp:
+        return to_first_page(request)
+
+    async def _style(self, _: Request) -> ASGIApp:
+        return answer_with_style()
+
+    async def _unknown_page(self, _: Request) -> ASGIApp:
+        raise NotServed(404, "NotFound", "there is no such page; the links above lead to those that there are")
+
     async def _live(self, _: Request) -> ASGIApp:
         return Response(b'{"status":"alive"}', media_type=JSON)
 
@@ -198,9 +232,10 @@ class _Answering:
     A class, as Starlette takes a function for an endpoint of its own kind.
     """
 
-    def __init__(self, lifecycle: Lifecycle, endpoint: Endpoint) -> None:
+    def __init__(self, lifecycle: Lifecycle, endpoint: Endpoint, error: Writer) -> None:
         self._lifecycle = lifecycle
         self._endpoint = endpoint
+        self._error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -216,15 +251,15 @@ class _Answering:
         try:
             return await self._endpoint(request)
         except NotServed as refused:
-            return answer_refusal(refused)
+            return answer_refusal(refused, request, self._error)
         except GatechartError as error:
             if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
                 self._lifecycle.stop()
-            return answer_error(error, request)
+            return answer_error(error, request, self._error)
         except ClientDisconnect:
             raise
         except Exception:
-            return answer_fault(request)
+            return answer_fault(request, self._error)
 
 
 def _with_quoted_path(scope: Scope) -> Scope:

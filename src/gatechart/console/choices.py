@@ -1,0 +1,54 @@
+"""Choices of a target as tables: a row for each candidate, and a column for each scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatechart.api.descriptions import Fact, choice_facts
+from gatechart.selection import explanation_of
+from gatechart.values import Judged
+from gatechart.values.frozen import value
+
+
+@value
+class CandidateRow:
+    """A candidate: its scores in the order of the table's headings, or why it fell out."""
+
+    id: str
+    scores: tuple[str, ...]
+    fell: str
+
+
+@value
+class ChoiceTable:
+    """Why a target was chosen, or nobody."""
+
+    facts: tuple[Fact, ...]  # how it came out, and what was needed
+    headings: tuple[str, ...]  # of scores: the total unless an order decided, and the scorers
+    rows: tuple[CandidateRow, ...]
+    left_out: int  # further candidates, which are not told
+
+
+def choice_table(stored: Mapping[str, Any]) -> ChoiceTable:
+    """Return the table of an explanation, as stored with a handoff."""
+    why = explanation_of(stored)
+    scored = [_score_texts(each) for each in why.judged]
+    headings = tuple(dict.fromkeys(name for texts in scored for name in texts))
+    rows = tuple(
+        CandidateRow(each.id, tuple(texts.get(name, "") for name in headings), each.fell)
+        for each, texts in zip(why.judged, scored, strict=True)
+    )
+    return ChoiceTable(tuple(choice_facts(why)), headings, rows, why.left_out)
+
+
+def _score_texts(judged: Judged) -> Mapping[str, str]:
+    texts = {"total": f"{judged.total:.2f}"} if judged.total else {}
+    texts |= {name: f"{score:.2f}" for name, score in judged.scores}
+    if judged.parts:
+        texts["learned"] += f" ({_parts_text(judged.parts)})"
+    return texts
+
+
+def _parts_text(parts: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {part:.2f}" for name, part in parts)

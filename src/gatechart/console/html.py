@@ -1,0 +1,61 @@
+"""Pages as HTML, from templates that escape all they are given."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic_core import to_json
+
+from gatechart.api import descriptions
+from gatechart.api.route import quoted_part
+from gatechart.console.pages import HOME, Page
+from gatechart.drawing.text import visible
+
+STYLE: Final = f"{HOME}/style.css"
+"""The path of the style sheet, whose content is `style_sheet()`."""
+
+
+def html_of(page: Page, root: str) -> str:
+    """Fill a page's template. root: the path before that of the application."""
+    return _environment().get_template(page.template).render(page.values, root=root, console=f"{root}{HOME}")
+
+
+def style_sheet() -> str:
+    """Return the style sheet of all pages."""
+    return _environment().get_template("style.css").render()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("gatechart.console"),
+        autoescape=True,
+        finalize=_readable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"part": quoted_part, "moment": _moment, "json": _json}
+    environment.globals["words"] = descriptions
+    return environment
+
+
+def _readable(given: Any) -> Any:
+    """Write out what cannot be printed, such as what would turn the direction of a text; lines are kept."""
+    if not isinstance(given, str) or isinstance(given, Markup):
+        return given
+    return "\n".join(map(visible, given.splitlines()))
+
+
+def _moment(moment: datetime) -> Markup:
+    """Write a moment in UTC, for readers in different time zones."""
+    utc = moment.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(utc.isoformat(), f"{utc:%Y-%m-%d %H:%M:%S}")
+
+
+def _json(given: Any) -> str:
+    return to_json(given, indent=2).decode()
