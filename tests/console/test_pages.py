@@ -10,13 +10,14 @@ from gatechart.console import PAGES, html_of
 from gatechart.console.choices import choice_table
 from gatechart.console.pages import directory_page, entry_page, handoff_page, handoffs_page
 from gatechart.errors import NoHandoffError, PayloadError, UnknownEntryError
+from gatechart.testing import VirtualClock
 from tests.console.teams import ask, graphs
 from tests.runtime.handovers import rest
 
 
 @pytest.fixture
 async def runtime():
-    async with Runtime.open("memory:", graphs=graphs) as opened:
+    async with Runtime.open("memory:", graphs=graphs, clock=VirtualClock()) as opened:
         yield opened
 
 

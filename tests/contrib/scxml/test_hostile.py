@@ -228,9 +228,7 @@ async def test_the_blocks_of_a_turn_share_their_steps(name):
         entry_points=["a"],
     )
     async with rehearse(graph, at="a") as agent:
-        began = time.monotonic()
         await agent.send("go")
-        assert time.monotonic() - began < LIMIT_S / 4
         assert "more than 1,000,000 steps" in agent.context.told
 
 
