@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.charts.words import in_keys
 from gatechart.errors import FileFault, InvalidChartError, suggestion
-from gatechart.values import Retry
+from gatechart.values import Retry, is_number
 
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
@@ -177,7 +176,7 @@ class Fields:
         if spot is None:
             return None
         value = spot.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        if not is_number(value) or value < 0:
             self.faults.add(spot, f"expected a number, found {kind_of(spot)}", "write a number, 0 or more")
             return None
         return value

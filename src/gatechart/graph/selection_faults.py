@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from gatechart.errors import Fault, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
-from gatechart.values import HIGHEST_NUMBER, LOWEST_TIER, Hours, Needs, Profile, unkept
+from gatechart.values import HIGHEST_NUMBER, LOWEST_TIER, Hours, Needs, Profile, is_number, unkept
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
 _NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'
@@ -29,9 +28,9 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
         yield Fault(place, f"tier={profile.tier!r} is no tier", f"pass a whole number of {LOWEST_TIER} or more")
     if why := unkept(profile.group, _LONGEST):
         yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
-    if profile.cost is not None and not _is_number(profile.cost):
+    if profile.cost is not None and not _is_amount(profile.cost):
         yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
-    if profile.expected_s is not None and not _is_number(profile.expected_s):
+    if profile.expected_s is not None and not _is_amount(profile.expected_s):
         yield Fault(place, f"expected_s={profile.expected_s!r} is no time", "pass a number of seconds of 0 or more")
     yield from _schedule_faults(place, profile.schedule)
 
@@ -46,7 +45,7 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
     for each in best.filters:
         yield from _selector_faults(place, "filter", each, FILTERS)
     for scorer, weight in best.scorers:
-        if not _is_number(weight):
+        if not _is_amount(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
     if best.least is not None and not is_share(best.least):
@@ -129,13 +128,8 @@ def _is_whole(given: object, least: int) -> bool:
 
 def is_share(given: object) -> bool:
     """Tell whether a value is a number from 0 to 1."""
-    return _is_number(given) and given <= 1  # type: ignore[operator]
+    return _is_amount(given) and given <= 1
 
 
-def _is_number(given: object) -> bool:
-    if not isinstance(given, int | float) or isinstance(given, bool):
-        return False
-    try:
-        return isfinite(given) and given >= 0
-    except OverflowError:  # a whole number that no float can be
-        return False
+def _is_amount(given: object) -> TypeGuard[float]:
+    return is_number(given) and given >= 0

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from sys import float_info
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, cast, get_type_hints, overload
 
 from typing_extensions import TypeVar
@@ -37,6 +36,7 @@ from gatechart.values import (
     Noted,
     Reasoned,
     Retry,
+    is_number,
     revealed,
     seconds_in,
 )
@@ -409,7 +409,7 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
 
 def _finite(measure: str, number: object) -> float:
     """Return the value of a measure. Raises PayloadError for what is no finite number."""
-    if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= float_info.max:
+    if is_number(number):
         return float(number)
     raise PayloadError(f"the measure {measure!r}", (f"it is {number!r}",), "a finite number, such as 0.5")
 

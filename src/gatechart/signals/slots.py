@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sys import float_info
 from typing import Any, Final
 
 from gatechart.graph.callables import is_async
 from gatechart.graph.signal_faults import MOST_MOVES
-from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look
+from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look, is_number
 from gatechart.values.delays import LONGEST_S
 
 CEASED: Final = "-"
@@ -35,14 +34,14 @@ def require(detector: object, **least: tuple[Any, float]) -> None:
     Raises ValueError, which names the number and what would do.
     """
     for name, (number, bound) in least.items():
-        if not (_is_number(number) and number >= bound):
+        if not (is_number(number) and number >= bound):
             raise ValueError(f"{_shown(detector, name, number)} notices nothing; pass {bound} or more")
 
 
 def require_whole(detector: object, **least: tuple[Any, int]) -> None:
     """Refuse counts of a detector, as `require` does numbers."""
     for name, (number, bound) in least.items():
-        if not (_is_number(number) and isinstance(number, int) and number >= bound):
+        if not (is_number(number) and isinstance(number, int) and number >= bound):
             remedy = f"pass a whole number of {bound} or more"
             raise ValueError(f"{_shown(detector, name, number)} notices nothing; {remedy}")
 
@@ -58,7 +57,7 @@ def require_window(detector: object, **least: tuple[Any, int]) -> None:
 def require_seconds(detector: object, **given: Any) -> None:
     """Refuse seconds that are none, or longer than a hundred years."""
     for name, number in given.items():
-        if not (_is_number(number) and _SHORTEST_S <= number <= LONGEST_S):
+        if not (is_number(number) and _SHORTEST_S <= number <= LONGEST_S):
             remedy = f"pass seconds, from {_SHORTEST_S} to {LONGEST_S}"
             raise ValueError(f"{_shown(detector, name, number)} notices nothing; {remedy}")
 
@@ -66,7 +65,7 @@ def require_seconds(detector: object, **given: Any) -> None:
 def require_number(detector: object, **given: Any) -> None:
     """Refuse what is no number that others can be compared with."""
     for name, number in given.items():
-        if not _is_number(number):
+        if not is_number(number):
             raise ValueError(f"{_shown(detector, name, number)} cannot be compared with; pass a number")
 
 
@@ -84,10 +83,6 @@ def require_function(detector: object, function: Any) -> None:
         raise TypeError(f"{shown} cannot be called; pass a function")
     if is_async(function):
         raise ValueError(f"{shown} is async; await it in an invoke, and hand its number in by work.note()")
-
-
-def _is_number(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= float_info.max
 
 
 def _shown(detector: object, name: str, given: Any) -> str:

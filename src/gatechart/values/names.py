@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from re import escape
-from typing import Any, Final, TypeAlias
+from sys import float_info
+from typing import Any, Final, TypeAlias, TypeGuard
 
 AgentId: TypeAlias = str
 StateName: TypeAlias = str
@@ -154,6 +155,15 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_number(number: object) -> TypeGuard[float]:
+    """Return whether the value is a number that can be compared and kept: a finite float, or what one can be made of.
+
+    >>> [is_number(each) for each in (1, -0.5, True, float("nan"), float("inf"), 10**400, "1")]
+    [True, True, False, False, False, False, False]
+    """
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= float_info.max
 
 
 def is_count(number: object) -> bool:
