@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gatechart.graph import NeedRule, Signals, StateTransitionGraph, Transition
+from gatechart.graph import NeedRule, Signal, Signals, StateTransitionGraph, Transition
 from gatechart.signals import Repeats, handing_on, looping
 from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
 from gatechart.turn import take_mail
@@ -79,3 +80,29 @@ def test_a_planted_loop_is_found_when_it_is_complete_also_where_the_agent_begins
     times = 2 if length >= 3 else 3
     assert found.index(True) + 2 == before + length * times  # to begin is a move, too
     assert found.count(True) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Looking(Repeats):
+    """Repeats that looks at each turn."""
+
+    def after_move(self, slot: str, move: str, place: str) -> str | None:
+        return None
+
+
+def repeats_in(detector: Repeats, numbers: list[int]) -> list[dict[str, object] | None]:
+    """What an agent finds that moves to and fro by events with these numbers."""
+    edges = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
+    signals = Signal(detector, "repeats")
+    graph = StateTransitionGraph("pair", transitions=edges, entry_points=["A"], signals=signals)
+    snapshot, found = at_once(started(graph, "A")).snapshot, []
+    for number in numbers:
+        record = at_once(take_mail(graph, snapshot, Event("GO", {"number": number}, NOW)))
+        snapshot = record.snapshot
+        found.append(record.fired and {**record.fired.evidence[0], "detector": ""})
+    return found
+
+
+@given(st.lists(st.integers(0, 9), max_size=50), st.integers(2, 6))
+def test_a_move_that_is_told_without_a_look_is_noticed_as_one_that_is_looked_at(numbers, window):
+    assert repeats_in(Repeats(window=window), numbers) == repeats_in(Looking(window=window), numbers)

@@ -56,7 +56,6 @@ class Player:
             text_of(self.trail),
             **{
                 "move": "".join(map(_character, moves[-1:])),
-                "digest": "".join(each.digest for each in moves[-1:]),
                 "place": "".join(character_of("\n".join(each.states)) for each in moves[-1:]),
                 **more,
             },

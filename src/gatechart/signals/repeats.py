@@ -25,6 +25,9 @@ from gatechart.values import (
 _MARGIN: Final = 2
 """Moves or calls outside the circle after which it counts as left."""
 
+_SLACK: Final = 8
+"""Moves beyond the window that a slot may have, so that it is not cut with each."""
+
 _ONE_MOVE: Final = 2  # characters of a slot with one move
 
 _USUAL: Final = 3
@@ -53,6 +56,14 @@ class Repeats(Detector):
         require_window(self, window=(self.window, 2))
         require_whole(self, period=(_given(self.period, 1), 1), times=(_given(self.times, 2), 2))
 
+    def after_move(self, slot: str, move: str, place: str) -> str | None:
+        """Return the slot with a move that is unlike those remembered, so that nothing repeats."""
+        if len(slot) < _ONE_MOVE or slot[0] == HOLDS or move in slot or place in slot:
+            return None
+        if len(slot) > self.window + _SLACK:
+            slot = CEASED + slot[1 - self.window :]
+        return slot + move
+
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
         if look.is_told:
@@ -69,8 +80,6 @@ class Repeats(Detector):
             return slot
         if not slot:
             return CEASED + last
-        if last not in slot and slot[0] != HOLDS:  # as most are: nothing repeats
-            return slot + last if len(slot) <= self.window else f"{CEASED}{slot[1 - self.window :]}{last}"
         moves = (slot[1:] + last)[-self.window :]
         return slot_of(self._found(moves, slot) is not None, moves)
 

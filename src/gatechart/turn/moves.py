@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gatechart.values import EventName, Moved, StateName, character_of, written
-from gatechart.values.trail import character_at, checksum_of
+from gatechart.values.trail import CHARACTERS, FIRST_CHARACTER, character_at, checksum_of
 
 _REMEMBERED = 1024  # moves without their payloads
 _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever add up to the number of two others
@@ -19,13 +19,14 @@ class Move:  # not a value: that would take twice as long to make
     line: str  # of the entry in the trail, with its end
     unended: str  # the same line, to which only the digest of the payload and an end are added
     character: str  # for states and event
-    number: int  # from which the character comes
+    number: int  # from which the character comes, and with that of a payload the character for both
     place: str  # a character for the states alone
     entered: str  # a character for each leaf in which the agent was not before
 
-    def character_with(self, digest: str) -> str:
-        """Return the character for states, event and a payload with this digest."""
-        return character_at(self.number + int(digest, 16))
+    def by(self, checksum: int) -> tuple[str, str]:
+        """Return line and character of the move by a payload with this checksum."""
+        line = f"{self.unended}{checksum.to_bytes(4, 'big').hex()}\n"
+        return line, chr(FIRST_CHARACTER + (self.number + checksum) % CHARACTERS)
 
 
 @lru_cache(_REMEMBERED)

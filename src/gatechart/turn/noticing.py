@@ -14,7 +14,7 @@ from gatechart.turn.payloads import with_marks
 from gatechart.turn.progress import entered, told_progress
 from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_told
 from gatechart.turn.trail_text import grown
-from gatechart.turn.watch import Watch, watch_of
+from gatechart.turn.watch import Watch, fields_of, watch_of
 from gatechart.values import (
     LONGEST_TOLD,
     MOVED,
@@ -36,14 +36,12 @@ from gatechart.values import (
     Trail,
     TrailEntry,
     begun_at,
-    digest_of,
     kinds_of,
 )
 from gatechart.values.detectors import WORKED
 from gatechart.values.frozen import maker, replaced
-from gatechart.values.trail import text_of
+from gatechart.values.trail import checksum_of_content, text_of
 
-_SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
 _make_trail: Final = maker(Trail)
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 
@@ -60,18 +58,20 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         return None
     terms = watch.terms
     before, after = () if previous is None else previous.configuration, macrostep.configuration
-    if graph.event_types:
-        event = with_marks(graph, event)
-    is_mail = event.name in EVENTS
-    added = character = place = digest = ""
+    event = with_marks(graph, event) if graph.event_types else event
+    payload = event.payload
+    added = character = place = ""
+    told: tuple[TrailEntry, ...] = ()
     recent, is_forward, kinds = trail.recent, False, 0
-    if not is_mail and (after != before or _is_led_back(macrostep, event)):
+    if after != before or _is_led_back(macrostep, event):
         move = move_of(before, after, event.name)
-        added, character, place, kinds = move.line, move.character, move.place, MOVED
-        if event.payload and (digest := digest_of(event.payload, terms.ignore)):
-            added, character = f"{move.unended}{digest}\n", move.character_with(digest)
+        added, character = move.line, move.character
+        place, kinds = move.place, MOVED
+        if payload and (checksum := checksum_of_content(payload, terms.ignore)) is not None:
+            added, character = move.by(checksum)
         recent, is_forward = entered(recent, move.entered, terms.window)
-    told = _told(event, watch) if event.payload and (is_mail or watch.has_said) else ()
+    if payload and not watch.telling.isdisjoint(payload):
+        told = _told(event, watch)
     task, best, is_told = trail.task, trail.best, False
     if watch.is_told or macrostep.log.progressed:
         progress = told_progress(macrostep, watch, recent)
@@ -82,26 +82,29 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         added += text_of(told)
         kinds |= kinds_of(told)
     text, appended = grown(trail, added, bool(character) + len(told), terms)
-    working = _working(macrostep, trail)
-    if working or trail.working:
-        kinds |= WORKED
-    look = Look(
-        macrostep.turn.event,
-        before,
-        after,
-        told,
-        kinds,
-        macrostep.context,
-        text,
-        character,
-        place,
-        digest,
-        is_forward,
-        is_told,
-        trail.working != (),
-        working != (),
-    )
-    slots, fired = watch.asked(trail.slots if trail.marks == watch.marks else watch.slots_of(trail), look)
+    is_idle = trail.marks and not (trail.working or macrostep.attended)  # as nearly always
+    working = () if is_idle else _working(macrostep, trail)
+    kinds |= WORKED if working or trail.working else 0
+    known = trail.slots if trail.marks == watch.marks else watch.slots_of(trail)
+    slots = watch.after_move(known, character, place) if kinds == MOVED else None
+    fired = None
+    if slots is None:
+        look = Look(
+            macrostep.turn.event,
+            before,
+            after,
+            told,
+            kinds,
+            macrostep.context,
+            text,
+            character,
+            place,
+            is_forward,
+            is_told,
+            trail.working != (),
+            working != (),
+        )
+        slots, fired = watch.asked(known, look)
     is_timed = trail.is_timed and event.name != DUE
     macrostep.trail = _make_trail(
         text,
@@ -270,8 +273,7 @@ def _is_brought(event: Event, agent_id: AgentId) -> bool:
 def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
     """Return what somebody says by the event."""
     payload = event.payload
-    fields = _SAYING if terms.said is None else [terms.said[event.name]] if event.name in terms.said else []
-    for field in fields:
+    for field in fields_of(terms, event.name):
         if field in payload:
             text = payload[field]
             if isinstance(text, str) and text and (terms.said is not None or event.origin is Origin.OUTSIDE):
@@ -284,8 +286,6 @@ def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
     if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
         return _invokes_in(macrostep.graph, macrostep.configuration)
     working = trail.working
-    if not (working or macrostep.attended):  # as nearly always
-        return working
     name, nodes = macrostep.turn.event.name, macrostep.graph.nodes
     if not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
         return working

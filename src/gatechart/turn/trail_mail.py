@@ -27,6 +27,8 @@ DUE: Final[EventName] = f"{TRAIL}due"
 """Event of the timer by which detectors are asked again though nothing happened; also its key."""
 
 EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, DUE))
+FIELDS: Final = ("tool", "measure", "action")
+"""Fields of which each payload that tells of an entry has one."""
 
 
 def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final
 
@@ -24,11 +25,12 @@ def grown(trail: Trail, added: str, count: int, terms: Signals) -> tuple[str, in
     ('mB\nmC\n', 0)
     """
     text, appended = trail.text + added, trail.appended + count
+    if appended * _PARTS > terms.states + terms.calls:
+        return _cut(text, terms), 0
     # A character takes up to four bytes. The first test alone is enough nearly always.
-    is_short = len(text) * 4 <= terms.most_bytes or len(text.encode()) <= terms.most_bytes
-    if is_short and appended * _PARTS <= terms.states + terms.calls:
-        return text, appended
-    return _cut(text, terms), 0
+    if len(text) * 4 > terms.most_bytes and len(text.encode()) > terms.most_bytes:
+        return _cut(text, terms), 0
+    return text, appended
 
 
 def _cut(text: str, terms: Signals) -> str:
@@ -36,24 +38,31 @@ def _cut(text: str, terms: Signals) -> str:
 
     A quarter is left, so that the next turns do not cut again.
     """
-    kept = text.split("\n")[:-1]  # what was said may have other ends of lines in it
-    if text.count("\nm") == len(kept) - 1 and text[0] == "m":  # moves alone, as nearly always, and far quicker
-        kept = kept[-terms.states :]
+    most, count = terms.most_bytes * 3 // 4, text.count("\n")
+    if text[0] == "m" and text.count("\nm") == count - 1:  # moves alone, as nearly always, and far quicker
+        text = text.split("\n", count - terms.states)[-1] if count > terms.states else text
     else:
-        kept = _newest_of_each_kind(kept, terms)
-    most = terms.most_bytes * 3 // 4
-    if sum(map(len, kept), len(kept)) * 4 > most:  # characters of four bytes at most
-        sizes = accumulate(len(line.encode()) + 1 for line in reversed(kept))
-        kept = kept[len(kept) - sum(size <= most for size in sizes) :]
-    return "\n".join((*kept, ""))
+        text = _newest_of_each_kind(text, terms)
+    if len(text) * 4 <= most:  # characters of four bytes at most
+        return text
+    kept = _lines(text)
+    sizes = accumulate(len(line.encode()) + 1 for line in reversed(kept))
+    return _joined(kept[len(kept) - sum(size <= most for size in sizes) :])
 
 
-def _newest_of_each_kind(lines: list[str], terms: Signals) -> list[str]:
+def _newest_of_each_kind(text: str, terms: Signals) -> str:
     left = {"c": terms.calls}
     kept = []
-    for line in reversed(lines):
+    for line in reversed(_lines(text)):
         left[line[0]] = rest = left.get(line[0], terms.states) - 1
         if rest >= 0:
             kept.append(line)
-    kept.reverse()
-    return kept
+    return _joined(reversed(kept))
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")[:-1]  # and not splitlines: what was said may have other ends of lines in it
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join((*lines, ""))

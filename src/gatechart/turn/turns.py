@@ -239,7 +239,8 @@ async def completed(
             savepoint.restore(macrostep)
             macrostep.fired = replaced(fired, reaction=Reaction.UNDONE, problem=told(error))
             _log_undone(macrostep, macrostep.fired)
-    set_timer(macrostep)
+    if macrostep.trail.working:
+        set_timer(macrostep)
     return recorded(macrostep, previous, event, started, before=before, replied=replied)
 
 

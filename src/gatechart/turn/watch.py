@@ -12,12 +12,15 @@ from zlib import crc32
 from gatechart.errors import is_failure
 from gatechart.graph import AnyGraph, Signal, Signals
 from gatechart.turn.arguments import plain_payload
+from gatechart.turn.trail_mail import FIELDS
 from gatechart.turn.turn_context import told
 from gatechart.values import (
     HOLDS,
     MARK,
+    MOVED,
     SAID,
     Detector,
+    EventName,
     Evidence,
     FiredSignal,
     Look,
@@ -43,6 +46,9 @@ _ORDER: Final = (
 )
 """Reasons, the one that goes first first; any other comes after them."""
 
+_SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
+_WATCHES: Final = "watches"  # key of a graph's memo
+
 _Ask: TypeAlias = tuple[int, Callable[[str, Look], str], bool]
 """The place of a detector, how it is asked, and whether it is while its slot is empty."""
 
@@ -52,14 +58,15 @@ class Watch:
 
     __slots__ = (
         "_concerned",
+        "_moving",
         "asking",
         "detectors",
-        "has_said",
         "implies",
         "is_told",
         "marks",
         "progress_states",
         "signals",
+        "telling",
         "terms",
         "timed",
     )
@@ -70,10 +77,15 @@ class Watch:
         self.detectors = tuple(walk([each.when for each in terms.signals]))
         self.asking = tuple(each.of_entry_point(profile) for each in self.detectors)
         self.marks = "".join(map(_mark_of, self.detectors))
-        self.has_said = any(each.sees & SAID for each in self.detectors)
+        is_heard = any(each.sees & SAID for each in self.detectors)
+        # fields of which a payload that tells the trail of anything has at least one
+        self.telling = frozenset((*FIELDS, *(fields_of(terms) if is_heard else ())))
         self.progress_states = graph.progress_states
         self.implies = not (graph.progress_states or terms.measure)  # whether a first entry to a state is progress
         self.is_told = bool(graph.progress_states or terms.task or terms.measure)  # whether what it says is looked up
+        self._moving = tuple(
+            (place, self.asking[place].after_move, is_woken) for place, _, is_woken in self._places_of(MOVED)
+        )
         self._concerned: dict[int, tuple[_Ask, ...]] = {}  # by kinds of entries
         self.timed = tuple(place for place, each in enumerate(self.detectors) if each.due_s is not None)
 
@@ -120,6 +132,18 @@ class Watch:
         kept = tuple(after)
         return kept, self._fired(before, kept, look) if is_changed else None
 
+    def after_move(self, slots: tuple[str, ...], move: str, place: str) -> tuple[str, ...] | None:
+        """Return the slots after a turn that did no more than move the agent; None if detectors need a look at it."""
+        after = [*slots]
+        for at, after_move, is_woken in self._moving:
+            slot = slots[at]
+            if slot or is_woken:
+                new = after_move(slot, move, place)
+                if new is None:
+                    return None
+                after[at] = new
+        return tuple(after)
+
     def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
         """Return the detectors that entries of these kinds concern, each with its place."""
         return tuple(
@@ -159,14 +183,21 @@ class Watch:
         return {each for each, slot in zip(self.detectors, slots, strict=True) if slot.startswith(HOLDS)}
 
 
+def fields_of(terms: Signals, event: EventName = "") -> tuple[str, ...]:
+    """Return the fields of payloads in which somebody says something. event: by which; empty for all events."""
+    if terms.said is None:
+        return _SAYING
+    return tuple(field for name, field in terms.said.items() if event in ("", name))
+
+
 def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
     """Return what agents that began at the entry point look for; None for nothing. Worked out once."""
-    key = ("signals", entry_point)
     try:
-        found: Watch | None = graph.memo[key]
+        found: Watch | None = graph.memo[_WATCHES][entry_point]
     except KeyError:
         terms = graph.signals_at(entry_point)
-        found = graph.memo[key] = None if terms is None else Watch(graph, terms, _profile_of(graph, entry_point))
+        found = None if terms is None else Watch(graph, terms, _profile_of(graph, entry_point))
+        graph.memo.setdefault(_WATCHES, {})[entry_point] = found
     return found
 
 

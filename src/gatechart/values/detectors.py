@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.values.agents import Event
+from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import StateName
 from gatechart.values.profiles import Profile
-from gatechart.values.trail import MOVED, Moved, TrailEntry, entries_in
+from gatechart.values.trail import MOVED, TrailEntry, entries_in
 
 HOLDS: Final = "+"
 """First character of the slot of a detector that has found what it looks for."""
@@ -28,7 +29,7 @@ WORKED: Final = 64
 """A bit beside those of kinds of entries: an invoke was under way when the turn began, or is now."""
 
 
-@dataclass(slots=True)
+@value
 class Look:
     """What a detector is shown of a turn, or of a call in an invoke."""
 
@@ -41,7 +42,6 @@ class Look:
     trail: str  # the text of the trail with these entries
     move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
     place: str = ""  # one character for the states to which a move led, however it did; empty for none
-    digest: str = ""  # of the payload by which the agent moved
     progress: bool = False  # whether work went forward, be it that a state was entered for the first time in the window
     is_told: bool = False  # whether the chart itself said so: a state with `progress`, an action, or a measure
     was_working: bool = False  # whether an invoke was under way when the turn began
@@ -54,8 +54,8 @@ class Look:
 
     @property
     def entries(self) -> tuple[TrailEntry, ...]:
-        """What the turn adds to the trail, oldest first. Made when asked for, as few detectors need the move."""
-        moved = (Moved(self.after, self.event.name, self.digest),) if self.kinds & MOVED else ()
+        """What the turn adds to the trail, oldest first. Read when asked for, as few detectors need the move."""
+        moved = self.read_trail(MOVED, 1) if self.kinds & MOVED else ()
         return (*moved, *self.told)
 
     def read_trail(self, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
@@ -191,6 +191,14 @@ class Detector(Symptom):
     def finds_anew(self, look: Look) -> bool:  # noqa: ARG002  for subclasses that do
         """Return whether it comes to hold anew though it held before, which it otherwise does once it has ceased."""
         return False
+
+    def after_move(self, slot: str, move: str, place: str) -> str | None:  # noqa: ARG002  for subclasses that can tell
+        """Return the slot after a turn that did no more than move the agent, if it is told without a look.
+
+        Most turns are such, and a look costs more than all else. move, place: as of a look. None to be asked by one,
+        as where something holds, or comes to.
+        """
+        return None
 
     @abstractmethod
     def after(self, slot: str, look: Look) -> str:

@@ -32,15 +32,13 @@ LONGEST_TOLD: Final = 500
 """Maximum length of a text in an entry, in characters."""
 
 # All characters above the first 65,536: so many that two texts in a window hardly ever get the same one by chance.
-_FIRST_CHARACTER: Final = 0x10000
-_CHARACTERS: Final = 0x100000
+FIRST_CHARACTER: Final = 0x10000
+CHARACTERS: Final = 0x100000
 
 # Made once, because `json.dumps` with these arguments would make one each time.
 _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 _NESTED: Final = frozenset({dict, list, tuple})
-
-_SECRET: Final = SECRET.encode()
 
 _SHOWN: Final = 40  # characters of a damaged line in an error
 
@@ -148,7 +146,7 @@ def character_of(text: str) -> str:
 
 def character_at(number: int) -> str:
     """Return the character of a number, of a million. number: not below zero."""
-    return chr(_FIRST_CHARACTER + number % _CHARACTERS)
+    return chr(FIRST_CHARACTER + number % CHARACTERS)
 
 
 def checksum_of(text: str) -> int:
@@ -164,36 +162,32 @@ def digest_of(content: object, ignore: Collection[str] = ()) -> str:
     >>> digest_of({"order": "4711", "at": 3}, ["at"]) == digest_of({"at": 4, "order": "4711"}, ["at"])
     True
     """
-    counted = _without(content, frozenset(ignore)) if ignore else content
-    if not counted and (counted is None or counted == {}):
-        return ""
-    encoded = _flat(counted) if type(counted) is dict else None
-    if encoded is None:
-        encoded = _encoded(counted)
-        if _SECRET in encoded:  # a digest of a short one would give it away
-            encoded = _encoded(hidden(counted))
-    return crc32(encoded).to_bytes(4, "big").hex()
+    checksum = checksum_of_content(content, ignore)
+    return "" if checksum is None else checksum.to_bytes(4, "big").hex()
 
 
-def _flat(content: dict[str, object]) -> bytes | None:
-    """Return a mapping as bytes, in whatever order its fields are; None if it is a secret, or not flat.
-
-    Nearly all payloads and arguments are flat, and JSON takes three times as long.
-    """
-    if SECRET in content:
+def checksum_of_content(content: object, ignore: Collection[str] = ()) -> int | None:
+    """Return the number of 32 bits whose digits `digest_of` returns; None where it returns none."""
+    if ignore:
+        content = _without(content, frozenset(ignore))
+    if not content and (content is None or content == {}):
         return None
+    if type(content) is not dict or SECRET in content:
+        return _checksum_as_json(content)
+    # Nearly all payloads and arguments are flat, and JSON takes three times as long.
     for each in content.values():
         if type(each) in _NESTED:
-            return None
+            return _checksum_as_json(content)
     try:
         # The oldest format, in which equal values have equal bytes, however Python keeps them.
-        return dumps(content if len(content) == 1 else sorted(content.items()), 0)
+        return crc32(dumps(content if len(content) == 1 else sorted(content.items()), 0))
     except (TypeError, ValueError):
-        return None
+        return _checksum_as_json(content)
 
 
-def _encoded(content: object) -> bytes:
-    return _encode(content).encode(errors="surrogatepass")
+def _checksum_as_json(content: object) -> int:
+    text = _encode(content)
+    return checksum_of(_encode(hidden(content)) if SECRET in text else text)  # a digest of a short one gives it away
 
 
 def _without(content: object, ignore: frozenset[str]) -> object:
