@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, Final
 
@@ -30,21 +30,22 @@ class _Meter:
         self._psutil = psutil
         self._work = work
         self._process = psutil.Process(os.getpid())
-        self._at, self._cpu_s, self._done = monotonic(), self._cpu(), work()
+        self._at, self._cpu_s, self._done = monotonic(), self._cpu(self._family()), work()
         self._idle_since = self._at  # when it was last idle, or got on
         self._net = psutil.net_io_counters()
 
     def measure(self) -> Payload:
         """Return processors in use, memory, children, the machine's network, and for how long it got nowhere."""
-        now, cpu_s, done, net = monotonic(), self._cpu(), self._work(), self._psutil.net_io_counters()
+        family = self._family()
+        now, cpu_s, done, net = monotonic(), self._cpu(family), self._work(), self._psutil.net_io_counters()
         seconds = max(now - self._at, 1e-3)
         cpu = max(cpu_s - self._cpu_s, 0.0) / seconds
         if done != self._done or cpu < _BUSY:
             self._idle_since = now
         facts: dict[str, Any] = {
             "cpu": round(cpu, 3),
-            "memory": self._memory(),
-            "children": len(self._process.children(recursive=True)),
+            "memory": self._memory(family),
+            "children": len(family) - 1,
             "committed": done,
             "busy_s": round(now - self._idle_since, 1),
         }
@@ -55,11 +56,12 @@ class _Meter:
         return facts
 
     def _family(self) -> list[Any]:
+        """Return this process and its children. To find these, every process of the machine is read."""
         return [self._process, *self._process.children(recursive=True)]
 
-    def _cpu(self) -> float:
+    def _cpu(self, family: Iterable[Any]) -> float:
         used = 0.0
-        for each in self._family():
+        for each in family:
             try:
                 times = each.cpu_times()
             except self._psutil.Error:  # it has ended meanwhile
@@ -67,9 +69,9 @@ class _Meter:
             used += times.user + times.system
         return used
 
-    def _memory(self) -> int:
+    def _memory(self, family: Iterable[Any]) -> int:
         used = 0
-        for each in self._family():
+        for each in family:
             try:
                 used += each.memory_info().rss
             except self._psutil.Error:
