@@ -9,10 +9,14 @@ import pytest
 from gatechart.checks import check
 from gatechart.graph import Allow, EntryPoint, Handoff, Invoke, Signal, Signals, State, StateTransitionGraph, Transition
 from gatechart.signals import (
+    CALLED,
+    GoesInCircles,
     NoProgress,
+    Noticed,
     Repeats,
     SameCall,
     SameQuestion,
+    Sentiment,
     ToolFailures,
     UserAsked,
     VisitsOver,
@@ -64,6 +68,7 @@ def test_presets_that_are_taken_have_no_findings() -> None:
         (Repeats(7, 3, window=20), "a block of 7, seen 3 times, does not fit in the window of 20 moves"),
         (Repeats(times=21), "a block of 1, seen 21 times, does not fit in the window of 20 moves"),
         (SameCall(3, window=120), "the trail keeps 100 calls, fewer than the 120 in which it looks for 3"),
+        (Sentiment(lambda text: 0.0, below=-1.5), "no number from -1 to 1 is below -1.5"),
         (VisitsOver("ENDED"), "the agent ends in 'ENDED', so it is visited once"),
         (VisitsOver("BEGINNING"), "no way leads from 'BEGINNING' back to it, so it is visited once"),
         (VisitsOver("NOWHERE"), "'NOWHERE' is no state in which an agent can rest"),
@@ -74,7 +79,9 @@ def test_a_threshold_that_can_never_be_reached_is_found(detector: Detector, told
     assert found("GC701", graph(detector, TAKES_ALL)) == [(f"signals, {name}", told)]
 
 
-@pytest.mark.parametrize("detector", [Repeats(7, 2), Repeats(), SameCall(), VisitsOver("CHECKING", 5)])
+@pytest.mark.parametrize(
+    "detector", [Repeats(7, 2), Repeats(), SameCall(), VisitsOver("CHECKING", 5), Noticed(lambda trail, context: True)]
+)
 def test_a_threshold_that_can_be_reached_is_not(detector: Detector) -> None:
     assert found("GC701", graph(detector, TAKES_ALL)) == []
 
@@ -103,7 +110,10 @@ def test_who_is_heard_by_no_event_of_the_chart_is_never_found_to_say_anything(sa
     assert problems == ["no transition takes an event that said= names, so nobody is heard"] * count
 
 
-@pytest.mark.parametrize("detector", [ToolFailures(), NoProgress(3), SameCall()])
+@pytest.mark.parametrize(
+    "detector",
+    [ToolFailures(), NoProgress(3), SameCall(), GoesInCircles(), Noticed(lambda trail, context: True, CALLED)],
+)
 def test_what_only_invokes_do_is_never_found_in_a_graph_without_any(detector: Detector) -> None:
     ((_, problem),) = found("GC701", graph(detector, TAKES_ALL, invoke=()))
     assert "the graph invokes no function" in problem

@@ -166,6 +166,24 @@ def test_a_bound_of_the_trail_is_a_whole_number_above_0(bound: str) -> None:
     assert f"{bound}=0 is not a bound" in faults(signals=Signals(Always(), **{bound: 0}))[0]  # type: ignore[arg-type]
 
 
+def test_a_trail_on_which_nothing_has_room_is_a_fault() -> None:
+    (fault,) = faults(signals=Signals(Always(), most_bytes=10))
+    assert fault == "signals: most_bytes=10 leaves no room for what the agent did; pass 256 or more"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("*", "'*' stands for any signal"),
+        ("tool.*", "'*' stands for any signal"),
+        ("tool.", "a part before or after a dot is empty"),
+    ],
+)
+def test_a_name_that_transitions_could_not_take_alone_is_a_fault(name: str, why: str) -> None:
+    (fault,) = faults(signals=Signal(Always(), name))
+    assert fault == f"signals, {name}: no event can have the name {name!r}: {why}; use a word, such as tool_failures"
+
+
 def test_two_answers_to_one_signal_are_a_fault() -> None:
     def signal(to: str) -> Signal:
         return Signal(Always(), answer=Handoff(to, at="IN"), otherwise="WORKING")

@@ -13,6 +13,7 @@ from gatechart import (
     AgentContext,
     Confidence,
     ErrorRate,
+    GoesInCircles,
     Handoff,
     Keywords,
     Lacks,
@@ -36,6 +37,7 @@ from gatechart import (
     looping,
 )
 from gatechart.errors import InvalidGraphError
+from gatechart.signals import CALLED, SAID
 
 WHOLE = "pass a whole number of"
 NUMBERS: list[tuple[Callable[[Any], object], str]] = [
@@ -117,12 +119,32 @@ def test_seconds_end_within_the_calendar(build: Callable[[float], object]) -> No
 
 
 @pytest.mark.parametrize(
-    "build", [lambda given: Repeats(window=given), lambda given: SameCall(window=given), lambda given: looping(given)]
+    "build",
+    [
+        lambda given: Repeats(window=given),
+        lambda given: SameCall(window=given),
+        lambda given: ToolFailures(given),
+        lambda given: looping(given),
+    ],
 )
 def test_what_a_slot_would_have_to_remember_is_bounded(build: Callable[[int], object]) -> None:
     build(200)
-    with pytest.raises(ValueError, match=r"window=201\) is too long; pass 200 at most"):
+    with pytest.raises(ValueError, match=r"(window|n)=201\) is too long; pass 200 at most"):
         build(201)
+
+
+def test_entries_that_there_are_not_are_waited_for_by_nothing() -> None:
+    assert Noticed(found_nothing, CALLED | SAID).sees == CALLED | SAID
+    with pytest.raises(
+        ValueError, match=r"Noticed\(kinds=1000\) .*; pass kinds of entries joined by |, such as CALLED"
+    ):
+        Noticed(found_nothing, 1000)
+
+
+def test_a_chance_that_no_step_can_have_is_refused() -> None:
+    GoesInCircles(0.96)
+    with pytest.raises(ValueError, match=r"GoesInCircles\(threshold=0\.99\) notices nothing; pass 0\.96 at most"):
+        GoesInCircles(0.99)
 
 
 @pytest.mark.parametrize("given", [None, "judged", 3], ids=repr)

@@ -11,21 +11,14 @@ from gatechart.graph import EVERY_SIGNAL, SIGNAL, AnyGraph, EntryPoint, Signal, 
 from gatechart.graph.compile import walk
 from gatechart.graph.escape_edges import plans_in
 from gatechart.kernel import matches
-from gatechart.signals import (
-    Confidence,
-    ErrorRate,
-    Lacks,
-    NoProgress,
-    Repeats,
-    RetriesOver,
-    SameCall,
-    ToolFailures,
-    VisitsOver,
-)
-from gatechart.values import PROGRESSED, SAID, Detector
+from gatechart.signals import Lacks, NoProgress, Repeats, SameCall, Sentiment, VisitsOver
+from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector
+from gatechart.values.detectors import EVERY_TURN
 
-_OF_CALLS: Final = (SameCall, ToolFailures, RetriesOver, ErrorRate)
-_OF_INVOKES: Final = (*_OF_CALLS, NoProgress, Confidence)
+_OF_INVOKES: Final = CALLED | REASONED | NOTED
+"""Kinds of entries that only invokes write."""
+
+_WORST: Final = -1  # that a sentiment can be
 
 
 @rule("GC701", Severity.WARNING, "a signal that can never be found")
@@ -70,7 +63,7 @@ def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
 
 def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector) -> tuple[str, str] | None:
     """Return why a detector never finds anything, and what to do; None if it can."""
-    if isinstance(detector, _OF_INVOKES) and not _has_functions(analysis.graph):
+    if _is_of_invokes(detector) and not _has_functions(analysis.graph):
         told = f"the graph invokes no function, so {type(detector).__name__} has nothing to look at"
         return told, "drop it, or invoke what calls tools"
     if detector.sees & ~PROGRESSED == SAID and not _is_anything_said(analysis.graph, signals):
@@ -83,10 +76,18 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
             return told, f"keep calls={window} at least"
         case VisitsOver(state):
             return _never_visited(analysis, state)
+        case Sentiment(below=below) if below <= _WORST:
+            return f"no number from {_WORST} to 1 is below {below:g}", f"pass more than {_WORST}"
         case Lacks():
             return _never_lacks(analysis.graph, place, detector)
         case _:
             return None
+
+
+def _is_of_invokes(detector: Detector) -> bool:
+    """Whether a detector looks at nothing but what invokes do."""
+    seen = detector.sees & ~PROGRESSED
+    return isinstance(detector, NoProgress) or (seen != EVERY_TURN and not seen & ~_OF_INVOKES)
 
 
 def _never_repeats(detector: Repeats) -> tuple[str, str] | None:

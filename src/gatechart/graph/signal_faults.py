@@ -19,6 +19,11 @@ from gatechart.values import LONGEST_NAME, unkept
 MOST_MOVES: Final = 200
 """Moves and calls in which repeats can be looked for at most: a detector remembers a character of each."""
 
+_LEAST_BYTES: Final = 256
+"""Bytes that a trail must have at least, so that a few moves are on it."""
+
+_ANY: Final = "*"  # in the name of an event, and in that of what answers it, this is a pattern
+
 _BOUNDS: Final = ("states", "calls", "window", "most_bytes")
 
 
@@ -56,6 +61,9 @@ def _bound_faults(place: str, signals: Signals) -> Iterator[Fault]:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             yield Fault(place, f"{name}={number!r} is not a bound", "pass a whole number of 1 or more")
             return
+    if signals.most_bytes < _LEAST_BYTES:
+        problem = f"most_bytes={signals.most_bytes} leaves no room for what the agent did"
+        yield Fault(place, problem, f"pass {_LEAST_BYTES} or more")
     if signals.window > MOST_MOVES:
         yield Fault(place, f"window={signals.window} is too long", f"pass {MOST_MOVES} at most")
     if signals.window > signals.states:
@@ -82,7 +90,7 @@ def _field_faults(place: str, signals: Signals, context: object) -> Iterator[Fau
 
 
 def _faults_of(place: str, signal: Signal, names: tuple[str, ...]) -> Iterator[Fault]:
-    why = unkept(signal.name, LONGEST_NAME) or ("" if signal.name.split() == [signal.name] else "it has spaces")
+    why = unkept(signal.name, LONGEST_NAME) or _unusable(signal.name)
     if why:
         yield Fault(place, f"no event can have the name {signal.name!r}: {why}", "use a word, such as tool_failures")
     if signal.answer is None:
@@ -100,3 +108,12 @@ def _faults_of(place: str, signal: Signal, names: tuple[str, ...]) -> Iterator[F
         name = getattr(signal, what)
         if name and name not in names:
             yield Fault(f"{place}, {what}", f"unknown state {name!r}", suggestion(name, names))
+
+
+def _unusable(name: str) -> str:
+    """Return why `signal.<name>` is no name of an event that transitions can take; empty if it is one."""
+    if name.split() != [name]:
+        return "it has spaces"
+    if _ANY in name:
+        return f"{_ANY!r} stands for any signal"
+    return "" if all(name.split(".")) else "a part before or after a dot is empty"

@@ -80,6 +80,11 @@ class GoesInCircles(Detector):
         """Refuse a threshold that no chance can reach, or each does."""
         if not (isinstance(self.threshold, int | float) and 0 < self.threshold < 1):
             raise ValueError(f"GoesInCircles(threshold={self.threshold!r}) is no chance; pass a number between 0 and 1")
+        most = Likeness(1, _EARLIER, _EARLIER, _MOST_WORDS, silent=False).chance
+        if self.threshold > most:
+            raise ValueError(
+                f"GoesInCircles(threshold={self.threshold!r}) notices nothing; pass {int(most * 100) / 100} at most"
+            )
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: how many steps count, those since the chart told of progress."""

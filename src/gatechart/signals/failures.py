@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from gatechart.graph.names import names_of
+from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.signals.slots import CALLS, calls_in, require, require_seconds, require_whole, require_window, slot_of
 from gatechart.values import HOLDS, Called, Detector, Evidence, Look, Reason, character_of
 from gatechart.values.frozen import fill
@@ -21,7 +22,7 @@ _Failure: TypeAlias = tuple[str, int]
 _NONE: Final = "-"  # in place of the second of these characters
 
 _LEAST_KEPT: Final = 5
-"""Failures that are remembered at least, so that those of several tools may alternate."""
+"""Failures that are remembered at least, so that those of several tools may alternate; but no more than MOST_MOVES."""
 
 _ENTRY: Final = 15  # characters of a failure in a slot: two for what it shares, thirteen for its time
 
@@ -45,7 +46,7 @@ class ToolFailures(Detector):
     def __init__(
         self, n: int = 2, within: float | None = None, *, same: Same = "tool", among: Iterable[str] | str = ()
     ) -> None:
-        require_whole(self, n=(n, 1))
+        require_window(self, n=(n, 1))
         if within is not None:
             require_seconds(self, within=within)
         if same not in _KINDS:
@@ -186,7 +187,7 @@ def _with_failure(failures: list[_Failure], failure: _Failure, n: int) -> list[_
     """Return the failures with another, at most `n` of those that share the same, and few in all."""
     same = [each for each in failures if each[0] == failure[0]]
     kept = [each for each in failures if len(same) < n or each is not same[0]]
-    return [*kept, failure][-max(2 * n, _LEAST_KEPT) :]
+    return [*kept, failure][-min(max(2 * n, _LEAST_KEPT), MOST_MOVES) :]
 
 
 def _most_frequent(failures: list[_Failure]) -> str:

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.signals.slots import require, require_function, require_number, require_text, require_whole, slot_of
-from gatechart.values import HOLDS, NOTED, SAID, Detector, Event, Evidence, Look, Noted, Reason, Said, TrailEntry
+from gatechart.values import (
+    CALLED,
+    HOLDS,
+    MOVED,
+    NOTED,
+    PROGRESSED,
+    REASONED,
+    SAID,
+    Detector,
+    Event,
+    Evidence,
+    Look,
+    Noted,
+    Reason,
+    Said,
+    TrailEntry,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +112,8 @@ class Risk(Detector):
         return {"risk": float(slot[1:]), "threshold": self.above}
 
 
+_EVERY_KIND: Final = MOVED | CALLED | SAID | REASONED | NOTED | PROGRESSED
+
 Found: TypeAlias = bool | Evidence
 """What a function of one's own found: whether it did, or what it found, empty for nothing."""
 
@@ -115,6 +133,9 @@ class Noticed(Detector):
         """Refuse what cannot be asked, and kinds that there are not."""
         require_function(self, self.function)
         require_whole(self, kinds=(self.kinds, 0))
+        if self.kinds & ~_EVERY_KIND:
+            remedy = "pass kinds of entries joined by |, such as CALLED | SAID of gatechart.signals"
+            raise ValueError(f"Noticed(kinds={self.kinds}) waits for entries that there are not; {remedy}")
 
     @property
     def sees(self) -> int:  # type: ignore[override]
