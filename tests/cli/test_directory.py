@@ -87,6 +87,22 @@ def test_a_dry_run_tells_whom_work_would_go_to(gatechart):
     assert document["candidate"]["id"] == "anna"
 
 
+@pytest.mark.parametrize("read", [("directory",), ("directory", "show", "anna"), ("directory", "choose")])
+def test_an_app_that_cannot_be_loaded_is_told_not_taken_for_none(gatechart, read):
+    gatechart(*ANNA)
+    failed = gatechart("--app", "nowhere:graphs", *read)
+    assert (failed.code, failed.out) == (3, "")
+    assert "nowhere" in failed.err
+
+
+def test_without_an_app_what_is_kept_is_shown_with_a_hint(gatechart, project):
+    gatechart(*ANNA)
+    (project / "pyproject.toml").unlink()
+    shown = gatechart("directory", "show", "anna")
+    assert shown.out.startswith("entry        anna")
+    assert "without an app, the entry points of its graphs are not known" in shown.err
+
+
 def test_a_user_is_forgotten(gatechart):
     assert gatechart("directory", "forget", "ada", "--json").document == {"user": "ada", "forgotten": True}
 

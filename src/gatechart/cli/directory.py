@@ -15,7 +15,7 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, read_json
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.errors import GatechartError, UnknownEntryError
+from gatechart.errors import UnknownEntryError
 from gatechart.values import Choice, DirectoryEntry, Judged, Mark, Needs, WorkOutcome
 
 if TYPE_CHECKING:
@@ -337,10 +337,10 @@ async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[Age
             yield home
         return
     graphs: tuple[AnyGraph, ...] = ()
-    try:
-        graphs = loading.load_graphs(settings)
-    except GatechartError:
+    if loading.find_app(settings.app) is None:
         print_hint("without an app, the entry points of its graphs are not known; name it with --app")
+    else:
+        graphs = loading.load_graphs(settings)
     async with connection.inspect(settings, graphs) as runtime:
         yield runtime
 
