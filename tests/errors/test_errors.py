@@ -115,6 +115,7 @@ REMEDIES: dict[str, str] = {
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",
     "SchemaTooNewError": "install a newer gatechart",
+    "SelectionAnswerError": "return",
     "SelectionFunctionError": "mend that function",
     "ServiceAddressError": "name another with --bind",
     "StaleAgentError": "send again",

@@ -3,7 +3,13 @@
 import pytest
 
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import InvalidChoosingError, PayloadError, SelectionFunctionError, StoreUnreachableError
+from gatechart.errors import (
+    InvalidChoosingError,
+    PayloadError,
+    SelectionAnswerError,
+    SelectionFunctionError,
+    StoreUnreachableError,
+)
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
 from gatechart.selection import words_of_packet
 from gatechart.testing import VirtualClock
@@ -98,7 +104,7 @@ async def test_vectors_of_candidates_are_made_once():
 )
 async def test_a_function_that_answers_something_else_is_named(choosing, message):
     async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES], choosing=choosing) as runtime:
-        with pytest.raises((TypeError, ValueError), match=message):
+        with pytest.raises(SelectionAnswerError, match=message):
             await runtime.choose(packet("fridge"))
 
 

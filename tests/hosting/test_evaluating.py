@@ -3,6 +3,7 @@
 import pytest
 
 from gatechart import Choosing, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
+from gatechart.errors import SelectionAnswerError
 from gatechart.graph import ANY, Best, Signal
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
@@ -55,7 +56,9 @@ async def test_nothing_can_be_told_where_nothing_was_recorded():
 async def test_a_reward_that_is_no_number_is_refused_and_named():
     async with house("memory:", asks(), refund, parcel, choosing=Choosing(learned=Learned())) as runtime:
         await choices(runtime, 1, "refund")
-        with pytest.raises(ValueError, match="reward= answered nan for an outcome; return a number from 0 to 1"):
+        with pytest.raises(
+            SelectionAnswerError, match="reward= answered nan for an outcome; return a number from 0 to 1"
+        ):
             await evaluate_directory(runtime, reward=lambda outcome: float("nan"))
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart import Best, HandoffPacket, Hours, NeedRule, Needs, Profile, Reason
+from gatechart.errors import SelectionAnswerError
 from gatechart.handoff import MOST_HOPS, Attempt, PathStep
 from gatechart.results import Candidate, Choice
 from gatechart.selection import MOST_TOLD, choose, terms_of
@@ -260,12 +261,13 @@ def test_a_score_that_is_no_number_is_an_error(answer: object) -> None:
     def odd(packet: HandoffPacket, candidate: Candidate) -> object:
         return answer
 
-    with pytest.raises(ValueError, match=r"'odd' has no finite score for 'a.A'"):
+    told = r"the scorer 'odd' answered no finite number for 'a\.A'; return a number from 0 to 1"
+    with pytest.raises(SelectionAnswerError, match=told):
         chosen_of(Best(scorers={odd: 1.0}), door("a.A"), functions={"odd": odd})
 
 
 def test_a_function_that_answers_no_needs_is_told_what_to_return() -> None:
-    with pytest.raises(TypeError, match="needs= answered 'refunds'; return Needs"):
+    with pytest.raises(SelectionAnswerError, match="needs= answered 'refunds'; return Needs"):
         terms_of(Best(lambda _: "refunds"), HandoffPacket())  # type: ignore[arg-type, return-value]
 
 

@@ -55,6 +55,7 @@ from gatechart.errors.event import (
 from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.errors.failures import (
     ExitRaisedError,
+    SelectionAnswerError,
     SelectionFunctionError,
     asking,
     contain,
@@ -222,6 +223,7 @@ __all__ = [
     "RuntimeClosedError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "SelectionAnswerError",
     "SelectionFunctionError",
     "ServiceAddressError",
     "StaleAgentError",

@@ -84,6 +84,20 @@ class SelectionFunctionError(DefinitionError):
         return f"{self.function} raised {self.raised}; mend that function"
 
 
+@dataclass(eq=False)
+class SelectionAnswerError(DefinitionError):
+    """A function of the application that helps to choose whom work is handed to returned something unusable."""
+
+    private: ClassVar[tuple[str, ...]] = ("answer",)
+
+    function: str  # such as "load=" or "the scorer 'nearness'"
+    answer: str  # as Python writes it, and about whom
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.function} answered {self.answer}; return {self.wanted}"
+
+
 @contextmanager
 def asking(function: str) -> Iterator[None]:
     """Raise SelectionFunctionError in place of every failure inside the block. function: what is asked there."""

@@ -16,6 +16,7 @@ from gatechart.errors import (
     InvalidChoosingError,
     OutsideError,
     PayloadError,
+    SelectionAnswerError,
     asking,
     contained,
 )
@@ -261,7 +262,7 @@ class _Texts:
         with asking("says="):
             text = self._choosing.says(packet)
         if not isinstance(text, str):
-            raise TypeError(f"says= answered {text!r}; return the text that is compared")
+            raise SelectionAnswerError("says=", repr(text), "the text that is compared")
         # Vectors may come from a model that takes its time; words take less than the way to a thread.
         is_quick = self._choosing.embed is None
         found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)

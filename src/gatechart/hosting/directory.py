@@ -10,7 +10,7 @@ from math import isnan
 from typing import Final, Protocol
 
 from gatechart.api import AgentHome
-from gatechart.errors import ElsewhereError, UnknownGraphError, asking
+from gatechart.errors import ElsewhereError, SelectionAnswerError, UnknownGraphError, asking
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.kept_choices import KeptChoice
@@ -316,7 +316,7 @@ class _Line:
         if busy is None:
             return
         if isnan(share := number_in(busy)):
-            raise ValueError(f"load= answered {busy!r} for {self.entry.id!r}; return a number from 0 to 1, or None")
+            raise SelectionAnswerError("load=", f"{busy!r} for {self.entry.id!r}", "a number from 0 to 1, or None")
         self.candidate = replaced(self.candidate, load=min(max(share, 0.0), 1.0))
 
 

@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any, Final
 
 from gatechart.context import canonical_json
-from gatechart.errors import asking
+from gatechart.errors import SelectionAnswerError, asking
 from gatechart.selection.evaluation import Recorded
 from gatechart.selection.observations import Observation
 from gatechart.selection.rewards import Outcome, Reward, reward_of
@@ -85,7 +85,7 @@ class KeptChoice:
 
 def _worth(answer: Any) -> float:
     if isnan(worth := number_in(answer)):
-        raise ValueError(f"reward= answered {answer!r} for an outcome; return a number from 0 to 1")
+        raise SelectionAnswerError("reward=", f"{answer!r} for an outcome", "a number from 0 to 1")
     return min(max(worth, 0.0), 1.0)
 
 

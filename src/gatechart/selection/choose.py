@@ -63,8 +63,8 @@ def choose(
     parts: what scores are made of, by candidate's id; told in the explanation.
     failed: attempts that failed before the packet was made; everybody of their groups is left out.
 
-    Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions, and for a
-    score that is no finite number; and what the functions raise.
+    Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions,
+    SelectionAnswerError for a score that is no finite number, and SelectionFunctionError.
     """
     everybody = sorted(candidates, key=attrgetter("id"))
     question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)

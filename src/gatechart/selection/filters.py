@@ -40,7 +40,7 @@ _BY_TEXT: Final = frozenset(("text", "learned"))  # scorers by which texts tell 
 def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
     """Return the candidates that pass all filters, and those that do not: each falls out by the first one only.
 
-    Raises ValueError for an unknown name of a filter, and what the user's functions raise.
+    Raises ValueError for an unknown name of a filter, and SelectionFunctionError.
     """
     left, fallen = question.candidates, Fallen()
     asked_for = {name: _named(name, question) for name in question.terms.filters if name not in ALWAYS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gatechart.errors import SelectionAnswerError
 from gatechart.graph import Best, NeedRule
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.values import Needs, Reason
@@ -49,5 +50,5 @@ def _declared(best: Best, packet: HandoffPacket) -> Needs:
         return Needs()
     needs = best.needs if isinstance(best.needs, Needs) else best.needs(packet)
     if not isinstance(needs, Needs):
-        raise TypeError(f"needs= answered {needs!r}; return Needs(...)")
+        raise SelectionAnswerError("needs=", repr(needs), "Needs(...)")
     return needs

@@ -7,7 +7,7 @@ from functools import partial
 from math import isfinite, nan
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import asking
+from gatechart.errors import SelectionAnswerError, asking
 from gatechart.selection.question import Question
 from gatechart.values import LOWEST_TIER, Candidate
 
@@ -23,8 +23,8 @@ USUAL_PLACES: Final = 10
 def columns_of(question: Question, candidates: Sequence[Candidate]) -> list[Column]:
     """Return the scores of the candidates, a column for each scorer of the selection.
 
-    Raises ValueError for an unknown name of a scorer and for a score that is no finite number, and what the user's
-    functions raise.
+    Raises ValueError for an unknown name of a scorer, SelectionAnswerError for a score that is no finite number, and
+    SelectionFunctionError.
     """
     return [_column(name, question, candidates) for name in question.scorer_names]
 
@@ -39,7 +39,7 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
         raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
     if not all(map(isfinite, column)):
         wrong = next(each.id for each, score in zip(candidates, column, strict=True) if not isfinite(score))
-        raise ValueError(f"the scorer {name!r} has no finite score for {wrong!r}; return a number from 0 to 1")
+        raise SelectionAnswerError(f"the scorer {name!r}", f"no finite number for {wrong!r}", "a number from 0 to 1")
     return column
 
 
