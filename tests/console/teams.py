@@ -11,6 +11,7 @@ from gatechart import (
     NeedRule,
     Needs,
     Profile,
+    SameTarget,
     State,
     StateTransitionGraph,
     Transition,
@@ -80,7 +81,27 @@ reception = StateTransitionGraph(
     ],
     entry_points=["LISTENING"],
 )
-graphs = [reception, refunds, orders, experts, people]
+nobody = StateTransitionGraph(
+    "nobody",
+    context=Case,
+    states=[State("WORKING", final=True)],
+    entry_points=[EntryPoint("WORKING", guard=lambda context, event: False)],
+)
+insisting = StateTransitionGraph(
+    "insisting",
+    context=Case,
+    transitions=[
+        Transition(
+            "LISTENING",
+            "ASKED",
+            "HANDING_ON",
+            actions=[listen, Handoff("nobody", at="WORKING", fallbacks=Fallbacks(SameTarget(attempts=60, first_s=0)))],
+        ),
+        Transition("HANDING_ON", "handoff.failed", "LISTENING"),
+    ],
+    entry_points=["LISTENING"],
+)
+graphs = [reception, refunds, orders, experts, people, nobody, insisting]
 
 
 async def ask(runtime, text):

@@ -11,6 +11,7 @@ from gatechart.console.choices import choice_table
 from gatechart.console.pages import directory_page, entry_page, handoff_page, handoffs_page
 from gatechart.errors import NoHandoffError, PayloadError, UnknownEntryError
 from gatechart.testing import VirtualClock
+from gatechart.values.frozen import replaced
 from tests.console.teams import ask, graphs
 from tests.runtime.handovers import rest
 
@@ -64,6 +65,47 @@ async def test_a_choice_of_nobody_is_shown_with_its_reasons_and_leads_to_the_nex
     assert ["refunds.WORKING", "rule: no rule says what the work needs"] in rows_of(html)
     assert f'href="/console/handoffs/{taken.id}"' in html
     assert ["human", "people at WORKING"] in rows_of(html)
+
+
+async def test_of_many_attempts_the_first_are_shown_with_a_way_to_all_of_them(runtime):
+    agent = await runtime.start("insisting", at="LISTENING")
+    await agent.send("ASKED", {"text": "Is anybody there?"})
+    await rest(runtime)
+    made = [each.id for each in await runtime.handoffs(source=agent.id)]
+    assert len(made) == 60
+    html = await shown(handoff_page, runtime, handoff_id=made[-1])
+    assert re.findall(r'<li><a href="/console/handoffs/(\w+)">', html) == made[:50]
+    assert f'<a href="/console/handoffs?request={made[0]}">All attempts</a>' in html
+    html = await shown(handoffs_page, runtime, request=made[0])
+    assert re.findall(r"<code>(\w+)</code>", html) == made[:9:-1]
+    assert f"request={made[0]}&amp;after=" in html
+    html = await shown(handoffs_page, runtime, request="none")
+    assert "No handoffs found." in html
+
+
+@pytest.mark.parametrize("packet", [{}, {"conversation": "nope", "mood": "fine"}])
+async def test_a_packet_that_cannot_be_read_is_shown_as_it_is_stored(runtime, packet):
+    (handoff,) = await ask(runtime, "I want my money back")
+    html = html_of(await handoff_page(Holding(replaced(handoff, packet=packet)), {"handoff_id": handoff.id}), "")
+    assert "refunds.WORKING is the best of 2 that fit" in html
+    assert [[name, str(told)] for name, told in packet.items()] == [row for row in rows_of(html) if row[0] in packet]
+
+
+async def test_a_choice_that_cannot_be_read_is_shown_as_it_is_stored(runtime):
+    (handoff,) = await ask(runtime, "I want my money back")
+    stored = replaced(handoff, choice={"judged": "everybody"})
+    html = html_of(await handoff_page(Holding(stored), {"handoff_id": handoff.id}), "")
+    assert 'this release cannot read {"judged": "everybody"}' in unescape(html)
+
+
+class Holding:
+    """A home that holds one handoff."""
+
+    def __init__(self, handoff):
+        self._handoff = handoff
+
+    async def handoffs(self, **_):
+        return [self._handoff]
 
 
 async def test_a_choice_by_weights_shows_the_total_and_what_a_learned_score_is_made_of():

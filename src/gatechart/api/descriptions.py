@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from pydantic import ValidationError
+
 from gatechart.handoff import Attempt, FallbackKind, FallbackStep, HandoffPacket, PathStep, ReasoningStep, ToolCall
-from gatechart.selection import needs_text
-from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, Hours, Mark, WorkOutcome
+from gatechart.selection import explanation_of, needs_text
+from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, Hours, Mark, Needs, WorkOutcome
 
 Fact: TypeAlias = tuple[str, str | datetime]
 """The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""
@@ -98,6 +100,14 @@ def packet_sections(packet: HandoffPacket) -> Iterator[Section]:
 def value_rows(values: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Return the names of JSON values, and each as text."""
     return [(name, _plain_text(value)) for name, value in values.items()]
+
+
+def explanation_in(stored: Mapping[str, Any]) -> Explanation:
+    """Read why a target was chosen; what this release cannot read is told as it is stored."""
+    try:
+        return explanation_of(stored)
+    except ValidationError:
+        return Explanation(Needs(), (), details=f"this release cannot read {_plain_text(stored)}")
 
 
 def choice_facts(why: Explanation) -> Iterator[Fact]:

@@ -28,7 +28,6 @@ from gatechart.handoff import (
     Message,
     read_packet,
 )
-from gatechart.selection import explanation_of
 from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
@@ -89,7 +88,7 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
 
 def print_choice(choice: Mapping[str, Any]) -> None:
     """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out."""
-    why = explanation_of(choice)
+    why = descriptions.explanation_in(choice)
     print_line()
     print_facts(fact_cells(descriptions.choice_facts(why)))
     _print_table("CANDIDATES", [(visible(each.id), *_judgement(each)) for each in why.judged], ("TOTAL", ""))

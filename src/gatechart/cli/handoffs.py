@@ -57,6 +57,7 @@ else:
         "gatechart.turn",
     )
 
+_COUNTED: Final = 100  # attempts of a request at most
 _LOOKS_S: Final = 0.05  # between two looks at an agent that another process hosts
 _WAITS: Final = (HandoffStatus.CHOOSING, HandoffStatus.PENDING)
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
@@ -216,12 +217,13 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
-        attempts = await store.handoffs(HandoffQuery(request=found.request))
+        attempts = await store.handoffs(HandoffQuery(request=found.request, limit=_COUNTED + 1))
 
     def show() -> None:
         handoff_views.print_whole_handoff(found)
         if len(attempts) > 1:
-            print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
+            count = f"more than {_COUNTED}" if len(attempts) > _COUNTED else len(attempts)
+            print_hint(f"one of {count} attempts; see `gatechart handoffs list --request {found.request}`")
 
     more = {"choice": found.choice, "packet": found.packet}
     emit(settings, {**handoff_views.handoff_document(found), **more}, show)

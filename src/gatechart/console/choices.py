@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatechart.api.descriptions import Fact, choice_facts
-from gatechart.selection import explanation_of
+from gatechart.api.descriptions import Fact, choice_facts, explanation_in
 from gatechart.values import Judged
 from gatechart.values.frozen import value
 
@@ -32,7 +31,7 @@ class ChoiceTable:
 
 def choice_table(stored: Mapping[str, Any]) -> ChoiceTable:
     """Return the table of an explanation, as stored with a handoff."""
-    why = explanation_of(stored)
+    why = explanation_in(stored)
     scored = [_score_texts(each) for each in why.judged]
     headings = tuple(dict.fromkeys(name for texts in scored for name in texts))
     rows = tuple(

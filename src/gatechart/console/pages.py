@@ -30,8 +30,11 @@ Maker: TypeAlias = Callable[[AgentHome, Asked], Awaitable[Page]]
 
 
 async def handoffs_page(home: AgentHome, asked: Asked) -> Page:
-    """List handoffs, the newest first: all, or those of an agent or with a status. Raises PayloadError."""
-    wanted = {name: asked.get(name, "") for name in ("status", "source", "target")}
+    """List handoffs, the newest first: all, or those of an agent, of a request, or with a status.
+
+    Raises PayloadError.
+    """
+    wanted = {name: asked.get(name, "") for name in ("status", "source", "target", "request")}
     after: Any = asked.get("after") or 0  # a number if it is valid, which the home checks
     given = {name: text for name, text in wanted.items() if text}
     found = await home.handoffs(**given, newest_first=True, after=after, limit=_LENGTH + 1)
@@ -49,13 +52,15 @@ async def handoff_page(home: AgentHome, asked: Asked) -> Page:
     if not found:
         raise NoHandoffError(asked["handoff_id"], None)
     (handoff,) = found
-    attempts = await home.handoffs(request=handoff.request)
+    attempts = await home.handoffs(request=handoff.request, limit=_LENGTH + 2)  # itself, and one beyond the list
+    others = [each for each in attempts if each.id != handoff.id]
     values = {
         "handoff": handoff,
         "facts": list(descriptions.handoff_facts(handoff)),
         "choice": None if handoff.choice is None else choice_table(handoff.choice),
         "result": descriptions.value_rows(handoff.result or {}),
-        "others": [each for each in attempts if each.id != handoff.id],
+        "others": others[:_LENGTH],
+        "has_more": len(others) > _LENGTH,
     }
     return Page("handoff.html", values | _packet_values(handoff))
 
