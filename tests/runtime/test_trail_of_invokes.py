@@ -80,6 +80,55 @@ async def test_a_signal_that_fires_at_a_call_ends_the_function_before_its_next_c
         assert [each.arguments for each in told(agent)] == [digest_of({"order": each}) for each in (1, 3, 5)]
 
 
+async def test_a_function_that_does_not_let_itself_be_cancelled_calls_nothing_more_either(place, clock):
+    shop, ended = Shop(), asyncio.Event()
+
+    async def insist_on(context, work):
+        try:
+            for order in (1, 3, 5, 7):
+                try:
+                    await work.call("lookup", order=order)
+                except BaseException:
+                    continue
+        finally:
+            ended.set()
+
+    graph = watched(insist_on, Transition(ANY, "signal.failing", "HELPED", actions=note))
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await agent.until("HELPED")
+        await ended.wait()
+        assert shop.happened == [1, 3, 5]
+
+
+async def test_a_function_that_gives_up_a_call_waits_for_the_answer_before_its_next_one(place, clock):
+    shop, answering, go_on = Shop(), asyncio.Event(), asyncio.Event()
+
+    async def give_up(context, work):
+        for order in (1, 3):
+            await work.call("lookup", order=order)
+        third = asyncio.create_task(work.call("lookup", order=5))
+        await answering.wait()
+        third.cancel()
+        await asyncio.wait([third])
+        after = asyncio.create_task(work.call("lookup", order=2))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        go_on.set()
+        await after
+
+    async def answer(context, event):
+        answering.set()
+        await go_on.wait()
+        shop.happened.append("answered")
+
+    graph = watched(give_up, Transition("BUSY", "signal.failing", actions=answer))
+    async with opened(place, graph, shop, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await noted(agent, 1)
+        assert shop.happened[:5] == [1, 3, 5, "answered", 2]
+
+
 async def test_the_function_goes_on_once_a_signal_is_answered_in_its_state(place, clock):
     shop = Shop()
 

@@ -93,6 +93,7 @@ class TrailDesk:
         self._seen: Snapshot | None = None  # as the turns of what was told will leave it; None until first asked for
         self._unseen: list[Event] = []  # told, and not looked at yet
         self._answering = asyncio.Lock()  # held while the agent is waited for
+        self._owes_answer = False  # whether the agent may have something to answer; also once the wait was given up
         self._equal: Counter[str] = Counter()  # entries without a name so far, by what they tell
 
     async def open(self) -> bool:
@@ -100,11 +101,13 @@ class TrailDesk:
 
         An earlier attempt may have told it something to answer, so each attempt waits at first. So may functions that
         are under way beside this one, of whose calls nothing is seen here, so where there may be some, each call waits.
+        A function may catch the error or the cancellation that ends a wait: the next call then begins it again.
         """
-        if self._seen is None or self._answering.locked() or self._has_others:
+        if self._is_unsure or self._answering.locked():
             async with self._idleness.waiting(), self._answering:
-                if self._seen is None or self._has_others:
+                if self._is_unsure:
                     self._seen = await self._answered()
+        assert self._seen is not None
         return self._graph.signals_at(self._seen.trail.entry_point) is not None
 
     async def escapes(self) -> Escapes:
@@ -126,11 +129,18 @@ class TrailDesk:
         It asks by mail to itself, which the next question comes behind. If that finds the agent as it was, the mail is
         lost or waits to be tried again, and nothing more is waited for.
         """
+        self._owes_answer = True
         seen, before = await self._host.answered(self._journal.invocation), 0
         while seen.trail.escapes.is_due and seen.version > before:
             before = seen.version
             seen = await self._host.answered(self._journal.invocation)
+        self._owes_answer = False
         return seen
+
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether it is not known here that the agent has nothing to answer."""
+        return self._seen is None or self._owes_answer or self._has_others
 
     @property
     def looks_back(self) -> bool:
@@ -188,11 +198,18 @@ class TrailDesk:
         """
         event, payload = payload_during(entry, journal.invocation)
         mail = Mail(0, journal.invocation.agent_id, event, {**payload, **more}, self._host.now())
-        kept = await journal.record(name, text, tells=mail)
+        kept = await self._recorded(journal, name, text, mail)
         self._unseen.append(mail.happens(mail.accepted))
         if not self._answering.locked():  # otherwise it is looked at after the answer
             await self._look()
         return kept
+
+    async def _recorded(self, journal: InvokeJournal, name: str, text: str, mail: Mail) -> str:
+        try:
+            return await journal.record(name, text, tells=mail)
+        except BaseException:  # the mail may be on its way all the same
+            self._owes_answer = True
+            raise
 
     async def _look(self) -> None:
         """Look at what was told, and wait for the agent where a signal fires.

@@ -51,6 +51,7 @@ class Session:
         self._told: asyncio.Future[Any] | None = None  # resolved once the last report is journaled
         self._task: asyncio.Task[None] | None = None
         self._is_idle = False
+        self._is_over = False  # closed; another process may go on with it
         self._ends: list[float] = []  # of the sleeps under way, by the event loop's clock
         self._is_reported = asyncio.Event()  # set with each report
         self.breakers = InvocationBreakers(config.breakers, self._ask_breaker, self._send_breaker)
@@ -105,7 +106,8 @@ class Session:
                 self._put({"idle": rest_s}, None)
 
     def close(self) -> None:
-        """End the function, without waiting for it."""
+        """End the function, without waiting for it. What it still asks for is refused."""
+        self._is_over = True
         if self._task is not None:
             self._task.cancel()
 
@@ -214,7 +216,13 @@ class Session:
             raise
 
     async def _tell(self, report: dict[str, Any]) -> Any:
-        """Queue a report, and return the answer to it once it is journaled."""
+        """Queue a report, and return the answer to it once it is journaled.
+
+        Raises InvocationOverError if the session is closed: a function that caught its cancellation would wait forever.
+        """
+        if self._is_over:
+            call = self.running.invocation
+            raise InvocationOverError(call.agent_id, call.state, call.invoke)
         told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(report, told)
         return await told
