@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -32,6 +33,7 @@ from gatechart.values import (
     Payload,
     Reasoned,
     Snapshot,
+    StateName,
     digest_of,
 )
 
@@ -84,7 +86,7 @@ class TrailDesk:
         journal: of the invocation. context: that of the commit that entered the state.
         """
         self._has_plans = has_plans(graph, host.services)
-        self._has_others = _has_several(graph)
+        self._has_others = journal.invocation.state in states_with_others(graph)
         self._host = host
         self._journal = journal
         self._idleness = idleness
@@ -229,26 +231,29 @@ class TrailDesk:
         return self._seen
 
 
-def _has_several(graph: AnyGraph) -> bool:
-    """Tell whether several functions of an agent may be under way at once. Worked out once."""
+def states_with_others(graph: AnyGraph) -> frozenset[StateName]:
+    """Return the states whose functions may be under way at the same time as others of the agent. Worked out once."""
     key = ("functions beside functions",)
-    found: bool | None = graph.memo.get(key)
+    found: frozenset[StateName] | None = graph.memo.get(key)
     if found is None:
-        found = graph.memo[key] = _are_side_by_side(graph)
+        found = graph.memo[key] = frozenset(_side_by_side(graph))
     return found
 
 
-def _are_side_by_side(graph: AnyGraph) -> bool:
-    """Tell whether a state invokes several functions, or if one does inside another, or in two regions of one."""
-    invoking = [node for node in graph.nodes.values() for each in node.invokes if not each.agent]
-    names = {node.name for node in invoking}
-    regions: dict[str, str] = {}  # the one in which a function was found, of each parallel state
-    for node in invoking:
-        for inner, outer in pairwise((node.name, *node.ancestors)):
-            is_region = graph.nodes[outer].kind is Kind.PARALLEL
-            if outer in names or (is_region and regions.setdefault(outer, inner) != inner):
-                return True
-    return len(names) < len(invoking)
+def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
+    """Yield states that invoke several functions, that do inside another that does, or in two regions of one."""
+    functions = Counter(node.name for node in graph.nodes.values() for each in node.invokes if not each.agent)
+    yield from (state for state, count in functions.items() if count > 1)
+    regions: defaultdict[StateName, defaultdict[StateName, list[StateName]]] = defaultdict(lambda: defaultdict(list))
+    for state in functions:
+        for inner, outer in pairwise((state, *graph.nodes[state].ancestors)):
+            if outer in functions:
+                yield from (state, outer)
+            if graph.nodes[outer].kind is Kind.PARALLEL:
+                regions[outer][inner].append(state)
+    for states in regions.values():
+        if len(states) > 1:
+            yield from chain(*states.values())
 
 
 def kind_of(failure: ToolFailure) -> str:
