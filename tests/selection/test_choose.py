@@ -188,6 +188,19 @@ def test_a_registered_candidate_never_outranks_a_local_one_unless_that_is_allowe
     assert winner(BY_PERFORMANCE, replaced(local, is_open=False), registered) == "b.A"
 
 
+def test_that_registered_candidates_stand_behind_whatever_their_scores_is_told() -> None:
+    local, registered = door("a.A", performance=0.1), door("b.A", is_local=False)
+    pinned = replaced(registered, is_pinned=True)
+    assert told(local, registered) == "a.A is the best of 2 that fit, before 1 registered (performance 0.10)"
+    assert told(local, registered, allow_registered=True) == "b.A is the best of 2 that fit (performance 1.00)"
+    assert told(local, pinned) == "b.A is the best of 2 that fit, pinned by an operator (performance 1.00)"
+    assert told(replaced(local, is_open=False), registered).startswith("b.A is the only one that fits")
+
+
+def told(*candidates: Candidate, **given: Any) -> str:
+    return chosen_of(BY_PERFORMANCE, *candidates, **given).explanation.details
+
+
 def test_the_weighted_sum_of_the_scores_decides() -> None:
     rated, near = door("a.A", performance=1.0), door("b.A", performance=0.4)
     scores = {"text": {"a.A": 0.2, "b.A": 0.9}}

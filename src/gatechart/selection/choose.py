@@ -84,7 +84,9 @@ def choose(
     chances = [(1 - exploring.share) * (each in tied) / len(tied) + exploring.share / few for each in ranked[:few]]
     chosen = left[ranked[0]]
     judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD], parts)
-    explanation = explained(question, seed, fallen, chosen, judged, [left[each].id for each in tied], chances[0], place)
+    told_tied = [left[each].id for each in tied]
+    behind = 0 if allow_registered else _behind(chosen, left)
+    explanation = explained(question, seed, fallen, chosen, judged, told_tied, chances[0], place, behind)
     told = tuple((left[each].id, chance) for each, chance in zip(ranked[:MOST_CHANCES], chances, strict=False))
     return Choice(explanation, chosen, chances[0], told)
 
@@ -115,6 +117,11 @@ def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[in
     """Return the indices that nothing distinguishes from the first of the ranked ones, itself included."""
     first = ranked[0]
     return list(takewhile(lambda each: all(column[each] == column[first] for column in deciding), ranked))
+
+
+def _behind(chosen: Candidate, left: Iterable[Candidate]) -> int:
+    """Count the registered candidates that come after a local one, however well they score."""
+    return sum(chosen.is_local and not each.is_local and each.is_pinned == chosen.is_pinned for each in left)
 
 
 def _draw(seed: str, count: int) -> int:

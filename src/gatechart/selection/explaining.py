@@ -33,18 +33,20 @@ def explained(
     tied: Sequence[str] = (),
     probability: float = 1.0,
     place: int = 0,
+    behind: int = 0,
 ) -> Explanation:
     """Return the explanation of a choice.
 
     fallen: in the order of the filters. judged: those that passed, the chosen one first. tied: ids of those that are as
         good as the best one, itself included. probability: with which the chosen one was chosen. place: among the best
-        few, of the one that was drawn to explore; 0 if none was.
+        few, of the one that was drawn to explore; 0 if none was. behind: how many come after it, whatever their scores,
+        since they were registered.
     """
     told = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
     drawn_from = tuple(tied[:MOST_TOLD]) if len(tied) > 1 else ()
     left_out = len(question.candidates) - len(told)
     drawn = f"drawn to explore, number {place + 1} of those that fit" if place else ""
-    details = _details(question, fallen, chosen, judged, len(tied), drawn)
+    details = _details(question, fallen, chosen, judged, len(tied), drawn, behind)
     return Explanation(question.needs, told, left_out, seed, drawn_from, details, probability)
 
 
@@ -61,6 +63,7 @@ def _details(
     judged: Sequence[Judged],
     equal: int,
     drawn: str,
+    behind: int,
 ) -> str:
     count = len(question.candidates)
     if chosen is None:
@@ -68,6 +71,7 @@ def _details(
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
         how = drawn or _how(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
+        how += f", before {behind} registered" if behind else ""
         found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
     left_out = ", ".join(f"{name} {len(group)}" for name, (group, _) in fallen.items())
     needs = needs_text(question.needs)
