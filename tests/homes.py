@@ -53,10 +53,10 @@ def shown_elsewhere(items):
 
 
 def in_memory_too(items):
-    """Yield the tests of any home that run on SQLite, and in memory as well."""
-    tests = {item: item.nodeid.partition("[")[0] for item in items if home_of(item) in ("memory", "sqlite")}
+    """Yield the tests of any home that run on another one, and in memory as well."""
+    tests = {item: item.nodeid.partition("[")[0] for item in items if home_of(item) is not None}
     in_memory = {test for item, test in tests.items() if home_of(item) == "memory"}
-    yield from (item for item, test in tests.items() if home_of(item) == "sqlite" and test in in_memory)
+    yield from (item for item, test in tests.items() if home_of(item) != "memory" and test in in_memory)
 
 
 def seed_of(item):
