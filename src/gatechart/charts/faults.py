@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.charts.words import in_keys
 from gatechart.errors import FileFault, InvalidChartError, suggestion
-from gatechart.values import Retry, is_number
+from gatechart.values import Retry
+from gatechart.values.names import is_number
 
 Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]

@@ -36,11 +36,11 @@ from gatechart.values import (
     Noted,
     Reasoned,
     Retry,
-    is_number,
     revealed,
     seconds_in,
 )
 from gatechart.values.frozen import value
+from gatechart.values.names import is_number
 
 if TYPE_CHECKING:  # functions that call no tool and choose no transfer do without these modules
     from gatechart.hosting.tool_calls import ToolCalls

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from gatechart.graph.callables import is_async
 from gatechart.graph.signal_faults import MOST_MOVES
-from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look, is_number
+from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look
 from gatechart.values.delays import LONGEST_S
+from gatechart.values.names import is_number
 
 CEASED: Final = "-"
 """First character of the slot of a detector that has not found what it looks for."""
