@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from secrets import token_hex
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Final
 from urllib.parse import quote
 
@@ -212,6 +212,9 @@ class _Lock:
             return None
 
 
+_TICK_NS: Final = 20_000_000
+
+
 class _FileNotifier:
     """A notifier that reports when another process may have written to the database file.
 
@@ -240,7 +243,7 @@ class _FileNotifier:
             self._nap_s = min(self._nap_s * 1.5, LONGEST_NAP_S)
             seen, now = self._look(), monotonic()
             if seen != self._seen and now - self._asked >= min(self._nap_s * 2, REST_S):
-                self._seen, self._asked = seen, now
+                self._seen, self._asked = None if _is_fresh(seen) else seen, now
                 before, self._foreign = self._foreign, await self._writer.foreign_commits()
                 if self._foreign != before:
                     return
@@ -251,6 +254,11 @@ class _FileNotifier:
         except OSError:  # no log, so nobody has written
             return None
         return found.st_mtime_ns, found.st_size
+
+
+def _is_fresh(seen: tuple[int, int] | None) -> bool:
+    """Whether another write may still leave the same trace, as file systems tell moments by the ticks of a clock."""
+    return seen is not None and time_ns() - seen[0] < _TICK_NS
 
 
 def _file_lock(path: Path) -> BaseFileLock:
