@@ -20,7 +20,7 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 PYTEST := $(BIN)/python -m pytest -q -n 3 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(READY) dot postgres engine xstate  ## run the tests, of any home those in memory; WITH= takes more options for pytest
+test: $(READY) dot postgres engine xstate  ## run the tests, those of every home in memory alone; WITH= takes more options for pytest
 	@$(PYTEST) -m "not slow and not in_memory_too" $(WITH)
 
 # Runs a command beside the part of the linters that takes long; fails if either does, and tells of one after the other.
@@ -36,7 +36,7 @@ check: style dot  ## format, lint, types, import layers, and the tests that are 
 	$(call beside_types,$(PYTEST) -m "not slow and not long and not processes and not in_memory_too" $(WITH))
 
 .PHONY: ci
-ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests on every home, and the recipes
+ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests, those of every home on each of them, and the recipes
 	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
 
 .PHONY: recipes
@@ -44,7 +44,7 @@ recipes: .recipes-venv/.ready  ## run the programs of the documents that need ot
 	@.recipes-venv/bin/python -m pytest -q tests/docs/test_documents.py -k other_frameworks
 
 .PHONY: coverage
-coverage: lint dot postgres engine xstate  ## lint, and the tests on every home, with what they cover
+coverage: lint dot postgres engine xstate  ## lint, and the tests of `make ci`, with what they cover
 	@$(PYTEST) -m "not slow" --cov --cov-report=term
 
 .PHONY: campaign
