@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from pydantic_core import to_json
 
 from gatechart.api import descriptions
 from gatechart.api.route import quoted_part
@@ -39,7 +38,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"part": quoted_part, "moment": _moment, "json": _json}
+    environment.filters |= {"part": quoted_part, "moment": _moment}
     environment.globals["words"] = descriptions
     return environment
 
@@ -55,7 +54,3 @@ def _moment(moment: datetime) -> Markup:
     """Write a moment in UTC, for readers in different time zones."""
     utc = moment.astimezone(UTC)
     return Markup('<time datetime="{}">{}</time>').format(utc.isoformat(), f"{utc:%Y-%m-%d %H:%M:%S}")
-
-
-def _json(given: Any) -> str:
-    return to_json(given, indent=2).decode()

@@ -136,14 +136,14 @@ class Access:
 
         headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
         """
-        return self._check(headers, _bearer(headers), _TOKEN_WANTED)
+        return self._check(headers, _credentials(headers, b"bearer"), _TOKEN_WANTED)
 
     def check_browser(self, headers: Mapping[bytes, bytes]) -> Caller | None:
         """Return what `check` does, for a page: a browser asks a person for the token, as a password.
 
         Only for what changes nothing, as a browser sends a password along whatever page has made the request.
         """
-        return self._check(headers, _bearer(headers) or _password(headers), _PASSWORD_WANTED)
+        return self._check(headers, _credentials(headers, b"bearer") or _password(headers), _PASSWORD_WANTED)
 
     def _check(self, headers: Mapping[bytes, bytes], token: bytes, wanted: tuple[str, str]) -> Caller | None:
         if self._expected is None:
@@ -166,19 +166,18 @@ _PASSWORD_WANTED: Final = (
 )
 
 
-def _bearer(headers: Mapping[bytes, bytes]) -> bytes:
-    """Return the token that a program sent; empty if there is none."""
-    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-    return given.strip() if scheme.lower() == b"bearer" else b""
-
-
 def _password(headers: Mapping[bytes, bytes]) -> bytes:
     """Return the password that a person gave a browser; empty if there is none."""
-    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
     try:
-        return b64decode(given.strip(), validate=True).partition(b":")[2] if scheme.lower() == b"basic" else b""
+        return b64decode(_credentials(headers, b"basic"), validate=True).partition(b":")[2]
     except ValueError:
         return b""
+
+
+def _credentials(headers: Mapping[bytes, bytes], scheme: bytes) -> bytes:
+    """Return what was sent by this scheme, named in lower case; empty if nothing was."""
+    named, _, given = headers.get(b"authorization", b"").partition(b" ")
+    return given.strip() if named.lower() == scheme else b""
 
 
 class Pace:

@@ -124,8 +124,8 @@ class Application:
     def _pages(self) -> dict[str, Endpoint]:
         """Endpoints of the console, by path."""
         return {
-            HOME: self._first_page,
-            STYLE: self._style,
+            HOME: to_first_page,
+            STYLE: answer_with_style,
             **{path: partial(self._page, path) for path in PAGES},
             f"{HOME}/{{rest:path}}": self._unknown_page,
         }
@@ -196,12 +196,6 @@ class Application:
 
     async def _page(self, path: str, request: Request) -> ASGIApp:
         return await answer_with_page(self._lifecycle.runtime, path, request)
-
-    async def _first_page(self, request: Request) -> ASGIApp:
-        return to_first_page(request)
-
-    async def _style(self, _: Request) -> ASGIApp:
-        return answer_with_style()
 
     async def _unknown_page(self, _: Request) -> ASGIApp:
         raise NotServed(404, "NotFound", "there is no such page; the links above lead to those that there are")

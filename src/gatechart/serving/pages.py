@@ -31,12 +31,12 @@ async def answer_with_page(home: AgentHome, path: str, request: Request) -> Resp
     return _html(request, await PAGES[path](home, asked), 200, {})
 
 
-def answer_with_style() -> Response:
+async def answer_with_style(_: Request) -> Response:
     """Answer with the style sheet of all pages."""
     return Response(style_sheet(), headers={"cache-control": "max-age=3600"}, media_type="text/css")
 
 
-def to_first_page(request: Request) -> Response:
+async def to_first_page(request: Request) -> Response:
     """Lead from the beginning of the console to its first page."""
     return RedirectResponse(request.scope["root_path"] + _FIRST)
 

@@ -25,6 +25,7 @@ class Move:  # not a value: that would take twice as long to make
 
     def by(self, checksum: int) -> tuple[str, str]:
         """Return line and character of the move by a payload with this checksum."""
+        # Both are written out, as each turn with a payload asks: as `digest_of` and `character_at` do it.
         line = f"{self.unended}{checksum.to_bytes(4, 'big').hex()}\n"
         return line, chr(FIRST_CHARACTER + (self.number + checksum) % CHARACTERS)
 

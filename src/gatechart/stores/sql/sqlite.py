@@ -31,6 +31,7 @@ from gatechart.stores.sql.sqlite_connections import (
 ATTEMPTS: Final = 10  # at the lock
 ATTEMPT_S: Final = 0.005  # between two attempts
 
+TICK_NS: Final = 20_000_000  # between two moments that a file system tells apart, at most
 FIRST_NAP_S: Final = 0.01
 LONGEST_NAP_S: Final = 0.1
 REST_S: Final = 0.2
@@ -212,9 +213,6 @@ class _Lock:
             return None
 
 
-_TICK_NS: Final = 20_000_000
-
-
 class _FileNotifier:
     """A notifier that reports when another process may have written to the database file.
 
@@ -257,8 +255,8 @@ class _FileNotifier:
 
 
 def _is_fresh(seen: tuple[int, int] | None) -> bool:
-    """Whether another write may still leave the same trace, as file systems tell moments by the ticks of a clock."""
-    return seen is not None and time_ns() - seen[0] < _TICK_NS
+    """Whether the last write is so recent that another one may still leave the log with the same time and size."""
+    return seen is not None and time_ns() - seen[0] < TICK_NS
 
 
 def _file_lock(path: Path) -> BaseFileLock:
