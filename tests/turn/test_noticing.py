@@ -171,6 +171,23 @@ async def test_an_answer_that_fails_is_undone_alone(actions: Any) -> None:
     assert again.fired is None
 
 
+def run_on(context: Watched, event: Event, turn: Turn) -> None:
+    turn.raise_event("RUN_ON")
+
+
+@pytest.mark.parametrize("actions", [boom, misfit, run_on], ids=["raises", "leaves an invalid context", "runs on"])
+async def test_what_is_kept_of_an_answer_that_fails_says_that_no_more_than_the_answer_is_undone(actions: Any) -> None:
+    graph = go_round(
+        Transition(ANY, FIRES, "REST", actions=actions),
+        Transition("REST", "RUN_ON", "REST", actions=run_on),
+        signals=Signal(Moves(2), "moves"),
+    )
+    fired = (await went(graph, "GO")).fired
+    assert fired is not None
+    assert "; the answer is undone. " in fired.problem
+    assert "turn" not in fired.problem
+
+
 async def test_an_answer_can_handle_its_own_errors() -> None:
     graph = go_round(
         Transition(ANY, FIRES, "REST", actions=boom),

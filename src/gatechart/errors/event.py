@@ -303,7 +303,7 @@ class EventIdReusedError(EventError):
 
 @dataclass(eq=False)
 class ActionFailedError(EventError):
-    """An action raised and no active state handles `error.execution`. The whole turn is undone."""
+    """An action raised and no active state handles `error.execution`. The turn is undone, or the answer to a signal."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -312,28 +312,30 @@ class ActionFailedError(EventError):
     action: str
     place: str
     raised: str
+    undone: str = "the turn"  # or `the answer`, where a signal was answered
 
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}: {self.action} ({self.place}) raised {self.raised} on {self.event!r}; "
-            "the turn is undone. Mend the action, or the event's payload, "
+            f"{self.undone} is undone. Mend the action, or the event's payload, "
             "or handle 'error.execution' in the active state"
         )
 
 
 @dataclass(eq=False)
 class ContextInvalidError(EventError):
-    """The actions of a turn left a context that does not fit its type. The whole turn is undone."""
+    """The actions of a turn left a context that does not fit its type. The turn is undone, or an answer."""
 
     agent_id: str
     event: str
     context: str
     problems: tuple[str, ...]
+    undone: str = "the turn"  # or `the answer`, where a signal was answered
 
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}: {self.event!r} left a {self.context} that is not valid: "
-            f"{'; '.join(self.problems)}; the turn is undone. Mend the action that set it"
+            f"{'; '.join(self.problems)}; {self.undone} is undone. Mend the action that set it"
         )
 
 
@@ -353,17 +355,18 @@ class ReadOnlyContextError(EventError):
 
 @dataclass(eq=False)
 class MicrostepLimitError(EventError):
-    """A turn did not settle within its limit of microsteps. The whole turn is undone."""
+    """A turn did not settle within its limit of microsteps. The turn is undone, or the answer to a signal."""
 
     agent_id: str
     event: str
     limit: int
     cycle: tuple[str, ...]
+    undone: str = "the turn"  # or `the answer`, where a signal was answered
 
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}: {self.event!r} did not come to rest in {self.limit} microsteps; "
-            f"it repeats {' → '.join(self.cycle)}; the turn is undone. Break the cycle with a guard"
+            f"it repeats {' → '.join(self.cycle)}; {self.undone} is undone. Break the cycle with a guard"
         )
 
 

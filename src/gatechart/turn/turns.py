@@ -6,6 +6,7 @@ is refused or fails has nothing to undo, and a restored agent continues as if it
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -23,7 +24,16 @@ from gatechart.context import (
     read_context,
     rewritten,
 )
-from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
+from gatechart.errors import (
+    ActionFailedError,
+    ContextInvalidError,
+    EntryGuardError,
+    IncompatibleGraphError,
+    MicrostepLimitError,
+    PayloadError,
+    UndeclaredEventError,
+    is_failure,
+)
 from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
@@ -237,7 +247,7 @@ async def completed(
             if not is_failure(error):
                 raise
             savepoint.restore(macrostep)
-            macrostep.fired = replaced(fired, reaction=Reaction.UNDONE, problem=told(error))
+            macrostep.fired = replaced(fired, reaction=Reaction.UNDONE, problem=told(_of_answer(error)))
             _log_undone(macrostep, macrostep.fired)
     if macrostep.trail.working:
         set_timer(macrostep)
@@ -258,6 +268,13 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
     macrostep.fired = replaced(fired, reaction=reaction)
     note_answer(macrostep, signal, leaves)
     set_timer(macrostep)
+
+
+def _of_answer(error: BaseException) -> BaseException:
+    """Return an error of the answer to a signal, which says that no more than the answer is undone."""
+    if isinstance(error, ActionFailedError | ContextInvalidError | MicrostepLimitError):
+        return dataclasses.replace(error, undone="the answer")
+    return error
 
 
 def _log_undone(macrostep: Macrostep, fired: FiredSignal) -> None:
