@@ -67,7 +67,6 @@ def test_presets_that_are_taken_have_no_findings() -> None:
     [
         (Repeats(7, 3, window=20), "a block of 7, seen 3 times, does not fit in the window of 20 moves"),
         (Repeats(times=21), "a block of 1, seen 21 times, does not fit in the window of 20 moves"),
-        (SameCall(3, window=120), "the trail keeps 100 calls, fewer than the 120 in which it looks for 3"),
         (Sentiment(lambda text: 0.0, below=-1.5), "no number from -1 to 1 is below -1.5"),
         (VisitsOver("ENDED"), "the agent ends in 'ENDED', so it is visited once"),
         (VisitsOver("BEGINNING"), "no way leads from 'BEGINNING' back to it, so it is visited once"),
@@ -80,7 +79,11 @@ def test_a_threshold_that_can_never_be_reached_is_found(detector: Detector, told
 
 
 @pytest.mark.parametrize(
-    "detector", [Repeats(7, 2), Repeats(), SameCall(), VisitsOver("CHECKING", 5), Noticed(lambda trail, context: True)]
+    "detector",
+    [
+        *(Repeats(7, 2), Repeats(), VisitsOver("CHECKING", 5), Noticed(lambda trail, context: True)),
+        *(SameCall(), SameCall(3, window=120), SameCall(200, window=200)),  # the trail keeps 100 calls
+    ],
 )
 def test_a_threshold_that_can_be_reached_is_not(detector: Detector) -> None:
     assert found("GC701", graph(detector, TAKES_ALL)) == []
@@ -94,13 +97,43 @@ def test_where_no_way_leads_back_nothing_is_repeated() -> None:
     ]
 
 
-def test_a_state_whose_entry_is_progress_is_never_counted_far() -> None:
-    ways = [Transition("ASKING", "ASKED", "ANSWERING"), Transition("ANSWERING", "ANSWERED", "ASKING")]
+def round_trip(signals: Any, *more: Transition) -> StateTransitionGraph[Any]:
+    """A graph in which the only way back, unless more are given, leads through a state whose entry is progress."""
+    ways = [Transition("ASKING", "ASKED", "ANSWERING"), Transition("ANSWERING", "ANSWERED", "ASKING"), *more]
     states = ["ASKING", State("ANSWERING", progress=True)]
-    signals = VisitsOver("ANSWERING", 3)
-    desk = StateTransitionGraph("desk", states=states, transitions=ways, entry_points=["ASKING"], signals=signals)
-    ((_, problem),) = found("GC701", desk)
+    return StateTransitionGraph("desk", states=states, transitions=ways, entry_points=["ASKING"], signals=signals)
+
+
+def test_a_state_whose_entry_is_progress_is_never_counted_far() -> None:
+    ((_, problem),) = found("GC701", round_trip(VisitsOver("ANSWERING", 3)))
     assert problem == "to enter 'ANSWERING' is progress, with which its count begins anew"
+
+
+@pytest.mark.parametrize(
+    ("detector", "told"),
+    [
+        (Repeats(), "each way back to a state makes progress, with which it forgets what it saw"),
+        (VisitsOver("ASKING"), "each way back to 'ASKING' makes progress, with which its count begins anew"),
+    ],
+)
+def test_where_each_way_back_makes_progress_nothing_is_repeated(detector: Detector, told: str) -> None:
+    assert found("GC701", round_trip(detector)) == [(f"signals, {Signal(detector).name}", told)]
+    around = Transition("ASKING", "REPHRASED", "ASKING")
+    assert found("GC701", round_trip(detector, around)) == []
+
+
+def test_what_a_history_state_remembers_is_come_back_to_though_no_other_way_leads_there_without_progress() -> None:
+    room = State(
+        "IN",
+        states=["HALL", State("DESK", progress=True), "SEAT", State("BACK", history="shallow", initial="DESK")],
+        initial="HALL",
+    )
+    ways = [("HALL", "WENT", "DESK"), ("DESK", "SAT", "SEAT"), ("IN", "LEFT", "OUT"), ("OUT", "CAME", "BACK")]
+    transitions = [Transition(*way) for way in ways]
+    house = StateTransitionGraph(
+        "house", states=[room, "OUT"], transitions=transitions, entry_points=["IN"], signals=VisitsOver("SEAT")
+    )
+    assert found("GC701", house) == []
 
 
 @pytest.mark.parametrize(("said", "count"), [({"SAID": "text"}, 2), ({"AGAIN": "text"}, 0), (None, 0)])

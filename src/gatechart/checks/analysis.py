@@ -5,7 +5,7 @@ Everything holds whatever guards say and history states remember.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -90,19 +90,26 @@ class Analysis:
             if not handles(self.graph, leaf, "handoff.accepted")
         )
 
-    def reached_from(self, state: StateName) -> frozenset[StateName]:
-        """Return the states to which a state leads, itself included, as entry points lead to theirs."""
-        return self._follow(state)
+    def reached_from(self, state: StateName, avoiding: Set[StateName] = frozenset()) -> frozenset[StateName]:
+        """Return the states to which a state leads, itself included, as entry points lead to theirs.
 
-    def _follow(self, first: StateName) -> frozenset[StateName]:
+        avoiding: states that no transition on the way enters.
+        """
+        return self._follow(state, avoiding)
+
+    def may_avoid(self, avoiding: Set[StateName], step: Set[StateName]) -> bool:
+        """Whether a step may enter none of some states. step: what it enters, by default if it asks history states."""
+        return step.isdisjoint(avoiding) or any(self.graph.nodes[name].kind is Kind.HISTORY for name in step)
+
+    def _follow(self, first: StateName, avoiding: Set[StateName] = frozenset()) -> frozenset[StateName]:
         seen = {ROOT, *entered(self.graph, (first,), ROOT)}
         waiting = list(seen)
         while waiting:
             state = waiting.pop()
             for step in (*(way.enters for way in self.ways[state]), *_recalled(self.graph, state, seen)):
-                new = step - seen
-                seen |= new
-                waiting += new
+                if self.may_avoid(avoiding, step):
+                    waiting += step - seen
+                    seen |= step
         return frozenset(seen - {ROOT})
 
 

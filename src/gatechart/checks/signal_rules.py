@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 from gatechart.checks.analysis import Analysis, Way
@@ -11,14 +11,15 @@ from gatechart.graph import EVERY_SIGNAL, SIGNAL, AnyGraph, EntryPoint, Signal, 
 from gatechart.graph.compile import walk
 from gatechart.graph.escape_edges import plans_in
 from gatechart.kernel import matches
-from gatechart.signals import Lacks, NoProgress, Repeats, SameCall, Sentiment, VisitsOver
-from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector
+from gatechart.signals import Lacks, NoProgress, Repeats, Sentiment, VisitsOver
+from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName
 from gatechart.values.detectors import EVERY_TURN
 
 _OF_INVOKES: Final = CALLED | REASONED | NOTED
 """Kinds of entries that only invokes write."""
 
 _WORST: Final = -1  # that a sentiment can be
+_DROP_PROGRESS: Final = "drop it, or progress=True of a state on the way"
 
 
 @rule("GC701", Severity.WARNING, "a signal that can never be found")
@@ -62,7 +63,10 @@ def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
 
 
 def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector) -> tuple[str, str] | None:
-    """Return why a detector never finds anything, and what to do; None if it can."""
+    """Return why a detector never finds anything, and what to do; None if it can.
+
+    How much the trail keeps makes no difference: what detectors compare is in their slots.
+    """
     if _is_of_invokes(detector) and not _has_functions(analysis.graph):
         told = f"the graph invokes no function, so {type(detector).__name__} has nothing to look at"
         return told, "drop it, or invoke what calls tools"
@@ -71,9 +75,6 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
     match detector:
         case Repeats():
             return _never_repeats(detector) or _never_comes_back(analysis)
-        case SameCall(n, window) if window > signals.calls:
-            told = f"the trail keeps {signals.calls} calls, fewer than the {window} in which it looks for {n}"
-            return told, f"keep calls={window} at least"
         case VisitsOver(state):
             return _never_visited(analysis, state)
         case Sentiment(below=below) if below <= _WORST:
@@ -101,8 +102,10 @@ def _never_repeats(detector: Repeats) -> tuple[str, str] | None:
 
 def _never_comes_back(analysis: Analysis) -> tuple[str, str] | None:
     leaves = [node.name for node in analysis.graph.nodes.values() if node.kind.is_leaf]
-    if any(_comes_back(analysis, leaf) for leaf in leaves):
+    if any(_comes_back(analysis, leaf, analysis.graph.progress_states) for leaf in leaves):
         return None
+    if any(_comes_back(analysis, leaf) for leaf in leaves):
+        return "each way back to a state makes progress, with which it forgets what it saw", _DROP_PROGRESS
     return "no way leads from any state back to it, so nothing is repeated", "drop it"
 
 
@@ -114,17 +117,24 @@ def _never_visited(analysis: Analysis, state: str) -> tuple[str, str] | None:
         return f"the agent ends in {state!r}, so it is visited once", "name a state in a cycle"
     if state in graph.progress_states:
         return f"to enter {state!r} is progress, with which its count begins anew", "name a state without progress"
-    if _comes_back(analysis, state):
+    if _comes_back(analysis, state, graph.progress_states):
         return None
+    if _comes_back(analysis, state):
+        return f"each way back to {state!r} makes progress, with which its count begins anew", _DROP_PROGRESS
     return f"no way leads from {state!r} back to it, so it is visited once", "name a state in a cycle"
 
 
-def _comes_back(analysis: Analysis, state: str) -> bool:
-    """Whether a way leads from a state, or from one around it, to the state. No detector sees an answer to a signal."""
-    around = (state, *analysis.graph.nodes[state].ancestors)
+def _comes_back(analysis: Analysis, state: str, avoiding: Set[StateName] = frozenset()) -> bool:
+    """Whether a way leads from a state, or from one around it, to the state. No detector sees an answer to a signal.
+
+    avoiding: states that are entered nowhere on the way.
+    """
+    nodes = analysis.graph.nodes
+    around = (state, *nodes[state].ancestors)
+    back = {state, *(name for outer in around for name in nodes[outer].histories)}  # these may remember it
     ways = (way for outer in around for way in analysis.ways[outer] if not (_is_answer(way) and state in way.enters))
-    targets = {target for way in ways for target in way.enters}
-    return any(state in analysis.reached_from(target) for target in targets if target in analysis.graph.nodes)
+    targets = {target for way in ways if analysis.may_avoid(avoiding, way.enters) for target in way.enters}
+    return any(not back.isdisjoint(analysis.reached_from(target, avoiding)) for target in targets if target in nodes)
 
 
 def _is_answer(way: Way) -> bool:
