@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from gatechart import Runtime
 from gatechart.checks import Allow, check, check_all, report
 from gatechart.context import AgentContext
 from gatechart.graph import (
@@ -26,6 +27,7 @@ from gatechart.graph import (
 from gatechart.graph.signals import answered
 from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.signals import Lacks, handing_on
+from gatechart.stores import MemoryStore
 from gatechart.values import Candidate, Needs, Profile, Reason
 
 REFUNDS = Profile(domains=("refunds",), capabilities=("process_refund",), tier=2, samples=("I want a refund",))
@@ -280,6 +282,48 @@ def test_a_packet_and_a_payload_with_defaults_are_always_filled() -> None:
     for takes in (HandoffPacket, Optional, None):
         assert problems("GC804", target(REFUNDS, takes=takes), asking(Best(), context=Asking)) == []
     assert problems("GC804", target(None, takes=Claim), asking(Best(), context=Asking)) == []
+
+
+# GC805
+
+BY_RULES = Best(rules=[NeedRule(Needs(domains=("refunds",)), mentions="refund")])
+
+
+@pytest.mark.parametrize("best", [Best(), BY_RULES, Best(order=("learned", "load"))])
+def test_a_selection_by_words_is_found_where_the_context_tells_none(best: Best) -> None:
+    assert problems("GC805", asking(best, context=Asking), target(REFUNDS)) == [
+        f"{HERE}: 'best' goes by words, but the context Asking tells none"
+    ]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        asking(Best(), context=ConversationContext),
+        asking(Best(), context=Asking, packet=lambda context, event: HandoffPacket(current_problem=context.order)),
+        asking(Best(Needs(domains=("refunds",))), context=Asking),
+        asking(Best(lambda packet: Needs(tier=2)), context=Asking),
+        asking(Best(order=("tier", "load")), context=Asking),
+        asking(Best(scorers={"tier": 1}), context=Asking),
+        asking(Best(rules=[NeedRule(Needs(tier=2), reason=Reason.TOOL_FAILURE)]), context=Asking),
+    ],
+)
+def test_a_selection_that_has_words_or_needs_none_is_not_found(graph: AnyGraph) -> None:
+    assert problems("GC805", graph, target(REFUNDS)) == []
+
+
+def test_the_words_of_a_transfer_are_those_of_the_model() -> None:
+    state = State("CHOOSING", invoke=Invoke(work), transfers=Transfers([To(Best()), To("DONE")], otherwise="DONE"))
+    graph = StateTransitionGraph("desk", states=[state, State("DONE", final=True)], entry_points=["CHOOSING"])
+    assert problems("GC805", graph, target(REFUNDS)) == []
+
+
+async def test_what_is_found_matches_nobody() -> None:
+    async with Runtime.open(MemoryStore(), graphs=[asking(BY_RULES, context=Asking), target(REFUNDS)]) as runtime:
+        agent = await runtime.start("desk", at="TALKING")
+        await agent.send("ASKED")
+        (handoff,) = await runtime.handoffs()
+        assert handoff.is_to_nobody
 
 
 # GC701

@@ -1,4 +1,4 @@
-"""Rules about selections: what nobody can do, rules that never apply, samples that stand twice, lost payloads."""
+"""Rules about selections: what nobody can do, rules and texts that never apply, samples that stand twice, payloads."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
+from gatechart.handoff import ConversationContext
 from gatechart.signals import Lacks
 from gatechart.values import TRANSFER, Needs, Profile, Reason
 
 _KINDS: Final = {"capabilities": "capability", "domains": "domain"}
 _IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # whatever a conversation has there goes along
+_TEXT_SCORERS: Final = frozenset({"text", "learned"})
+_TELL_WORDS: Final = "use a ConversationContext, build it with packet=, or allow it if says= reads something else"
 _ALLOWED: Final = "or allow it if somebody is registered at run time who can"
 
 
@@ -104,6 +107,21 @@ def unfilled_payload(analysis: Analysis) -> Iterator[Hit]:
             lacking = (f"the context of {graph!r} has no {' and no '.join(each)}" for graph, each in missing.items())
             remedy = "give these fields defaults, or let packet= of the handoff build the packet"
             yield f"entry point {door.entry.name!r}", f"selections find it, but {', '.join(lacking)}", remedy
+
+
+@rule("GC805", Severity.WARNING, "a selection by words that no packet has")
+def no_words(analysis: Analysis) -> Iterator[Hit]:
+    """Only a ConversationContext gives a packet a problem and a conversation; of another context it has the values.
+
+    Left alone are packets that a function or a model builds, and selections with needs, or with a rule for any text.
+    """
+    if issubclass(analysis.graph.context, ConversationContext):
+        return
+    for asking in askings(analysis.graph.nodes):
+        for best in asking.handoff.selections if not _is_built(asking) else ():
+            if _goes_by_words(best):
+                problem = f"{best.name!r} goes by words, but the context {analysis.graph.context.__name__} tells none"
+                yield place_of(asking.state, asking.edge), problem, _TELL_WORDS
 
 
 def _selections(graph: AnyGraph) -> dict[Best, str]:
@@ -249,6 +267,23 @@ def _may_fit(best: Best, door: _Door) -> bool:
 
 def _is_unknown(graph: AnyGraph, asking: Asking) -> bool:
     """Whether a packet has more than the fields of the context: what a function, a model or a conversation brings."""
-    is_chosen = asking.edge is not None and (asking.edge.event or "").startswith(TRANSFER)
     has_more = has_any_field(graph.context) or not _IN_A_PACKET.isdisjoint(graph.context.model_fields)
-    return asking.handoff.packet is not None or is_chosen or has_more
+    return _is_built(asking) or has_more
+
+
+def _is_built(asking: Asking) -> bool:
+    """Whether a function builds the packet, or a model says what stands in it."""
+    is_chosen = asking.edge is not None and (asking.edge.event or "").startswith(TRANSFER)
+    return asking.handoff.packet is not None or is_chosen
+
+
+# Words that no packet has
+
+
+def _goes_by_words(best: Best) -> bool:
+    """Whether nobody is found without a text."""
+    if best.needs is not None:
+        return False
+    if best.rules:
+        return all(each.words for each in best.rules)
+    return not _TEXT_SCORERS.isdisjoint((*best.weights, *best.order_names))
