@@ -2,11 +2,12 @@
 
 import pytest
 
-from gatechart.errors import PayloadError, UnknownEntryError
+from gatechart.errors import NoHandoffError, PayloadError, UnknownEntryError
 from gatechart.hosting.directory_graph import MOST_RATINGS, entry_context
+from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.values import Mark, Profile
 from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, target_of, worker
-from tests.runtime.test_choosing import asking, begun
+from tests.runtime.test_choosing import NOBODY, Waiting, asking, begun
 from tests.runtime.test_directory_outcomes import LETTER, REFUNDS, entry_of, senior
 
 giving = asking("plain", at="WORKING", packet=lambda context, event: LETTER)
@@ -56,6 +57,40 @@ async def test_a_rating_is_forgotten_with_the_user_and_with_the_agent_that_hande
         await runtime.erase(second.id)
         await rest(runtime)
         assert (await kept_of(runtime, "plain.WORKING")).ratings == []
+
+
+async def test_of_what_nobody_was_right_for_it_is_said_whether_it_was_needed_and_not_how_good_the_work_was(
+    place,
+):
+    async with house(place, asking(NOBODY), plain) as runtime:
+        agent = await begun(runtime)
+        row = await only(runtime)
+        with pytest.raises(PayloadError, match="nobody did the work") as caught:
+            await runtime.rate_handoff(row.id, needed=True, quality=0.5)
+        assert "needed or in_time" in str(caught.value)
+        assert (await runtime.find(graph="gatechart.directory")).agents == ()
+        await runtime.rate_handoff(row.id, needed=True)
+        await runtime.rate_handoff(row.id, in_time=False)
+        (rating,) = (await kept_of(runtime, "asking")).ratings
+        assert (rating.handoff, rating.source, rating.answers) == (row.id, agent.id, {"needed": True, "in_time": False})
+        assert await runtime.directory() == ()
+        (told,) = (await evaluate_directory(runtime)).timeliness
+        assert (told.signal, told.late) == ("", 1)
+
+
+@pytest.mark.not_on_restate("the choice is held up in the runtime")
+async def test_a_handoff_whose_target_is_being_chosen_cannot_be_rated_yet(place):
+    async with house(place, asking(REFUNDS), senior) as runtime:
+        chooser = Waiting(runtime)
+        await (await runtime.start("asking", at="TALKING")).send("ASK")
+        await chooser.begun.wait()
+        row = await only(runtime)
+        with pytest.raises(NoHandoffError, match="it is 'choosing'"):
+            await runtime.rate_handoff(row.id, needed=True)
+        chooser.go_on.set()
+        await rest(runtime)
+        await runtime.rate_handoff(row.id, needed=True)
+        assert [each.needed for each in (await kept_of(runtime, "senior.WORKING")).ratings] == [True]
 
 
 @pytest.mark.parametrize(

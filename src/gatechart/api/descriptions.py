@@ -33,22 +33,17 @@ def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
     yield "reason", handoff.reason.value
     yield "from", f"{handoff.source}, of {handoff.source_graph}"
     there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
-    yield "to", _NOBODY if is_to_nobody(handoff) else there
+    yield "to", _NOBODY if handoff.is_to_nobody else there
     if handoff.packet.get("recipient"):
         yield "chosen", str(handoff.packet["recipient"])
     if handoff.deadline is not None:
         yield "deadline", handoff.deadline
 
 
-def is_to_nobody(handoff: HandoffRecord) -> bool:
-    """Tell whether a handoff has no target: it is yet to be chosen, or nobody was right for it."""
-    return bool(handoff.packet.get("selection")) and not handoff.packet.get("recipient")
-
-
 def route_text(handoff: HandoffRecord) -> str:
     """Return from whom to whom a handoff goes, on one line."""
     to = (handoff.target_graph, handoff.entry_point, handoff.target)
-    where = _NOBODY if is_to_nobody(handoff) else target_text(*to)
+    where = _NOBODY if handoff.is_to_nobody else target_text(*to)
     return f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"
 
 

@@ -243,7 +243,7 @@ class Directory:
         if local is not None:
             return DirectoryEntry(local) if kept is None else entry_of(kept.context, local)
         known = None if kept is None else kept.context
-        if known is None or not known.is_registered:
+        if known is None or not known.is_registered or not known.terms.at:  # without: ratings of what nobody took
             return None
         if known.terms.is_local and self.registry.graphs:  # it has no profile; operators see that it is closed
             door = self.door(known.terms.id) if known.mark is Mark.CLOSED else None

@@ -49,7 +49,7 @@ class EntryTerms(BaseModel):
 
     id: str
     graph: str
-    at: str
+    at: str  # empty: of a graph, for what is said of work that nobody was right for
     agent: AgentId = ""
     profile: Profile = Profile()
     text: str = ""

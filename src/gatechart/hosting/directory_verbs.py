@@ -51,6 +51,7 @@ from gatechart.values import (
     Candidate,
     DirectoryEntry,
     HandoffRecord,
+    HandoffStatus,
     Mark,
     Payload,
     Receipt,
@@ -232,23 +233,30 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     answers = command.model_dump(include={"needed", "in_time", "quality"})
     if all(each is None for each in answers.values()):
         raise PayloadError("rate_handoff", ("nothing is said of it",), "needed, in_time or quality")
-    user = str(rated[0].packet.get("user_id", ""))[:LONGEST_TEXT]
-    rating = Rating(handoff=command.handoff_id, user=user, source=rated[0].source, **answers)
+    record = rated[0]
+    if record.status is HandoffStatus.CHOOSING:  # who keeps what is said of it is not known yet
+        raise NoHandoffError(record.id, record.status.value)
+    if record.is_to_nobody and command.quality is not None:
+        problem = "quality: nobody did the work, since nobody was right for it"
+        raise PayloadError("rate_handoff", (problem,), "needed or in_time, which are of the agent that handed it on")
+    user = str(record.packet.get("user_id", ""))[:LONGEST_TEXT]
+    rating = Rating(handoff=record.id, user=user, source=record.source, **answers)
     given: Payload = rating.model_dump(mode="json", exclude_none=True)
-    await directory.home.send(await _keeper(directory, rated[0]), RATE, given)
+    await directory.home.send(await _keeper(directory, record), RATE, given)
     return Receipt(0)
 
 
 async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
     """Return the agent that keeps what is said of a handoff, started if there is none.
 
-    It is that of the entry that was chosen, else that of the entry point, be it in the directory or not.
+    It is that of the entry that was chosen, else that of the entry point, be it in the directory or not. What nobody
+    was right for is kept under the name of the graph that handed it on.
     """
-    entry_id = taker_of(record)
+    entry_id = record.source_graph if record.is_to_nobody else taker_of(record)
     if await _kept(directory, entry_id) is not None:
         return agent_of(entry_id)
-    door = f"{record.target_graph}.{record.entry_point}"
-    terms = EntryTerms(id=door, graph=record.target_graph, at=record.entry_point, is_local=True)
+    graph, at = (record.source_graph, "") if record.is_to_nobody else (record.target_graph, record.entry_point)
+    terms = EntryTerms(id=f"{graph}.{at}" if at else graph, graph=graph, at=at, is_local=True)
     return (await _begun(directory, terms)).agent_id
 
 

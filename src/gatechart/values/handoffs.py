@@ -113,6 +113,11 @@ class HandoffRecord:
 
     __repr__ = shown_repr
 
+    @property
+    def is_to_nobody(self) -> bool:
+        """Whether it has no target: it is yet to be chosen, or nobody was right for it."""
+        return bool(self.packet.get("selection")) and not self.packet.get("recipient")
+
 
 @value
 class OpenHandoff:
