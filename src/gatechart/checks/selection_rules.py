@@ -14,7 +14,6 @@ from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
-from gatechart.handoff import ConversationContext
 from gatechart.signals import Lacks
 from gatechart.values import TRANSFER, Needs, Profile, Reason
 
@@ -115,7 +114,7 @@ def no_words(analysis: Analysis) -> Iterator[Hit]:
 
     Left alone are packets that a function or a model builds, and selections with needs, or with a rule for any text.
     """
-    if issubclass(analysis.graph.context, ConversationContext):
+    if getattr(analysis.graph.context, "tells_words", False):  # a conversation
         return
     for asking in askings(analysis.graph.nodes):
         for best in asking.handoff.selections if not _is_built(asking) else ():

@@ -48,6 +48,7 @@ class ConversationContext(AgentContext):
     suggested_action: str = ""
     metadata: Metadata = Metadata()
 
+    tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
 
     def say(
