@@ -1,10 +1,26 @@
 """Rehearsals move the clock by durations, and until a state is active."""
 
+from typing import Any
+
 import pytest
 
-from gatechart import AgentContext, Invoke, Retry, State, StateTransitionGraph, Transition
+from gatechart import (
+    AgentContext,
+    EntryPoint,
+    EscapePlan,
+    Invoke,
+    Lacks,
+    Retry,
+    State,
+    StateTransitionGraph,
+    Transition,
+    VisitsOver,
+)
 from gatechart.errors import NoInvokeError, UndeclaredEventError, UnknownStateError
+from gatechart.escape import GiveUp, Rollback
+from gatechart.graph import NeedRule
 from gatechart.testing import rehearse
+from gatechart.values import Needs, Profile
 
 LATE = StateTransitionGraph(
     "late",
@@ -108,3 +124,58 @@ async def test_an_invoke_that_is_held_and_fails_is_tried_again_as_it_says():
         assert agent.invokes == ("print",)
         await agent.end_invoke("print", error=OSError("no paper"))
         assert agent.leaves == ("UNPAID",)
+
+
+async def wait_for_somebody(context: Any, work: Any) -> None: ...
+
+
+def round_trip(**given: Any) -> StateTransitionGraph[AgentContext]:
+    return StateTransitionGraph(
+        "round",
+        states=[State("HERE", invoke=Invoke(wait_for_somebody))],
+        transitions=[Transition("HERE", "GO", "THERE"), Transition("THERE", "GO", "HERE")],
+        **{"entry_points": ["HERE"], "signals": VisitsOver("THERE", 1)} | given,
+    )
+
+
+async def went_round(graph: StateTransitionGraph[AgentContext], at: str, **how: Any) -> tuple[list[str], list[str]]:
+    """What was noticed, and where the agent is at the end."""
+    async with rehearse(graph, at, **how) as agent:
+        for _ in range(3):
+            await agent.send("GO")
+        return [turn.fired.signal for turn in await agent.agent.history() if turn.fired], [*agent.leaves]
+
+
+HOW = pytest.mark.parametrize("how", [{}, {"context": {}}, {"holds_invokes": True}], ids=repr)
+
+
+@HOW
+async def test_an_agent_notices_in_a_rehearsal_what_it_notices_elsewhere(how):
+    assert await went_round(round_trip(), "HERE", **how) == (["visits_over"], ["THERE"])
+
+
+@HOW
+async def test_in_a_rehearsal_signals_of_an_entry_point_stand_in_place_of_those_of_its_graph(how):
+    quiet = round_trip(entry_points=[EntryPoint("HERE", "QUIET", signals=())])
+    assert await went_round(quiet, "QUIET", **how) == ([], ["THERE"])
+
+
+@HOW
+async def test_an_agent_gets_out_in_a_rehearsal_as_its_plan_says(how):
+    plan = EscapePlan({"visits_over": [Rollback(), GiveUp()]})  # which adds UNDOING, too
+    fired, leaves = await went_round(round_trip(escape=plan), "HERE", **how)
+    assert (fired, leaves) == (["visits_over"], ["HERE"])
+
+
+@HOW
+async def test_what_an_agent_lacks_in_a_rehearsal_is_what_the_profile_says(how):
+    rules = NeedRule(Needs(domains=("refunds",)), mentions=("refund",))
+    for has, noticed in (("orders", ["lacks_domain"]), ("refunds", [])):
+        profile = Profile(domains=(has,))
+        for graph in (
+            round_trip(signals=Lacks("domain", rules), profile=profile),
+            round_trip(signals=Lacks("domain", rules), entry_points=[EntryPoint("HERE", profile=profile)]),
+        ):
+            async with rehearse(graph, "HERE", **how) as agent:
+                await agent.send("GO", {"text": "I want a refund"})
+                assert [turn.fired.signal for turn in await agent.agent.history() if turn.fired] == noticed

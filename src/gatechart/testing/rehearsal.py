@@ -192,22 +192,25 @@ class Rehearsal(Generic[ContextT]):
 def _start(graph: AnyGraph, at: Name | None, *, takes_fields: bool) -> EntryPoint:
     """Return an entry point at a state, by default the initial one. It takes fields of the context, or nothing."""
     state = ANY if at is None else name_of(at)
-    if state in graph.entry_points:
-        state = graph.entry_points[state].state
+    door = graph.entry_points.get(state)
+    if door is not None:
+        state = door.state
     if state != ANY:
         graph.leaves(state)  # raises UnknownStateError
     # A function, so that a context that allows further fields gets those, too.
-    return EntryPoint(state, START, takes=graph.context, maps=dict) if takes_fields else EntryPoint(state, START)
+    start = EntryPoint(state, START, takes=graph.context, maps=dict) if takes_fields else EntryPoint(state, START)
+    return start if door is None else replace(start, signals=door.signals, profile=door.profile)
 
 
 def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.Future[Any]] | None) -> AnyGraph:
     """Return the graph with one more entry point. held: where invoked functions wait, instead of running."""
     default = graph.nodes[ROOT].default
+    tree = [state for state in graph.tree if state.name not in graph.escape_states]  # which escape= adds again
     return StateTransitionGraph(
         graph.name,
         version=graph.version,
         context=graph.context,
-        states=graph.tree if held is None else [_holding(state, held) for state in graph.tree],
+        states=tree if held is None else [_holding(state, held) for state in tree],
         transitions=graph.transitions,
         entry_points=[*graph.entry_points.values(), *([start] if start else [])],
         initial=None if default is None else _initial(default),
@@ -220,6 +223,9 @@ def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.F
         events_closed=graph.events_closed,
         searchable=graph.searchable,
         tools=graph.tools,
+        signals=graph.signals,
+        escape=graph.escape,
+        profile=graph.profile,
     )
 
 
