@@ -195,7 +195,8 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
         ("signals: {notice: repeats, task: ordre}\n", "has no field 'ordre' for the task"),
         ("signals: {notice: repeats, said: [SAID]}\n", "signals.said: expected keys with values, found a list"),
         ("signals: [{repeats: {window: 201}}]\n", "is too long; pass 200 at most"),
-        ("signals: [repeats, repeats]\n", "the name occurs twice"),
+        ("signals: [repeats, repeats]\n", "the name occurs twice; give one of them another with `name`"),
+        ("signals: {ignore: [at]}\n", "'notice' is missing; write `notice:` with what is noticed"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}}]\n", "it does not say what follows"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}, otherwise: WROKING}]\n", "WROKING"),
     ],
@@ -203,6 +204,12 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
 def test_a_fault_says_where_it_is_and_what_would_have_worked(signals: str, told: str) -> None:
     (fault,) = faults(signals)
     assert told in fault
+
+
+def test_a_misspelt_key_for_what_is_noticed_is_told_from_a_signal() -> None:
+    missing, unknown = faults("signals: {notic: [repeats], ignore: [at]}\n")
+    assert "signals: 'notice' is missing" in missing
+    assert "signals.notic: unknown key 'notic'; did you mean 'notice'?" in unknown
 
 
 @pytest.mark.parametrize(

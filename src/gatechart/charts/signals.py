@@ -55,10 +55,11 @@ class SignalReader:
         """Return the signals, none of them where they are switched off; those with faults are left out."""
         if spot.value == OFF:
             return Signals(())
-        if not spot.is_mapping or spot.get("notice") is None:
+        is_plain = spot.is_mapping and spot.get("notice") is None
+        if not spot.is_mapping or (is_plain and any(key in SIGNAL_KEYS["signal"] for key, _ in spot.items())):
             return Signals(tuple(self.listed(spot)))
         fields = Fields(spot, self.faults, SIGNAL_KEYS["signals"])
-        notice = spot.get("notice")
+        notice = fields.needs("notice", "write `notice:` with what is noticed")
         bounds = {key: self.whole(spot.get(key)) for key in BOUNDS if spot.get(key) is not None}
         said = spot.get("said")
         if said is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 _KEYS: Final = (
     "agent|at|data|deadline|events|fallbacks|history|id|initial|invoke|maps|most|otherwise|packet|states|status|takes|"
-    "achieved|waits|answer|signals|window|calls|most_bytes|task|measure|payload"
+    "achieved|waits|answer|signals|window|calls|most_bytes|task|measure|payload|name|said|ignore"
 )
 WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
     (r"leave it only name, history= and initial=", "leave it only `type`, `history` and `initial`"),
