@@ -17,11 +17,11 @@ help:  ## show what there is to make
 demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw them
 	@$(BIN)/python -m statecharts.demo
 
-PYTEST := $(BIN)/python -m pytest -q -n 3 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(READY) dot postgres engine xstate  ## run the tests, those of every home in memory alone; WITH= takes more options for pytest
-	@$(PYTEST) -m "not slow and not in_memory_too" $(WITH)
+test: $(READY) dot postgres engine xstate  ## run the tests, those of every home in memory alone, and those that kill on SQLite; WITH= takes more options for pytest
+	@$(PYTEST) -m "not slow and not in_memory_too and not on_sqlite_too" $(WITH)
 
 # Runs a command beside the part of the linters that takes long; fails if either does, and tells of one after the other.
 define beside_types

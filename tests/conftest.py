@@ -15,7 +15,7 @@ from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F40
 
 from . import legality, skipped
 from .backups import PostgresBackup, SqliteBackup
-from .homes import POSTGRESQL, RESTATE, home_of, in_memory_too, shown_elsewhere, why_not_on_restate
+from .homes import POSTGRESQL, RESTATE, home_of, in_memory_too, on_sqlite_too, shown_elsewhere, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
@@ -96,6 +96,7 @@ def pytest_collection_modifyitems(config, items):
     """Mark what needs processes, and as slow what other tests show. Take out what Restate is declared not to do."""
     mark("processes", [item for item in items if "processes" in getattr(item, "fixturenames", ())])
     mark("in_memory_too", in_memory_too(items))
+    mark("on_sqlite_too", on_sqlite_too(items))
     mark("slow", shown_elsewhere(items))
     reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}
     for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:

@@ -59,6 +59,11 @@ def in_memory_too(items):
     yield from (item for item, test in tests.items() if home_of(item) != "memory" and test in in_memory)
 
 
+def on_sqlite_too(items):
+    """Yield the tests that kill processes beside PostgreSQL, as they do beside SQLite."""
+    yield from (item for item in items if CRASHES in item.path.parents and home_of(item) == "postgresql")
+
+
 def seed_of(item):
     """Return the seed of a test of random lives; 0 if it is another test."""
     called = getattr(item, "callspec", None)

@@ -13,6 +13,8 @@ from tests.restate.fleet import HANGS_S, WAIT_S, calling, cooling, counting, pac
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load
 
+pytestmark = pytest.mark.on_sqlite_too
+
 KILLS = 3
 
 

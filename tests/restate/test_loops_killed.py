@@ -23,6 +23,8 @@ from tests.restate.handing_agents import check_handed, projection_in
 from tests.restate.journal_points import OF_ATTEMPTS, OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
 from tests.restate.services import registered
 
+pytestmark = pytest.mark.on_sqlite_too
+
 WAYS = {
     "talking": ("THINKING", "DONE", "FAILED"),
     "choosing": ("CHECKING", "WRITING"),
