@@ -314,6 +314,21 @@ def test_rows_that_cannot_be_read_are_listed_and_discarded(folder, gatechart):
         assert "unreadable" not in gatechart(listing).out
 
 
+@pytest.mark.parametrize("changes", ["[]", "{}", "[1]", '[["pending", 1, 5]]', '[["pending", 1, "\\ud800"]]'])
+def test_a_handoff_whose_changes_are_damaged_is_listed_as_unreadable_among_the_others(folder, gatechart, changes):
+    made, other = hand_on(gatechart, *REFUNDS), hand_on(gatechart, *REFUNDS)
+    with closing(sqlite3.connect(folder / "agents.db")) as database:
+        database.execute("UPDATE handoffs SET changes = ? WHERE id = ?", [changes, made])
+        database.commit()
+    listed = gatechart("handoffs", "list")
+    assert (listed.code, f"{made}  unreadable" in listed.out, other in listed.out) == (0, True, True)
+    assert [each["status"] for each in handoffs(gatechart)] == ["unreadable", "pending"]
+    shown = gatechart("handoffs", "show", made)
+    assert (shown.code, "cannot be read (" in shown.out) == (0, True)
+    assert gatechart("handoffs", "cancel", made, "--reason", "damaged").code == 0
+    assert [each["handoff"] for each in handoffs(gatechart)] == [other]
+
+
 MIGRATIONS = """
 from gatechart.handoff import PacketMigration
 
@@ -401,12 +416,12 @@ def test_a_choice_is_shown_with_each_candidate(gatechart, folder):
     shown = gatechart("handoffs", "show", best)
     assert ["chosen", "senior.WORKING"] in shown.rows
     assert re.search(r"choice +senior.WORKING is the best of 2 that fit \(tier 0.67\); needed: refunds", shown.out)
-    assert re.search(r"CANDIDATES +TOTAL *\nsenior.WORKING +tier 0.67\njunior.WORKING +tier 0.00", shown.out)
+    assert re.search(r"CANDIDATE +TIER +WHY IT FELL OUT *\nsenior.WORKING +0.67 *\njunior.WORKING +0.00", shown.out)
     document = gatechart("handoffs", "show", best, "--json").document
     assert [each["id"] for each in document["choice"]["judged"]] == ["senior.WORKING", "junior.WORKING"]
     assert [each["status"] for each in document["changes"]] == ["choosing", "pending", "accepted"]
     lost = gatechart("handoffs", "show", nobody)
     assert ["to", "nobody"] in lost.rows
-    assert re.search(r"junior.WORKING +– +domain: not moon", lost.out)
+    assert re.search(r"CANDIDATE +WHY IT FELL OUT *\n.*junior.WORKING +domain: not moon", lost.out)
     assert ["request"] not in lost.rows
     assert "choice" not in gatechart("handoffs", "list", "--json").document["handoffs"][0]

@@ -6,14 +6,16 @@ from html import unescape
 import pytest
 
 from gatechart import Runtime
+from gatechart.api.choice_tables import choice_table
+from gatechart.api.descriptions import explanation_in
 from gatechart.console import PAGES, html_of
-from gatechart.console.choices import choice_table
 from gatechart.console.pages import directory_page, entry_page, handoff_page, handoffs_page
 from gatechart.errors import NoHandoffError, PayloadError, UnknownEntryError
 from gatechart.testing import VirtualClock
 from gatechart.values.frozen import replaced
 from tests.console.teams import ask, graphs
 from tests.runtime.handovers import rest
+from tests.runtime.spoiling import by_hand
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ async def test_a_choice_by_weights_shows_the_total_and_what_a_learned_score_is_m
         "seed": "x1",
         "left_out": 3,
     }
-    table = choice_table(why)
+    table = choice_table(explanation_in(why))
     assert table.headings == ("total", "learned")
     assert [each.scores for each in table.rows] == [("0.90", "0.90 (prior 0.80, bonus 0.10)"), ("", "")]
     assert dict(table.facts)["drawn from"] == "a, c, by the seed x1"
@@ -136,6 +138,20 @@ async def test_handoffs_are_listed_the_newest_first_and_those_before_them_are_a_
     html = await shown(handoffs_page, runtime, after=after)
     assert re.findall(r"<code>(\w+)</code>", html) == made[1::-1]
     assert "Older handoffs" not in html
+
+
+async def test_a_handoff_whose_changes_are_gone_is_listed_as_unreadable_among_the_others(sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=graphs, clock=VirtualClock()) as runtime:
+        damaged, sound = [(await ask(runtime, "I want my money back"))[0].id for _ in range(2)]
+        await by_hand(sqlite_url, f"UPDATE handoffs SET changes = '[]' WHERE id = '{damaged}'", "SELECT 1")
+        rows = rows_of(await shown(handoffs_page, runtime))
+        assert [row[:2] for row in rows[1:]] == [[sound, "accepted"], [damaged, "unreadable"]]
+        assert "cannot be read (changes has none)" in await shown(handoff_page, runtime, handoff_id=damaged)
+
+
+async def test_parts_of_a_learned_score_that_is_missing_are_shown_alone():
+    table = choice_table(explanation_in({"needs": {}, "judged": [{"id": "a", "parts": [["prior", 0.8]]}]}))
+    assert [each.scores for each in table.rows] == [("(prior 0.80)",)]
 
 
 async def test_handoffs_are_listed_by_status_and_by_agent(runtime):

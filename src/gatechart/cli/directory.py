@@ -16,7 +16,7 @@ from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOpti
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownEntryError
-from gatechart.values import Choice, DirectoryEntry, Judged, Mark, Needs, WorkOutcome
+from gatechart.values import Choice, DirectoryEntry, Mark, Needs, WorkOutcome
 
 if TYPE_CHECKING:
     from gatechart import handoff
@@ -408,16 +408,5 @@ def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:
 
 
 def _explain(choice: Choice) -> None:
-    why = choice.explanation
     chosen = "nobody" if choice.candidate is None else choice.candidate.id
-    print_facts((("chosen", chosen), ("because", why.details)))
-    if why.judged:
-        headings = ("ENTRY", "TOTAL", "SCORES", "FELL OUT")
-        print_table(headings, map(_judged, why.judged))
-    if why.left_out:
-        print_hint(f"{why.left_out} more are not told")
-
-
-def _judged(judged: Judged) -> Sequence[Cell]:
-    scores = ", ".join(f"{name} {score:g}" for name, score in judged.scores)
-    return (judged.id, "" if judged.fell else f"{judged.total:g}", scores, judged.fell)
+    handoff_views.print_choice(choice.explanation, [("chosen", chosen)])

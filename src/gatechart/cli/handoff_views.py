@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from rich.text import Text
 
 from gatechart.api import HANDOFF, descriptions
+from gatechart.api.choice_tables import choice_table
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -29,9 +30,9 @@ from gatechart.handoff import (
     read_packet,
 )
 from gatechart.values import (
+    Explanation,
     HandoffRecord,
     HandoffStatus,
-    Judged,
     shown,
 )
 
@@ -74,7 +75,8 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
     changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
     print_table((in_zone("WHEN"), "CHANGE", ""), changes, whole=(in_zone("WHEN"),))
     if handoff.choice is not None:
-        print_choice(handoff.choice)
+        print_line()
+        print_choice(descriptions.explanation_in(handoff.choice))
     if handoff.result is not None:
         _print_table("RESULT", descriptions.value_rows(handoff.result))
     try:
@@ -86,21 +88,20 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
     print_packet(packet)
 
 
-def print_choice(choice: Mapping[str, Any]) -> None:
-    """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out."""
-    why = descriptions.explanation_in(choice)
-    print_line()
-    print_facts(fact_cells(descriptions.choice_facts(why)))
-    _print_table("CANDIDATES", [(visible(each.id), *_judgement(each)) for each in why.judged], ("TOTAL", ""))
-    if why.left_out:
-        print_line(f"and {why.left_out} more")
+def print_choice(why: Explanation, facts: Sequence[descriptions.Fact] = ()) -> None:
+    """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out.
 
-
-def _judgement(judged: Judged) -> tuple[str, Text]:
-    if judged.fell:
-        return "–", Text(visible(judged.fell), "dim")
-    scores = ", ".join(f"{name} {score:.2f}" for name, score in judged.scores)
-    return f"{judged.total:.2f}" if judged.total else "", prose(scores)
+    facts: what is printed before.
+    """
+    table = choice_table(why)
+    print_facts(fact_cells([*facts, *table.facts]))
+    headings = (*map(visible, table.headings), "why it fell out")
+    rows: list[Sequence[Cell]] = [
+        (visible(each.id), *each.scores, Text(visible(each.fell), "dim")) for each in table.rows
+    ]
+    _print_table("CANDIDATE", rows, [each.upper() for each in headings])
+    if table.left_out:
+        print_line(f"and {table.left_out} more")
 
 
 def print_packet(packet: HandoffPacket) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from gatechart.api import AgentHome, descriptions
-from gatechart.console.choices import choice_table
+from gatechart.api.choice_tables import choice_table
 from gatechart.errors import NoHandoffError, PacketError, UnknownEntryError
 from gatechart.handoff import read_packet
 from gatechart.values import HandoffRecord, HandoffStatus
@@ -57,7 +57,7 @@ async def handoff_page(home: AgentHome, asked: Asked) -> Page:
     values = {
         "handoff": handoff,
         "facts": list(descriptions.handoff_facts(handoff)),
-        "choice": None if handoff.choice is None else choice_table(handoff.choice),
+        "choice": None if handoff.choice is None else choice_table(descriptions.explanation_in(handoff.choice)),
         "result": descriptions.value_rows(handoff.result or {}),
         "others": others[:_LENGTH],
         "has_more": len(others) > _LENGTH,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from pydantic_core import from_json
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -118,8 +119,17 @@ def to_state(status: str, changes: str, result: str | None) -> HandoffState:
 
 
 def to_changes(text: str) -> tuple[HandoffChange, ...]:
-    """Read the changes of a handoff so far."""
-    return tuple(HandoffChange(HandoffStatus(status), from_us(us), told) for status, us, told in json.loads(text))
+    """Read the changes of a handoff so far. Raises one of UNREADABLE if they are damaged; the offer is always there."""
+    changes = tuple(_to_change(*each) for each in from_json(text))
+    if not changes:
+        raise ValueError("changes has none")
+    return changes
+
+
+def _to_change(status: str, us: int, details: str) -> HandoffChange:
+    if not isinstance(details, str):
+        raise ValueError(f"changes has {details!r} for details")  # noqa: TRY004  a value of the database
+    return HandoffChange(HandoffStatus(status), from_us(us), details)
 
 
 def to_record(row: Row[Any]) -> HandoffRecord:

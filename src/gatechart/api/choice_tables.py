@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from gatechart.api.descriptions import Fact, choice_facts, explanation_in
-from gatechart.values import Judged
+from gatechart.api.descriptions import Fact, choice_facts
+from gatechart.values import Explanation, Judged
 from gatechart.values.frozen import value
 
 
@@ -29,9 +28,8 @@ class ChoiceTable:
     left_out: int  # further candidates, which are not told
 
 
-def choice_table(stored: Mapping[str, Any]) -> ChoiceTable:
-    """Return the table of an explanation, as stored with a handoff."""
-    why = explanation_in(stored)
+def choice_table(why: Explanation) -> ChoiceTable:
+    """Return the table of an explanation."""
     scored = [_score_texts(each) for each in why.judged]
     headings = tuple(dict.fromkeys(name for texts in scored for name in texts))
     rows = tuple(
@@ -45,7 +43,7 @@ def _score_texts(judged: Judged) -> Mapping[str, str]:
     texts = {"total": f"{judged.total:.2f}"} if judged.total else {}
     texts |= {name: f"{score:.2f}" for name, score in judged.scores}
     if judged.parts:
-        texts["learned"] += f" ({_parts_text(judged.parts)})"
+        texts["learned"] = f"{texts.get('learned', '')} ({_parts_text(judged.parts)})".lstrip()
     return texts
 
 
