@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatechart.checks import check
+from gatechart.context import AgentContext
 from gatechart.graph import Allow, EntryPoint, Handoff, Invoke, Signal, Signals, State, StateTransitionGraph, Transition
 from gatechart.signals import (
     CALLED,
@@ -14,6 +15,7 @@ from gatechart.signals import (
     NoProgress,
     Noticed,
     Repeats,
+    RetriesOver,
     SameCall,
     SameQuestion,
     Sentiment,
@@ -24,6 +26,10 @@ from gatechart.signals import (
     looping,
 )
 from gatechart.values import Detector
+
+
+class Ordering(AgentContext):
+    order: str = ""
 
 
 def work(context: object, work: object) -> None: ...
@@ -167,3 +173,11 @@ def test_a_transition_for_every_event_takes_no_signal() -> None:
 def test_an_answer_takes_its_signal() -> None:
     answered = Signal(Repeats(), answer=Handoff("desk", at="HELPING"), otherwise="CHECKING")
     assert found("GC702", graph(Signals(answered))) == []
+
+
+def test_retries_per_task_need_to_know_the_task() -> None:
+    counting = RetriesOver(2, per="task")
+    told = "it counts retries per task, but the signals name no field with the id of the task"
+    assert found("GC703", graph(counting | Repeats())) == [("signals, retries_over", told)]
+    assert found("GC703", graph(Signals(counting, task="order"), context=Ordering)) == []
+    assert found("GC703", graph(RetriesOver(2))) == []

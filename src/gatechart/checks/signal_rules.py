@@ -11,7 +11,7 @@ from gatechart.graph import EVERY_SIGNAL, SIGNAL, AnyGraph, EntryPoint, Signal, 
 from gatechart.graph.compile import walk
 from gatechart.graph.escape_edges import plans_in
 from gatechart.kernel import matches
-from gatechart.signals import Lacks, NoProgress, Repeats, Sentiment, VisitsOver
+from gatechart.signals import Lacks, NoProgress, Repeats, RetriesOver, Sentiment, VisitsOver
 from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName
 from gatechart.values.detectors import EVERY_TURN
 
@@ -46,6 +46,16 @@ def unanswered(analysis: Analysis) -> Iterator[Hit]:
             is_tried = any({signal.name, EVERY_SIGNAL} & {*plan.signals} for plan in plans)
             if not is_tried and not any(matches(edge.event, signal.event) for edge in edges):
                 yield f"{place}, {signal.name}", f"nothing takes {signal.event!r}", _remedy(signal)
+
+
+@rule("GC703", Severity.WARNING, "retries of a task where nothing says which task is at hand")
+def task_unknown(analysis: Analysis) -> Iterator[Hit]:
+    """`RetriesOver(per="task")` counts all calls as those of one task then, until the chart tells of progress."""
+    for place, signals in declared(analysis.graph):
+        for signal in () if signals.task else signals.signals:
+            if any(isinstance(each, RetriesOver) and each.per == "task" for each in signal.when.detectors):
+                problem = "it counts retries per task, but the signals name no field with the id of the task"
+                yield f"{place}, {signal.name}", problem, "name it with Signals(…, task=), or count per='tool'"
 
 
 def _remedy(signal: Signal) -> str:
