@@ -17,6 +17,7 @@ from gatechart import (
     OtherGraph,
     Profile,
     Runtime,
+    State,
     StateTransitionGraph,
     Transition,
 )
@@ -425,3 +426,27 @@ def test_a_choice_is_shown_with_each_candidate(gatechart, folder):
     assert re.search(r"CANDIDATE +WHY IT FELL OUT *\n.*junior.WORKING +domain: not moon", lost.out)
     assert ["request"] not in lost.rows
     assert "choice" not in gatechart("handoffs", "list", "--json").document["handoffs"][0]
+
+
+async def taken_by_bert(folder):
+    """The id of a handoff to a person who has completed the work."""
+    graphs = [
+        StateTransitionGraph(
+            "asking",
+            transitions=[Transition("ASKING", "HELP", "WAITING", actions=Handoff(Best(Needs(("soothe",)))))],
+            entry_points=["ASKING"],
+        ),
+        StateTransitionGraph("people", states=[State("WORKING", final=True)], entry_points=["WORKING"]),
+    ]
+    async with Runtime.open(f"sqlite+aiosqlite:///{folder / 'agents.db'}", graphs=graphs) as runtime:
+        await runtime.register_entry("bert", "people", at="WORKING", is_person=True, profile=Profile(("soothe",)))
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
+        await agent.send("HELP")
+        await agent.until(ended=True)
+        return (await runtime.handoffs(source="a"))[0].id
+
+
+def test_the_id_of_a_handoff_can_be_copied_from_its_entry_on_a_narrow_terminal(gatechart, folder, monkeypatch):
+    done = asyncio.run(taken_by_bert(folder))
+    monkeypatch.setenv("COLUMNS", "80")
+    assert done in gatechart("directory", "show", "bert").out

@@ -14,6 +14,12 @@ from gatechart.stores import MemoryStore
 from tests.homes import POSTGRESQL
 
 
+@pytest.mark.parametrize("command", [("directory", "evaluate"), ("restate", "serve")])
+def test_the_help_of_a_command_names_the_extra_that_it_needs(command, gatechart):
+    extra = {"evaluate": "gatechart[learning]", "serve": "gatechart[restate]"}[command[-1]]
+    assert extra in gatechart(*command, "--help").out
+
+
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
 def test_the_help_names_commands_variables_and_exit_codes(arguments, gatechart):
     told = gatechart(*arguments)

@@ -8,6 +8,7 @@ from inspect import cleandoc
 from typing import Any, Final, TypedDict
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -213,7 +214,8 @@ class _Group(_FoldsCommonOptions, TyperGroup):
 
 def _help_of(command: Callable[..., object]) -> _Help:
     """Make the help of a command from its docstring, with the examples as the epilog."""
-    prose, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
+    told = escape(cleandoc(command.__doc__ or ""))  # brackets, such as those of an extra, are no markup
+    prose, _, examples = told.partition("\n\nExamples:\n")
     paragraphs = (" ".join(paragraph.split()) for paragraph in prose.split("\n\n"))
     return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}\n\n{FOLDED}"}
 

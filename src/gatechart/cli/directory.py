@@ -399,7 +399,7 @@ def _show(entry: DirectoryEntry) -> None:
     print_facts(handoff_views.fact_cells(descriptions.entry_facts(entry)))
     if entry.outcomes:
         headings = (in_zone("ENDED"), "HANDOFF", "HOW", "USER", "FROM", "NEEDED", "IN TIME", "QUALITY")
-        print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]))
+        print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]), whole=("HANDOFF",))
 
 
 def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:
