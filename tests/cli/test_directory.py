@@ -118,8 +118,9 @@ def test_a_user_is_forgotten(gatechart):
         (("directory", "register", "x", "bank", "--at", "OPEN"), 4, "there are 'desk'"),
         ((*ANNA, "--profile", "[]"), 2, "--profile takes a JSON object"),
         ((*ANNA, "--profile", '{"capabilites": []}'), 4, "capabilites"),
-        ((*ANNA, "--lasts", "soon"), 4, "'soon'"),
         (("directory", "rate", "none"), 2, "say something of it"),
+        ((*ANNA, "--lasts", "soon"), 2, "'soon' is not a duration"),
+        ((*ANNA, "--lasts", "0"), 2, "not in the range"),
         (("directory", "rate", "none", "--needed"), 4, "handoff 'none': there is none"),
     ],
 )

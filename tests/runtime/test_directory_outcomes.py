@@ -99,7 +99,12 @@ async def test_a_queue_that_is_closed_rejects_what_names_it(place):
         await runtime.handoff(agent.id, Handoff("junior", at="WORKING"))
         await rest(runtime)
         row = await only(runtime)
-        assert (row.status, row.changes[-1].details) == (REJECTED, "closed: closed: stocktaking")
+        assert (row.status, row.changes[-1].details) == (REJECTED, "closed: stocktaking")
+        await runtime.mark_entry("junior.WORKING", Mark.CLOSED)
+        again = await runtime.handoff(agent.id, Handoff("junior", at="WORKING"))
+        await rest(runtime)
+        (row,) = await runtime.handoffs(handoff_id=again)
+        assert row.changes[-1].details == "closed: by an operator"
 
 
 async def test_pinned_ones_go_first_and_excluded_ones_not_at_all(place):

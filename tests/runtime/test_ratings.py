@@ -125,8 +125,11 @@ async def test_the_queue_of_an_entry_point_without_a_profile_is_closed_and_opene
         assert (await only(runtime)).status is REJECTED
         assert (await runtime.choose()).explanation.judged == ()  # no selection finds it
         opened = await runtime.mark_entry("plain.WORKING", Mark.NONE)
-        assert (opened.id, opened.unavailable) == ("plain.WORKING", "")
+        assert (opened.id, opened.unavailable, opened.candidate.held) == ("plain.WORKING", "", 0)
         await rest(runtime)
+        await begun(runtime)
+        opened = await runtime.mark_entry("plain.WORKING", Mark.NONE)
+        assert opened.candidate.held == 1
         assert await runtime.directory() == ()
         assert (await runtime.handoffs(source=(await begun(runtime)).id))[0].status is ACCEPTED
 

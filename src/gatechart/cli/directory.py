@@ -12,11 +12,11 @@ import typer
 from gatechart.cli.completion import complete_entries, complete_graphs
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
-from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, read_json
+from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, duration_option, read_json
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownEntryError
-from gatechart.values import Choice, DirectoryEntry, Mark, Needs, WorkOutcome
+from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, WorkOutcome
 
 if TYPE_CHECKING:
     from gatechart import handoff
@@ -86,8 +86,8 @@ CapacityOption = Annotated[
 ]
 PersonOption = Annotated[bool, typer.Option("--person", help="Say that it is a person.")]
 LastsOption = Annotated[
-    str | None,
-    typer.Option("--lasts", metavar="DURATION", help="How long it stays unless registered again, such as 5m."),
+    float | None,
+    duration_option("--lasts", 0.001, "How long it stays unless registered again, such as 5m.", most_s=LONGEST_S),
 ]
 RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
 ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="What is to be done, in words.")]

@@ -98,6 +98,12 @@ class Directory:
         now = self._now()
         return next((self._shown(each, now) for each in await self._standing(now, entry_id)), None)
 
+    async def named(self, door: Candidate) -> DirectoryEntry:
+        """Return an entry point of a graph here as an entry, be it in the directory or not."""
+        line = self._line(DirectoryEntry(door))
+        _bring_up_to([line], await self._work.held(), frozenset(await self._work.open_breakers()))
+        return self._shown(line, self._now())
+
     async def candidates(self) -> tuple[Candidate, ...]:
         """Return everybody who can be chosen, available or not, with the load of the moment."""
         standing = await self._standing(self._now())
@@ -128,7 +134,7 @@ class Directory:
         kept = await self.kept(entry_id)
         if kept is None:
             return OPEN
-        closed = "closed" + f": {kept.mark_reason}" * bool(kept.mark_reason) if kept.mark is Mark.CLOSED else ""
+        closed = (kept.mark_reason or "by an operator") if kept.mark is Mark.CLOSED else ""
         return Gate(closed, None if kept.terms.is_local else kept.terms.capacity)
 
     def local(self, entry_id: str) -> Candidate | None:

@@ -223,7 +223,7 @@ async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEnt
     except UnknownEntryError:
         if door is None:
             raise
-        return DirectoryEntry(door)  # without a profile, it was there while it was closed
+        return await directory.named(door)  # without a profile, it was there while it was closed
 
 
 async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
