@@ -4,9 +4,21 @@ import asyncio
 
 import pytest
 
-from gatechart import AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart import (
+    AgentContext,
+    Best,
+    EntryPoint,
+    Handoff,
+    Invoke,
+    Needs,
+    Profile,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
+from gatechart.values import HandoffStatus, Role
 from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import eventually, soon
@@ -81,6 +93,54 @@ async def test_an_offer_to_a_new_agent_waits(place):
         agent = await runtime.resume(agent.id)
         await eventually(lambda: [each["name"] for each in agent.context.told] == ["handoff.accepted"])
         assert (await runtime.resume(offer.recipient)).configuration == ("WORKING",)
+
+
+class Asking(AgentContext):
+    said: int = 0
+
+
+def hear(context, event):
+    context.said += 1
+
+
+asker = StateTransitionGraph(
+    "asker",
+    context=Asking,
+    states=["WAITING"],
+    transitions=[
+        Transition("ASKING", "HELP", "WAITING", actions=Handoff(Best(Needs(domains=("work",))))),
+        Transition("WAITING", "AGAIN", actions=hear),
+    ],
+    entry_points=["ASKING"],
+)
+helper = StateTransitionGraph(
+    "helper",
+    context=AgentContext,
+    states=["WORKING"],
+    entry_points=[EntryPoint("WORKING", profile=Profile(domains=("work",)))],
+)
+
+
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
+@pytest.mark.parametrize("is_read_again", [False, True])
+async def test_a_choice_waits_for_a_host_which_knows_all_graphs_and_holds_up_no_event(place, is_read_again):
+    async with Runtime.open(place, graphs=[asker], role=Role.VISITOR) as runtime:
+        agent = await runtime.start("asker", at="ASKING", agent_id="a")
+        await agent.send("HELP")
+        if not is_read_again:
+            await agent.send("AGAIN")
+        await asyncio.sleep(0.05)
+    if is_read_again:
+        async with Runtime.open(place, graphs=[asker], role=Role.VISITOR) as runtime:
+            await runtime.send("a", "AGAIN")
+            await asyncio.sleep(0.05)
+    async with Runtime.open(place, graphs=[asker], role=Role.READER) as runtime:
+        assert [each.status for each in await runtime.handoffs()] == [HandoffStatus.CHOOSING]
+        assert (await runtime.read("a")).context["said"] == 1
+    async with Runtime.open(place, graphs=[asker, helper]) as runtime:
+        await (await runtime.resume("a")).until(ended=True)
+        (handoff,) = await runtime.handoffs()
+        assert (handoff.target_graph, handoff.packet["recipient"]) == ("helper", "helper.WORKING")
 
 
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")

@@ -35,6 +35,7 @@ from gatechart.turn import (
     Rejection,
     Turn,
     accepted,
+    asks_for_choice,
     check_declared,
     check_part,
     check_version,
@@ -165,8 +166,15 @@ class LiveAgent:
         return is_passed_over(self.graph, self.snapshot, mail)
 
     def put(self, mail: Mail) -> None:
-        """Queue mail after everything queued before, unless it is already there."""
-        self._jobs().put(mail, self, self._finished)
+        """Queue mail after everything queued before, unless it is already there.
+
+        A choice is left to a host: who visits may know neither all graphs nor how their home chooses.
+        """
+        if not self.core.attends and asks_for_choice(mail, mail.recipient):
+            self.core.doubted.discard(mail.number)
+            self._finished(mail)
+        else:
+            self._jobs().put(mail, self, self._finished)
 
     def _jobs(self) -> JobQueue:
         if self._queue is None:
