@@ -236,6 +236,27 @@ async def test_a_person_who_gets_what_matched_nobody_is_told_so(place):
         assert (taken.choice, taken.packet["selection"]) == (None, None)
 
 
+async def test_a_person_who_is_chosen_for_what_matched_nobody_is_told_so(place):
+    people = Fallbacks(Best(filters="person", order=("tier",)))
+    async with house(place, asking(NOBODY, fallbacks=people), *ALL, plain) as runtime:
+        for name, tier in (("bert", 2), ("anna", 3)):
+            await runtime.register_entry(
+                name, "desk", at="WORKING", is_person=True, profile=Profile(("talk",), tier=tier)
+            )
+        await begun(runtime)
+        nobody, taken = await runtime.handoffs()
+        assert (nobody.status, nobody.reason) == (REJECTED, "other")
+        assert (taken.status, taken.packet["recipient"], taken.reason) == (ACCEPTED, "anna", "no match")
+        assert (taken.packet["reason"], taken.packet["evidence"]) == ("no match", why(nobody).details)
+
+
+async def test_a_program_that_is_chosen_for_what_matched_nobody_has_the_first_reason(place):
+    async with house(place, asking(NOBODY, fallbacks=Fallbacks(HIGHEST)), plain) as runtime:
+        await begun(runtime)
+        _, taken = await runtime.handoffs()
+        assert (taken.target_graph, taken.reason, taken.packet["evidence"]) == ("plain", "other", "")
+
+
 async def test_the_best_is_a_fallback_like_others(place):
     steps = Fallbacks(NOBODY, OtherGraph("nowhere", at="WORKING"), HIGHEST)
     async with house(place, asking("picky", at="WORKING", fallbacks=steps), *ALL, plain, senior) as runtime:

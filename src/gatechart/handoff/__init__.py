@@ -9,7 +9,7 @@ from gatechart.handoff.conversation import (
     with_choice,
     with_finding,
 )
-from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer
+from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, told_of_nobody
 from gatechart.handoff.lifecycle import FINAL, LEGAL, check_change, illegal_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import (
@@ -77,6 +77,7 @@ __all__ = [
     "packet_of",
     "packet_schema",
     "read_packet",
+    "told_of_nobody",
     "with_attempt",
     "with_choice",
     "with_finding",

@@ -109,6 +109,14 @@ def next_offer(
     return None
 
 
+def told_of_nobody(packet: HandoffPacket) -> dict[str, Any]:
+    """Return what a packet to a person says if the attempt before it matched nobody; nothing if it did not."""
+    last = packet.attempts[-1] if packet.attempts else None
+    if last is None or last.obstacle is not Obstacle.NO_MATCH:
+        return {}
+    return {"reason": Reason.NO_MATCH, "evidence": last.details}
+
+
 def _choices(obstacle: Obstacle) -> tuple[frozenset[FallbackKind], ...]:
     return _CHOICES.get(obstacle) or ((_ANY,) if obstacle.passes else (_ELSEWHERE,))
 
@@ -152,10 +160,10 @@ def _failed(tried: HandoffPacket) -> int:
 def _offer(tried: HandoffPacket, index: int, obstacle: Obstacle, details: str) -> HandoffPacket:
     step = tried.fallbacks[index]
     changes: dict[str, Any] = {"handoff_id": "", "request": tried.request or tried.handoff_id}
-    if obstacle is Obstacle.LOOP or (obstacle is Obstacle.NO_MATCH and step.kind is FallbackKind.HUMAN):
+    if obstacle is Obstacle.LOOP:
         changes["evidence"] = readable(details)
-    if obstacle is Obstacle.NO_MATCH and step.kind is FallbackKind.HUMAN:
-        changes["reason"] = Reason.NO_MATCH
+    if step.kind is FallbackKind.HUMAN:
+        changes |= told_of_nobody(tried)
     if step.kind is FallbackKind.BEST:
         changes["fallbacks"] = _below(tried, index)
         return with_selection(tried, step.selection or SelectionTerms(), **changes)

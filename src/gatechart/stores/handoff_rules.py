@@ -130,6 +130,7 @@ def directed(record: HandoffRecord, chosen: HandoffRecord) -> HandoffRecord:
         target_graph=chosen.target_graph,
         entry_point=chosen.entry_point,
         is_new=chosen.is_new,
+        reason=chosen.reason,
         packet=chosen.packet,
         choice=chosen.choice,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.handoff import HandoffPacket, PacketMigration
+from gatechart.handoff import HandoffPacket, PacketMigration, told_of_nobody
 from gatechart.selection import explanation_json
 from gatechart.turn.handoff_acceptance import Rejection, Void, readable, rejection, withdrawn
 from gatechart.turn.handoff_offers import new_id, record_of, source_of
@@ -68,7 +68,7 @@ def take_choice(
     if choice.candidate is None:
         return unmatched(packet, choice.explanation.details or "nobody is right for it", told)
     made = record_of(_addressed(packet, choice.candidate, previous, event), event.time)
-    offered = replaced(asked, peer=made.target, recipient=choice.candidate.id, is_choosing=False)
+    offered = replaced(asked, peer=made.target, recipient=choice.candidate.id, reason=made.reason, is_choosing=False)
     handoffs = tuple(offered if each is asked else each for each in previous.handoffs)
     effect = OfferChosen(replaced(made, choice=told), choice.explanation.details)
     return unmoved(previous, event, handoffs, (effect, *_noted(choice, packet.handoff_id)))
@@ -114,5 +114,6 @@ def _addressed(packet: HandoffPacket, chosen: Candidate, previous: Snapshot, eve
             "target_agent": chosen.agent or new_id(ids),
             "is_new": not chosen.agent,
             "recipient": chosen.id,
+            **(told_of_nobody(packet) if chosen.is_person else {}),
         }
     )

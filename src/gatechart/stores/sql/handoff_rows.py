@@ -78,7 +78,6 @@ def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json)
         "source": record.source,
         "source_graph": record.source_graph,
         "mode": record.mode.value,
-        "reason": record.reason.value,
         "deadline_us": us_or_null(record.deadline),
     }
 
@@ -86,7 +85,7 @@ def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json)
 STATE: Final = ("status", "changes", "result")
 """Columns of `handoffs` that change with its state."""
 
-DIRECTED: Final = ("target", "target_graph", "entry_point", "is_new", "packet", "recipient", "choice")
+DIRECTED: Final = ("target", "target_graph", "entry_point", "is_new", "reason", "packet", "recipient", "choice")
 """Columns of `handoffs` that a choice of the target changes."""
 
 
@@ -97,6 +96,7 @@ def directed_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json
         "target_graph": record.target_graph,
         "entry_point": record.entry_point,
         "is_new": record.is_new,
+        "reason": record.reason.value,
         "packet": text(record.packet),
         "recipient": record.packet.get("recipient") or None,
         "choice": None if record.choice is None else to_json(record.choice),
