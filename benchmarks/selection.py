@@ -43,6 +43,7 @@ class Mixed:
     def __init__(self, one: Likeness, other: Likeness) -> None:
         self._both = one, other
         self.least = (one.least + other.least) / 2
+        self.least_described = (one.least_described + other.least_described) / 2
 
     def scores(self, text: str) -> dict[str, float]:
         one, other = (each.scores(text) for each in self._both)
@@ -81,10 +82,10 @@ def _draw(sentences: Sentences, index: Likeness) -> tuple[float, ...]:
 
 
 def print_services(name: str, services: Mapping[str, str], said: Sequence[tuple[str, str]], index: Likeness) -> None:
-    """Print how often the right service is found. services: by entry point."""
+    """Print how often the right service is found, by descriptions alone. services: by entry point."""
     asked = [(service, *found(index, text)) for text, service in said]
     right = mean(service == services[best] for service, best, _ in asked)
-    lost = mean(score < index.least for *_, score in asked)
+    lost = mean(score < index.least_described for *_, score in asked)
     print(
         f"  {name}: right service of {len({*services.values()})} {right:.3f}, lost {lost:.3f}, of {len(asked)} wishes"
     )

@@ -74,6 +74,16 @@ async def test_what_nobody_is_for_matches_nobody():
     assert all(each.fell.startswith("text") for each in choice.explanation.judged)
 
 
+async def test_people_of_whom_nothing_is_said_do_not_make_strange_work_match_others():
+    clock = VirtualClock()
+    people = desk("people")
+    async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES, people], clock=clock) as runtime:
+        for name in ("anna", "bert", "cleo"):
+            await runtime.register_entry(name, people, at="ASKED", is_person=True)
+        choice = await runtime._core.chooser.choose(packet("where can I buy my hat"), clock.now())
+        assert (choice.candidate, {each.fell.split(":")[0] for each in choice.explanation.judged}) == (None, {"text"})
+
+
 async def test_texts_are_not_compared_if_no_scorer_asks():
     embed = Counted()
     await chosen(packet("fridge", SelectionTerms(weights={"tier": 1.0}, tier=1)), Choosing(embed=embed))

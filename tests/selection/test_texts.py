@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatechart.graph import Best
+from gatechart.handoff import HandoffPacket
+from gatechart.selection import choose, terms_of
 from gatechart.selection.features import LONGEST, features
 from gatechart.selection.texts import LEAST, LEAST_DESCRIBED, NEAR, TextIndex, index_of, texts_of
 from gatechart.values import Candidate, Profile
@@ -101,11 +105,23 @@ def test_candidates_are_known_by_samples_text_and_the_names_of_what_they_do():
     assert index_of([candidate]).scores("订单")["orders.ASK"] > 0
 
 
-def test_the_threshold_is_lower_where_there_are_descriptions_alone():
+def test_the_threshold_is_lower_for_a_candidate_with_descriptions_alone_whoever_else_is_there():
     described = Candidate("a", "a", "A", text="Finds orders.")
     sampled = Candidate("b", "b", "B", profile=Profile(samples=("where is it",)))
-    assert index_of([described]).least == LEAST_DESCRIBED
-    assert index_of([described, sampled]).least == LEAST
+    everybody = [sampled, described, *(Candidate(f"c{n}", "c", "C", text="people") for n in range(9))]
+    for score, fit in ((LEAST_DESCRIBED - 0.01, set()), (LEAST_DESCRIBED, {"a"}), (LEAST, {"a", "b"})):
+        index = index_of(everybody)
+        choice = choose(
+            HandoffPacket(),
+            terms_of(Best(), HandoffPacket()),
+            everybody,
+            now=datetime(2026, 3, 30, tzinfo=UTC),
+            seed="s",
+            scores={"text": {"a": score, "b": score}},
+            least=index.least,
+            least_described=index.least_described,
+        )
+        assert {each.id for each in choice.explanation.judged if not each.fell} == fit
 
 
 def test_the_nearest_among_many_is_found_by_one_of_its_texts():

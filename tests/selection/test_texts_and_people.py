@@ -38,4 +38,4 @@ def test_the_service_that_a_user_turns_to_is_found_by_what_its_entry_points_say_
     index = index_of(candidates)
     asked = [(service, *found(index, text)) for text, service in said[::2]]
     assert mean(service == services[best] for service, best, _ in asked) > 0.74
-    assert mean(score < index.least for _, _, score in asked) < 0.09
+    assert mean(score < index.least_described for _, _, score in asked) < 0.09

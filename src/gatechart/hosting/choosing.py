@@ -185,6 +185,7 @@ class DirectoryChooser:
                 scores=scores if lesson is None else {**scores, **lesson.scores},
                 functions=self._functions(packet),
                 least=0.0 if compared is None else compared.least,
+                least_described=0.0 if compared is None else compared.least_described,
                 allow_registered=self._choosing.allow_registered,
                 exploring=self._choosing.exploring or BEST,
                 parts={} if lesson is None else lesson.parts,
@@ -236,7 +237,8 @@ class _Compared:
     text: str
     likeness: Likeness
     scores: Mapping[str, float]
-    least: float  # from which on there is a match
+    least: float  # from which on there is a match with a candidate that has samples
+    least_described: float  # the same with one that has none
 
 
 class _Texts:
@@ -266,9 +268,9 @@ class _Texts:
         # Vectors may come from a model that takes its time; words take less than the way to a thread.
         is_quick = self._choosing.embed is None
         found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
-        return _Compared(
-            text, likeness, found, likeness.least if self._choosing.least is None else self._choosing.least
-        )
+        asked = self._choosing.least
+        least = (likeness.least, likeness.least_described) if asked is None else (asked, asked)
+        return _Compared(text, likeness, found, *least)
 
     async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
         # These are mostly the same objects as before, and so compared at once; the texts made of them are not.

@@ -40,6 +40,7 @@ def choose(
     scores: Scores = _NONE,
     functions: Functions = _NONE,
     least: float = LEAST,
+    least_described: float | None = None,
     allow_registered: bool = False,
     exploring: Exploring = BEST,
     parts: Parts = _NONE,
@@ -55,8 +56,9 @@ def choose(
     scores: by scorer and by candidate's id, from 0 to 1, those that are computed elsewhere: "text", "history" and
         "learned". 0 for candidates without one.
     functions: filters and scorers of the user's own, by name, as the source's graph has them.
-    least: text score from which on there is a match, if the terms do not say: `TextIndex.least` where there is an
-        index. It counts where the work needs no capability, domain or tier.
+    least, least_described: text score from which on there is a match, with a candidate that has samples and with one
+        that has none (None: the same), if the terms do not say: as `TextIndex` has them where there is an index. They
+        count where the work needs no capability, domain or tier.
     allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
     exploring: draws now and then among the best few that are as pinned and as local as the best one.
@@ -67,7 +69,8 @@ def choose(
     SelectionAnswerError for a score that is no finite number, and SelectionFunctionError.
     """
     everybody = sorted(candidates, key=attrgetter("id"))
-    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)
+    described = least if least_described is None else least_described
+    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, described, failed)
     left, fallen = filtered(question)
     if not left:
         return Choice(explained(question, seed, fallen))

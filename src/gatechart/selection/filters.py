@@ -181,15 +181,16 @@ def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
 def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not question.is_open or _BY_TEXT.isdisjoint(question.scorer_names):
         return _NOBODY
-    least = question.least if question.terms.least is None else question.terms.least
+    asked = question.terms.least
+    sampled, described = (question.least, question.least_described) if asked is None else (asked, asked)
     score = question.scores.get("text", {}).get
-    scores = [score(each.id, 0.0) for each in candidates]
+    scores = [(score(each.id, 0.0), sampled if each.profile.samples else described) for each in candidates]
 
     @cache  # to format each of a thousand scores would take as long as the rest of the choice
-    def why(hundredths: int) -> str:
+    def why(hundredths: int, least: float) -> str:
         return f"{hundredths / 100:.2f} is below {least:.2f}"
 
-    return ["" if each >= least else why(int(each * 100)) for each in scores]
+    return ["" if each >= least else why(int(each * 100), least) for each, least in scores]
 
 
 def _person(_: Question, candidates: Sequence[Candidate]) -> Column:

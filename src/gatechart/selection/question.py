@@ -28,7 +28,8 @@ class Question:
     now: datetime
     scores: Scores
     functions: Functions
-    least: float  # text score from which on there is a match
+    least: float  # text score from which on there is a match with a candidate that has samples
+    least_described: float  # the same with one that has none
     failed: Sequence[Attempt] = ()  # in earlier turns; nobody of their groups is asked
 
     @property

@@ -20,14 +20,14 @@ TOGETHER: Final = 0.65
 """What part of a score all texts of a candidate have together; the rest has the one that is most alike."""
 
 LEAST: Final = 0.17
-"""The score from which on a text fits, where candidates have samples.
+"""The score from which on a text fits a candidate that has samples.
 
 Of sentences that belong to one of 150 candidates with 1 to 10 samples each, 4 to 8 % score less; of those that belong
 to none, about half do.
 """
 
 LEAST_DESCRIBED: Final = 0.07
-"""The same where candidates have descriptions alone, which are less like what people say: 6 % score less."""
+"""The same for a candidate that has descriptions alone, which are less like what people say: 6 % score less."""
 
 _NOTHING: Final = 1e-6  # a likeness below this is none
 
@@ -37,7 +37,12 @@ class Likeness(Protocol):
 
     @property
     def least(self) -> float:
-        """The score from which on there is a match, unless a selection says another."""
+        """The score from which on a candidate that has samples matches, unless a selection has its own."""
+        ...
+
+    @property
+    def least_described(self) -> float:
+        """The same for one that has none."""
         ...
 
     def scores(self, text: str) -> dict[str, float]:
@@ -64,11 +69,11 @@ class TextIndex:
     'refunds'
     """
 
-    __slots__ = ("_everything", "_ids", "_rarity", "_words", "least")
+    __slots__ = ("_everything", "_ids", "_rarity", "_words", "least", "least_described")
 
-    def __init__(self, texts: Mapping[str, Iterable[str]], *, least: float = LEAST) -> None:
+    def __init__(self, texts: Mapping[str, Iterable[str]]) -> None:
         """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
-        self.least = least
+        self.least, self.least_described = LEAST, LEAST_DESCRIBED
         self._ids = tuple(sorted(texts))
         documents = [documents_of(texts[each]) for each in self._ids]
         self._rarity = Rarity(documents)
@@ -95,11 +100,8 @@ class TextIndex:
 
 
 def index_of(candidates: Iterable[Candidate]) -> TextIndex:
-    """Return the index of candidates by what is known of them, with the threshold that suits it."""
-    known = tuple(candidates)
-    with_samples = sum(bool(each.profile.samples) for each in known)
-    least = LEAST if with_samples * 2 >= len(known) else LEAST_DESCRIBED
-    return TextIndex({each.id: texts_of(each) for each in known}, least=least)
+    """Return the index of candidates by what is known of them."""
+    return TextIndex({each.id: texts_of(each) for each in candidates})
 
 
 def texts_of(candidate: Candidate) -> tuple[str, ...]:
