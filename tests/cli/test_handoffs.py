@@ -21,6 +21,7 @@ from gatechart import (
     StateTransitionGraph,
     Transition,
 )
+from gatechart.values import Role
 from tests.cli.homes import on_both
 from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs
@@ -426,6 +427,26 @@ def test_a_choice_is_shown_with_each_candidate(gatechart, folder):
     assert re.search(r"CANDIDATE +WHY IT FELL OUT *\n.*junior.WORKING +domain: not moon", lost.out)
     assert ["request"] not in lost.rows
     assert "choice" not in gatechart("handoffs", "list", "--json").document["handoffs"][0]
+
+
+async def unchosen(folder):
+    """The id of a handoff whose target is yet to be chosen, by a host."""
+    asking = StateTransitionGraph(
+        "asking",
+        transitions=[Transition("ASKING", "HELP", "WAITING", actions=Handoff(Best(Needs(("soothe",)))))],
+        entry_points=["ASKING"],
+    )
+    url = f"sqlite+aiosqlite:///{folder / 'agents.db'}"
+    async with Runtime.open(url, graphs=[asking], role=Role.VISITOR) as runtime:
+        await runtime.start("asking", at="ASKING", agent_id="a")
+        await runtime.send("a", "HELP")
+        return (await runtime.handoffs(source="a"))[0].id
+
+
+def test_what_is_yet_to_be_chosen_goes_to_nobody_yet(gatechart, folder):
+    waiting = asyncio.run(unchosen(folder))
+    assert "→ nobody yet" in gatechart("handoffs", "list", "--source", "a").out
+    assert ["to", "nobody yet"] in gatechart("handoffs", "show", waiting).rows
 
 
 async def taken_by_bert(folder):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from gatechart.handoff import Attempt, FallbackKind, FallbackStep, HandoffPacket, PathStep, ReasoningStep, ToolCall
 from gatechart.selection import explanation_of, needs_text
-from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, Hours, Mark, Needs, WorkOutcome
+from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, HandoffStatus, Hours, Mark, Needs, WorkOutcome
 
 Fact: TypeAlias = tuple[str, str | datetime]
 """The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""
@@ -33,7 +33,7 @@ def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
     yield "reason", handoff.reason.value
     yield "from", f"{handoff.source}, of {handoff.source_graph}"
     there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
-    yield "to", _NOBODY if handoff.is_to_nobody else there
+    yield "to", _nobody(handoff) if handoff.is_to_nobody else there
     if handoff.packet.get("recipient"):
         yield "chosen", str(handoff.packet["recipient"])
     if handoff.deadline is not None:
@@ -43,8 +43,13 @@ def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
 def route_text(handoff: HandoffRecord) -> str:
     """Return from whom to whom a handoff goes, on one line."""
     to = (handoff.target_graph, handoff.entry_point, handoff.target)
-    where = _NOBODY if handoff.is_to_nobody else target_text(*to)
+    where = _nobody(handoff) if handoff.is_to_nobody else target_text(*to)
     return f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"
+
+
+def _nobody(handoff: HandoffRecord) -> str:
+    """Say that a handoff has no target: as yet, or because nobody was right for it."""
+    return "nobody yet" if handoff.status is HandoffStatus.CHOOSING else _NOBODY
 
 
 def target_text(graph: str, entry_point: str, agent: str) -> str:

@@ -184,13 +184,14 @@ def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     asked = question.terms.least
     sampled, described = (question.least, question.least_described) if asked is None else (asked, asked)
     score = question.scores.get("text", {}).get
-    scores = [(score(each.id, 0.0), sampled if each.profile.samples else described) for each in candidates]
+    scores = [score(each.id, 0.0) for each in candidates]
+    leasts = [sampled if each.profile.samples else described for each in candidates]
 
     @cache  # to format each of a thousand scores would take as long as the rest of the choice
     def why(hundredths: int, least: float) -> str:
         return f"{hundredths / 100:.2f} is below {least:.2f}"
 
-    return ["" if each >= least else why(int(each * 100), least) for each, least in scores]
+    return ["" if each >= least else why(int(each * 100), least) for each, least in zip(scores, leasts, strict=True)]
 
 
 def _person(_: Question, candidates: Sequence[Candidate]) -> Column:
