@@ -22,7 +22,7 @@ from time import perf_counter
 
 from gatechart.selection.evaluation import Evaluation, Recorded
 from gatechart.selection.exploration import BEST, Exploring
-from gatechart.selection.learned import Learned, LearnedModel, departs, promised
+from gatechart.selection.learned import Learned, LearnedModel, Scored, departs, promised, rival_of
 from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
 from gatechart.selection.rehearsal import evaluate_learned
@@ -118,15 +118,18 @@ def learned_hits(said: Sequence[Said], learned: Learned) -> tuple[list[float], L
         chosen = best({candidate: one.total for candidate, one in scored.items()})
         reward = float(agent_of(chosen) == each.agent)
         hits.append(reward)
-        model = model.after(_observed(number, chosen, each, scored[chosen].prior))
+        model = model.after(_observed(number, chosen, each, scored))
     return hits, model
 
 
-def _observed(number: int, chosen: str, said: Said, prior: float) -> Observation:
+def _observed(number: int, chosen: str, said: Said, scored: Mapping[str, Scored]) -> Observation:
     groups = {candidate: agent_of(candidate) for candidate in said.scores}
     reward, agent = float(agent_of(chosen) == said.agent), agent_of(chosen)
     at, leaves = START + timedelta(seconds=number), departs(chosen, said.scores, groups)
-    return Observation(f"h{number}", chosen, at, prior, reward, said.features, leaves, agent)
+    prior, rival = scored[chosen].prior, rival_of(chosen, scored, groups)
+    return Observation(
+        f"h{number}", chosen, at, prior, reward, said.features, leaves, agent, (), rival, groups.get(rival, "")
+    )
 
 
 def text_hits(said: Sequence[Said]) -> list[float]:
@@ -166,7 +169,8 @@ def recorded(said: Sequence[Said], exploring: Exploring, seed: int) -> list[Reco
         chances = exploring.probabilities(each.scores)
         chosen = exploring.draw(each.scores, f"{seed}-{number}").candidate
         groups = {candidate: agent_of(candidate) for candidate in each.scores}
-        observation = _observed(number, chosen, each, promised(each.scores, groups)[chosen])
+        scored = {each: Scored(prior) for each, prior in promised(each.scores, groups).items()}
+        observation = _observed(number, chosen, each, scored)
         told = (tuple(chances.items()), tuple(each.scores.items()), tuple(groups.items()))
         records.append(Recorded(observation, *told))
     return records

@@ -4,9 +4,12 @@ from random import Random
 
 import pytest
 
+from gatechart.selection import learned as learned_module
 from gatechart.selection import observations as kept
-from gatechart.selection.learned import Learned, departs, promised
+from gatechart.selection.learned import BELIEVED, Learned, departs, promised, rival_of
 from gatechart.selection.observations import BUCKETS, Observation, Observations, packed, unpacked
+from gatechart.selection.regression import SHARED
+from gatechart.values.frozen import replaced
 
 np = pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")
 
@@ -15,7 +18,7 @@ CANDIDATES = ("orders.TAKING", "refunds.REVIEWING", "people.HELPING")
 TEXT_SCORES = {"orders.TAKING": 0.5, "refunds.REVIEWING": 0.4, "people.HELPING": 0.1}
 
 
-def observed(number, *, owner=None, candidate=None, reward=None, prior=None, leaves=None):
+def observed(number, *, owner=None, candidate=None, reward=None, prior=None, leaves=None, rival=""):
     source = Random(number)
     words = {source.choice("abcdefgh") * 3: source.uniform(0.2, 1) for _ in range(5)}
     return Observation(
@@ -27,6 +30,7 @@ def observed(number, *, owner=None, candidate=None, reward=None, prior=None, lea
         packed(words),
         source.random() < 0.5 if leaves is None else leaves,
         owners=(owner or f"user{number % 7}", "orders-1"),
+        rival=rival,
     )
 
 
@@ -49,13 +53,15 @@ def one_by_one(learned, each_observed):
 
 
 LEARNED = Learned(exploration=0.5, loss=1.0)
+ORACLE = Learned(exploration=2.0, loss=1.0, ridge=1.0)
 SOME = [observed(number) for number in range(120)]
+RIVALS = [observed(number, candidate="orders.TAKING", rival="people.HELPING") for number in range(120, 160)]
 
 
 def test_a_model_that_saw_nothing_chooses_as_the_text_scores_do():
     found = told(LEARNED.model())
     assert max(found, key=lambda each: found[each].total) == "orders.TAKING"
-    assert [found[each].prior for each in CANDIDATES] == pytest.approx([25 / 42, 16 / 42, 1 / 42])
+    assert [found[each].prior for each in CANDIDATES] == pytest.approx([BELIEVED * each / 42 for each in (25, 16, 1)])
     assert {each.learned for each in found.values()} == {0.0}
 
 
@@ -65,7 +71,8 @@ def test_scores_say_prior_learned_part_and_bonus_that_add_up():
 
 
 def test_what_was_learned_one_by_one_is_what_is_learned_at_once():
-    same(told(one_by_one(LEARNED, SOME)), told(LEARNED.model(Observations().added(*SOME))))
+    everything = [*SOME, *RIVALS]
+    same(told(one_by_one(LEARNED, everything)), told(LEARNED.model(Observations().added(*everything))))
 
 
 def test_the_order_of_observations_does_not_matter():
@@ -87,7 +94,7 @@ def test_the_observations_of_an_agent_are_erased_with_it():
 
 
 def test_observations_go_to_json_and_back_exactly():
-    everything = Observations().added(*SOME)
+    everything = Observations().added(*SOME, *RIVALS)
     back = Observations.read(json.loads(json.dumps(everything.as_json())))
     assert back == everything
     assert told(LEARNED.model(back)) == told(LEARNED.model(everything))
@@ -102,6 +109,43 @@ def test_a_handoff_counts_once():
     rated_again = observed(200, reward=0.25), observed(200, reward=1.0)
     assert Observations().added(*rated_again) == Observations().added(*reversed(rated_again))
     assert len(Observations().added(*rated_again).items) == 1
+
+
+def test_what_one_earned_takes_back_what_was_learned_for_the_next_and_not_its_promise():
+    text, other = packed({"parcel": 1.0}), packed({"parcel": 1.0, "fridge": 1.0})
+    learned_too_much = observed(1, candidate="refunds.REVIEWING", reward=1.0, prior=0.1)
+    model = LEARNED.model().after(replaced(learned_too_much, features=other))
+    before = model.scores(text, TEXT_SCORES)
+    rival = rival_of("orders.TAKING", before)
+    earned = [observed(number, candidate="orders.TAKING", reward=1.0, prior=0.4, rival=rival) for number in range(2, 9)]
+    found = model.after(*(replaced(each, features=text) for each in earned)).scores(text, TEXT_SCORES)
+    assert rival == "refunds.REVIEWING"
+    assert 0 < found[rival].learned < before[rival].learned / 2
+    assert found[rival].prior == before[rival].prior > found["people.HELPING"].total
+
+
+def test_what_failed_takes_nothing_back_of_what_was_learned_for_the_next():
+    text = packed({"parcel": 1.0})
+    model = LEARNED.model().after(
+        replaced(observed(1, candidate="people.HELPING", reward=1.0, prior=0.1), features=text)
+    )
+    for reward, is_the_same in ((0.0, True), (0.4, True), (0.5, False)):
+        other = replaced(observed(2, candidate="orders.TAKING", reward=reward, rival="people.HELPING"), features=text)
+        before, after = (each.scores(text, TEXT_SCORES)["people.HELPING"] for each in (model, model.after(other)))
+        assert (after.learned == before.learned) is is_the_same
+
+
+@pytest.mark.parametrize("all_at_once", [True, False])
+def test_outcomes_of_their_own_leave_less_room_for_those_as_a_rival(monkeypatch, all_at_once):
+    monkeypatch.setattr(learned_module, "MOST", 50)
+    monkeypatch.setattr(learned_module, "MOST_IN_ALL", 165)
+    everything = [*RIVALS, *(observed(number, reward=1.0) for number in range(160, 280))]
+    model = LEARNED.model().after(*everything) if all_at_once else one_by_one(LEARNED, everything)
+    rows = {each: fit.told for each, fit in model._fits.items()}
+    assert sum(map(len, rows.values())) == 165
+    newest = [each.observation.id for each in rows["people.HELPING"] if each.observation in RIVALS]
+    assert newest == [each.id for each in RIVALS if each.reward >= 0.5][-len(newest) :] != []
+    same(told(model), told(LEARNED.model(model.observations)))
 
 
 @pytest.mark.parametrize("all_at_once", [True, False])
@@ -152,9 +196,31 @@ def test_it_is_linucb_as_ridge_regression_in_closed_form_says():
     matrix = rows.T @ rows + np.eye(len(used))
     theta = np.linalg.solve(matrix, rows.T @ np.array([each.reward - each.prior for each in own]))
     text = dense(question)[used]
-    found = Learned(exploration=2.0, loss=1.0, ridge=1.0).model(everything).scores(question, {"orders.TAKING": 1.0})
+    found = ORACLE.model(everything).scores(question, {"orders.TAKING": 1.0})
     assert found["orders.TAKING"].learned == pytest.approx(float(theta @ text))
     assert found["orders.TAKING"].bonus == pytest.approx(2.0 * float(text @ np.linalg.solve(matrix, text)) ** 0.5)
+
+
+def test_a_group_has_coefficients_of_its_own_and_some_for_each_candidate():
+    """The oracle: the same regression over features that come twice, for the group and for the candidate."""
+    groups = dict.fromkeys(CANDIDATES, "house")
+    everything = [replaced(each, group="house") for each in SOME]
+    question, scores = packed({"aaa": 1.0, "bbb": 1.0, "ccc": 0.3}), {"refunds.REVIEWING": 1.0, "orders.TAKING": 0.5}
+    used = np.flatnonzero(sum(abs(dense(each.features)) for each in everything) + abs(dense(question)))
+
+    def row(features, candidate):
+        own = [(1 - SHARED) ** 0.5 * (each == candidate) * dense(features)[used] for each in CANDIDATES]
+        return np.concatenate([SHARED**0.5 * dense(features)[used], *own])
+
+    rows = np.array([row(each.features, each.candidate) for each in everything])
+    matrix = rows.T @ rows + np.eye(rows.shape[1])
+    theta = np.linalg.solve(matrix, rows.T @ np.array([each.reward - each.prior for each in everything]))
+    text = row(question, "refunds.REVIEWING")
+    for model in (one_by_one(ORACLE, everything), ORACLE.model(Observations().added(*everything))):
+        found = model.scores(question, scores, groups)
+        assert found["refunds.REVIEWING"].learned == pytest.approx(float(theta @ text))
+        assert found["orders.TAKING"].learned == found["refunds.REVIEWING"].learned
+        assert found["refunds.REVIEWING"].bonus == pytest.approx(2 * float(text @ np.linalg.solve(matrix, text)) ** 0.5)
 
 
 def test_it_predicts_what_the_bayesian_regression_of_river_does():

@@ -20,7 +20,7 @@ CHOICES = 4_500
 SPLITS = (3, 4, 5, 6)  # a gain in 1,000 choices differs by about 0.006 from one to the other
 
 
-@pytest.mark.parametrize(("wrong", "gain"), [(0.0, 0.03), (0.2, 0.10)])
+@pytest.mark.parametrize(("wrong", "gain"), [(0.0, 0.035), (0.2, 0.15)])
 def test_what_was_learned_is_better_and_never_much_worse_on_the_way(wrong, gain):
     gains = []
     for split in SPLITS:

@@ -12,7 +12,7 @@ from gatechart.handoff import HandoffPacket
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
 from gatechart.selection.history import HistoryIndex
-from gatechart.selection.learned import Learned, Scored, departs, promised
+from gatechart.selection.learned import Learned, Scored, departs, promised, rival_of
 from gatechart.selection.observations import Observations
 from gatechart.selection.rewards import Reward
 from gatechart.values import Candidate, Choice
@@ -37,6 +37,16 @@ class Lesson:
     def scores(self) -> dict[str, Mapping[str, float]]:
         """The scores of the scorers that learn."""
         return {"learned": {each: one.score for each, one in self.learned.items()}, "history": self.history}
+
+    @property
+    def scored(self) -> Mapping[str, Scored]:
+        """What was learned of each candidate; what its text score promises where that did not count."""
+        return self.learned or {each: Scored(prior) for each, prior in self.promises.items()}
+
+    @property
+    def promises(self) -> Mapping[str, float]:
+        """What the text score of each candidate promises."""
+        return promised(self.text_scores, self.groups)
 
     @property
     def parts(self) -> dict[str, tuple[tuple[str, float], ...]]:
@@ -118,25 +128,30 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
     chosen, scores = choice.candidate.id, lesson.text_scores
+    rival = rival_of(chosen, lesson.scored, lesson.groups)
     return told_of(
         packet.handoff_id,
         lesson.features,
         _ranked(choice, lesson),
-        prior=promised(scores, lesson.groups).get(chosen, 0.0),
+        prior=lesson.promises.get(chosen, 0.0),
         departs=departs(chosen, scores, lesson.groups),
         user=packet.user_id,
         source=packet.source_agent,
+        rival=rival,
+        rival_group=lesson.groups.get(rival, ""),
         expected_s=choice.candidate.profile.expected_s,
         expected_cost=choice.candidate.profile.cost,
     )
 
 
 def _ranked(choice: Choice, lesson: Lesson) -> list[Ranked]:
-    """Return the chosen one, those that might have been chosen, and those with the best text scores."""
+    """Return the chosen one, those that might have been chosen, the best of each group, and the next by text scores."""
     chances, scores = dict(choice.chances), lesson.text_scores
     fitting = [each.id for each in choice.explanation.judged if not each.fell]
     score: Callable[[str], float] = lambda each: -scores.get(each, 0.0)  # noqa: E731
-    ids = dict.fromkeys((*chances, *sorted(fitting, key=score)))
+    best = sorted(fitting, key=score)
+    of_groups = {lesson.groups.get(each, each): each for each in reversed(best)}
+    ids = dict.fromkeys((*chances, *sorted(of_groups.values(), key=score), *best))
     return [
         (each, lesson.groups.get(each, ""), round(scores.get(each, 0.0), 4), chances.get(each, 0.0)) for each in ids
     ]

@@ -40,6 +40,8 @@ class KeptChoice:
     departs: bool = False  # whether the text scores would have chosen one of another group
     user: str = ""
     source: str = ""
+    rival: str = ""  # the candidate of another group that would have been chosen next
+    rival_group: str = ""
     ended: Ended | None = None  # None: it goes on
     ended_at: datetime | None = None
     handed_on: int = 0
@@ -69,9 +71,8 @@ class KeptChoice:
             answer = reward(outcome)
         worth = _worth(answer)
         owners = tuple(each for each in (self.user, self.source) if each)
-        return Observation(
-            self.handoff, candidate, self.ended_at, self.prior, worth, self.features, self.departs, group, owners
-        )
+        known = (self.prior, worth, self.features, self.departs, group, owners, self.rival, self.rival_group)
+        return Observation(self.handoff, candidate, self.ended_at, *known)
 
     def recorded(self, reward: Reward = reward_of) -> Recorded | None:
         """Return what an evaluation makes of it; None if it goes on."""
@@ -98,13 +99,16 @@ def told_of(
     departs: bool,
     user: str,
     source: str,
+    rival: str = "",
+    rival_group: str = "",
     expected_s: float | None = None,
     expected_cost: float | None = None,
 ) -> dict[str, Any]:
     """Return the payload that tells an entry that it was chosen, of at most MOST_BYTES if user and source are short."""
     told: dict[str, Any] = {"handoff": handoff, "features": features, "prior": prior, "departs": departs}
     told |= {"expected_s": expected_s, "expected_cost": expected_cost}
-    told |= {"user": user, "source": source, "ranked": [list(each) for each in ranked[:MOST_RANKED]]}
+    told |= {"user": user, "source": source, "rival": rival, "rival_group": rival_group}
+    told["ranked"] = [list(each) for each in ranked[:MOST_RANKED]]
     while len(told["ranked"]) > 1 and len(canonical_json(told)) > MOST_BYTES:
         told["ranked"].pop()
     return told
@@ -126,6 +130,8 @@ def with_choice(kept: Sequence[KeptChoice], told: Mapping[str, Any], at: datetim
         bool(told["departs"]),
         told["user"],
         told["source"],
+        told.get("rival", ""),
+        told.get("rival_group", ""),
         expected_s=told.get("expected_s"),
         expected_cost=told.get("expected_cost"),
     )

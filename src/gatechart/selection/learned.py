@@ -1,23 +1,27 @@
 """Learning whom to hand work to from what came of earlier choices: LinUCB over the features of texts.
 
 For each group of candidates (the entry points of a graph) a ridge regression tells by how much its rewards differ from
-what the text scores promised; its standard deviation is the bonus for what has been tried little. The regressions are
-in their dual form: over the observations in place of the features, of which there are many more. The form is that of
-Valko et al., "Finite-time analysis of kernelised contextual bandits", UAI 2013, with the plain product as kernel, and
-then equals LinUCB (Li et al., WWW 2010). A model is a function of its observations, so taking some of them out takes
-them out exactly.
+what the text scores promised; its standard deviation is the bonus for what has been tried little. Some coefficients are
+those of the group, and some of each candidate (the hybrid form of LinUCB, Li et al., WWW 2010). The regressions are in
+their dual form: over the observations in place of the features, of which there are many more (Valko et al.,
+"Finite-time analysis of kernelised contextual bandits", UAI 2013). A model is a function of its observations, so taking
+some of them out takes them out exactly.
+
+What a choice earned tells of the group that would have been chosen next, too, at which the regressions are most often
+wrong: for this text, nothing beyond its promise is believed of it.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from gatechart.errors import needing
-from gatechart.selection.observations import BUCKETS, Observation, Observations, unpacked
+from gatechart.selection.observations import MOST, MOST_IN_ALL, Observation, Observations
+from gatechart.selection.regression import Fit, Row, Told, fitted
 from gatechart.values.frozen import value
 
 if TYPE_CHECKING:
@@ -30,6 +34,10 @@ WINDOW: Final = 1_000
 NONE: Final = Observations()
 NO_GROUPS: Final[Mapping[str, str]] = MappingProxyType({})
 
+BELIEVED: Final = 0.85
+"""The part of its share that a text score promises; the more, the more outcomes it takes to depart from it."""
+
+_EARNED: Final = 0.5  # the reward from which on a choice tells of its rival
 _LOWEST, _SPAN = -0.5, 2.0  # of totals, which scores from 0 to 1 stand for
 
 
@@ -73,7 +81,7 @@ class Learned:
 
     exploration: float = 0.05
     loss: float = 0.08
-    ridge: float = 0.3
+    ridge: float = 0.2
     trusted: bool = False
 
     def model(self, observations: Observations = NONE) -> LearnedModel:
@@ -93,9 +101,9 @@ class LearnedModel:
         self.terms = terms
         self.observations = observations
         self.is_held_back = _lost(observations) >= terms.loss * WINDOW
-        known: Mapping[str, _Fit] = earlier._fits if earlier and earlier.terms == terms else {}
-        grouped = observations.by_learner()
-        self._fits: dict[str, _Fit] = {each: _fit(own, terms.ridge, known.get(each)) for each, own in grouped.items()}
+        known: Mapping[str, Fit] = earlier._fits if earlier and earlier.terms == terms else {}
+        told = _told(observations)
+        self._fits: dict[str, Fit] = {each: fitted(own, terms.ridge, known.get(each)) for each, own in told.items()}
 
     def over(self, observations: Observations) -> LearnedModel:
         """Return the model of other observations. Quick where they are these and a few newer ones."""
@@ -121,16 +129,16 @@ class LearnedModel:
         lost = _lost(self.observations) + undecided if undecided else 0.0
         if self.is_held_back or lost >= self.terms.loss * WINDOW:
             return {each: Scored(prior) for each, prior in priors.items()}
-        tops: dict[str, float] = {}
-        for each, prior in priors.items():
-            tops[groups.get(each, each)] = max(prior, tops.get(groups.get(each, each), prior))
-        parts = self._parts(features, tops)
+        firsts = _firsts(priors, groups)
+        parts = self._parts(features, firsts, {group: priors[each] for group, each in firsts.items()})
         return {each: Scored(prior, *parts[groups.get(each, each)]) for each, prior in priors.items()}
 
-    def _parts(self, features: str, tops: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    def _parts(
+        self, features: str, firsts: Mapping[str, str], tops: Mapping[str, float]
+    ) -> dict[str, tuple[float, float]]:
         """Return learned part and bonus of each group; no bonus to those that no bonus could make the best."""
-        row, most = _Row(features), self.terms.exploration
-        views = {each: self._fits[each].view(row) for each in tops if each in self._fits}
+        row, most = Row(features), self.terms.exploration
+        views = {each: self._fits[each].view(row, first) for each, first in firsts.items() if each in self._fits}
         learned = {each: views[each][0] if each in views else 0.0 for each in tops}
         reach = max((tops[each] + learned[each] for each in tops), default=0.0) - most
         return {
@@ -145,13 +153,13 @@ class LearnedModel:
 
 
 def promised(text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> dict[str, float]:
-    """Return the reward that each text score promises: its group's share of the best scores of all groups, squared.
+    """Return the reward that each text score promises: 0.85 of its group's share of the best scores, squared.
 
     Shares do not depend on how a scorer spreads its scores; the square sets off the best. Within a group, scores keep
     their proportions.
 
     >>> promised({"orders.A": 0.4, "orders.B": 0.2, "refunds.C": 0.4}, {"orders.A": "orders", "orders.B": "orders"})
-    {'orders.A': 0.5, 'orders.B': 0.25, 'refunds.C': 0.5}
+    {'orders.A': 0.425, 'orders.B': 0.2125, 'refunds.C': 0.425}
     """
     best: dict[str, float] = {}
     for each, score in text_scores.items():
@@ -163,7 +171,26 @@ def promised(text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GR
 
 
 def _promised(score: float, of_group: float, highest: float, whole: float) -> float:
-    return max(score, 0.0) / of_group * (of_group / highest) ** 2 / whole if of_group else 0.0
+    return BELIEVED * max(score, 0.0) / of_group * (of_group / highest) ** 2 / whole if of_group else 0.0
+
+
+def rival_of(candidate: str, scored: Mapping[str, Scored], groups: Mapping[str, str] = NO_GROUPS) -> str:
+    """Return the candidate of another group that would be chosen next; empty if there is none.
+
+    >>> rival_of("a", {"a": Scored(0.5), "b": Scored(0.2), "c": Scored(0.1, 0.2)})
+    'c'
+    """
+    group = groups.get(candidate, candidate)
+    others = sorted(each for each in scored if groups.get(each, each) != group)
+    return max(others, key=lambda each: scored[each].total, default="")
+
+
+def _firsts(priors: Mapping[str, float], groups: Mapping[str, str]) -> dict[str, str]:
+    """Return of each group the candidate whose text score promises most."""
+    firsts: dict[str, str] = {}
+    for each in sorted(priors, key=lambda each: (-priors[each], each)):
+        firsts.setdefault(groups.get(each, each), each)
+    return firsts
 
 
 def departs(candidate: str, text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> bool:
@@ -178,112 +205,16 @@ def _lost(observations: Observations) -> float:
     return sum(1.0 - each.reward for each in observations.items[-WINDOW:] if each.departs)
 
 
-class _Row:
-    """The features of a text, with squares that add up to 1."""
-
-    __slots__ = ("dense", "places", "weights")
-
-    def __init__(self, features: str) -> None:
-        np = _numpy()
-        pairs = np.array(unpacked(features), dtype=np.float64).reshape(-1, 2)
-        self.places: NDArray[Any] = pairs[:, 0].astype(np.int64)
-        length = float(np.sqrt(pairs[:, 1] @ pairs[:, 1]))
-        self.weights: NDArray[float64] = pairs[:, 1] / length if length else pairs[:, 1]
-        self.dense: NDArray[float64] = np.zeros(BUCKETS)
-        self.dense[self.places] = self.weights
-
-
-@value
-class _Fit:
-    """The ridge regression of one group: rows of features, in which those that are missing have a weight of 0."""
-
-    observations: tuple[Observation, ...]
-    places: NDArray[Any]  # (observations, features)
-    weights: NDArray[float64]  # (observations, features)
-    inverse: NDArray[float64]  # of the products of all rows, plus the ridge
-    coefficients: NDArray[float64]
-
-    def view(self, row: _Row) -> tuple[float, NDArray[float64]]:
-        """Return what is predicted for a text, and its likeness to each observation."""
-        likeness = _likeness(self.places, self.weights, row)
-        return float(likeness @ self.coefficients), likeness
-
-    def deviation(self, likeness: NDArray[float64]) -> float:
-        """Return the standard deviation of a prediction; 1 where nothing is known."""
-        known = float(likeness @ self.inverse @ likeness)
-        return float(max(1.0 - known, 0.0) ** 0.5)
-
-
-def _fit(observations: tuple[Observation, ...], ridge: float, earlier: _Fit | None) -> _Fit:
-    """Return the regression over observations, from an earlier one if a single new one came and old ones left."""
-    if earlier is not None:
-        if earlier.observations == observations:
-            return earlier
-        dropped = len(earlier.observations) + 1 - len(observations)
-        if 0 <= dropped <= 1 and earlier.observations[dropped:] == observations[:-1]:
-            return _moved_on(earlier, observations, dropped, ridge)
-    return _fitted(observations, ridge)
-
-
-def _fitted(observations: tuple[Observation, ...], ridge: float) -> _Fit:
-    np = _numpy()
-    rows = [_Row(each.features) for each in observations]
-    places, weights = _table(rows)
-    products = np.array([_likeness(places, weights, each) for each in rows])
-    return _solved(observations, places, weights, np.linalg.inv(products + ridge * np.eye(len(rows))))
-
-
-def _moved_on(earlier: _Fit, observations: tuple[Observation, ...], dropped: int, ridge: float) -> _Fit:
-    """Border the inverse by a row for the newest observation, after taking out that of the oldest if it left."""
-    np = _numpy()
-    inverse, places, weights = earlier.inverse, earlier.places[dropped:], earlier.weights[dropped:]
-    if dropped:
-        inverse = inverse[1:, 1:] - np.outer(inverse[1:, 0], inverse[0, 1:]) / inverse[0, 0]
-    row = _Row(observations[-1].features)
-    moved = inverse @ _likeness(places, weights, row)
-    own = float(row.weights @ row.weights) + ridge
-    corner = 1.0 / (own - float(moved @ _likeness(places, weights, row)))
-    inverse = np.block(
-        [[inverse + corner * np.outer(moved, moved), -corner * moved[:, None]], [-corner * moved, corner]]
-    )
-    places, weights = _joined(places, weights, row)
-    return _solved(observations, places, weights, inverse)
-
-
-def _solved(
-    observations: tuple[Observation, ...],
-    places: NDArray[Any],
-    weights: NDArray[float64],
-    inverse: NDArray[float64],
-) -> _Fit:
-    surprises = _numpy().array([each.reward - each.prior for each in observations])
-    return _Fit(observations, places, weights, inverse, inverse @ surprises)
-
-
-def _likeness(places: NDArray[Any], weights: NDArray[float64], row: _Row) -> NDArray[float64]:
-    likeness: NDArray[float64] = (row.dense[places] * weights).sum(axis=1)
-    return likeness
-
-
-def _table(rows: list[_Row]) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = _numpy()
-    width = max((len(each.places) for each in rows), default=0)
-    places, weights = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width))
-    for at, each in enumerate(rows):
-        places[at, : len(each.places)], weights[at, : len(each.places)] = each.places, each.weights
-    return places, weights
-
-
-def _joined(places: NDArray[Any], weights: NDArray[float64], row: _Row) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = _numpy()
-    missing = len(row.places) - places.shape[1]
-    before, after = (0, max(missing, 0)), (0, max(-missing, 0))
-    tables = (np.pad(places, ((0, 0), before)), np.pad(weights, ((0, 0), before)))
-    new = (np.pad(row.places, after), np.pad(row.weights, after))
-    return np.vstack((tables[0], new[0])), np.vstack((tables[1], new[1]))
-
-
-def _numpy() -> Any:
-    with needing("learning", "learning of choices"):
-        import numpy as np  # noqa: PLC0415 (an extra)
-    return np
+def _told(observations: Observations) -> dict[str, tuple[Told, ...]]:
+    """Return what each group is told, the oldest first: of its own outcomes and, while there is room, as a rival."""
+    counts = Counter(each.learner for each in observations.items)
+    room = MOST_IN_ALL - len(observations.items)
+    told: dict[str, list[Told]] = defaultdict(list)
+    for each in reversed(observations.items):
+        told[each.learner].append(Told(each, each.candidate, each.reward - each.prior))
+        rival = each.rival_group or each.rival
+        if rival and each.reward >= _EARNED and room > 0 and counts[rival] < MOST:
+            told[rival].append(Told(each, each.rival, 0.0))
+            counts[rival] += 1
+            room -= 1
+    return {learner: tuple(reversed(each)) for learner, each in told.items()}

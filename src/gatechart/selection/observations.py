@@ -69,6 +69,8 @@ class Observation:
     departs: bool = False  # whether the text scores alone would have chosen one of another group
     group: str = ""  # of candidates that learn together, such as the entry points of a graph; the candidate if empty
     owners: tuple[str, ...] = ()  # the user, and the agents, with whom it is erased
+    rival: str = ""  # the candidate that would have been chosen next; see `gatechart.selection.learned.rival_of`
+    rival_group: str = ""
 
     @property
     def learner(self) -> str:
@@ -78,14 +80,15 @@ class Observation:
     def as_json(self) -> list[Any]:
         """Return it as JSON, from which `read` makes an equal one."""
         at, owners = self.at.isoformat(), list(self.owners)
-        return [self.id, self.candidate, at, self.prior, self.reward, self.features, self.departs, self.group, owners]
+        choice = [self.id, self.candidate, at, self.prior, self.reward, self.features, self.departs, self.group, owners]
+        return [*choice, self.rival, self.rival_group]
 
     @classmethod
     def read(cls, stored: list[Any]) -> Observation:
         """Return what `as_json` wrote."""
-        name, candidate, at, prior, reward, features, leaves, group, owners = stored
+        name, candidate, at, prior, reward, features, leaves, group, owners, *rival = stored
         moment = datetime.fromisoformat(at)
-        return cls(name, candidate, moment, prior, reward, features, leaves, group, tuple(owners))
+        return cls(name, candidate, moment, prior, reward, features, leaves, group, tuple(owners), *rival)
 
 
 @value
