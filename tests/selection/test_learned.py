@@ -52,8 +52,8 @@ def one_by_one(learned, each_observed):
     return model
 
 
-LEARNED = Learned(exploration=0.5, loss=1.0)
-ORACLE = Learned(exploration=2.0, loss=1.0, ridge=1.0)
+LEARNED = Learned(exploration=0.5, loss=1.0, deficit=1.0)
+ORACLE = Learned(exploration=2.0, loss=1.0, deficit=1.0, ridge=1.0)
 SOME = [observed(number) for number in range(120)]
 RIVALS = [observed(number, candidate="orders.TAKING", rival="people.HELPING") for number in range(120, 160)]
 
@@ -229,7 +229,7 @@ def test_it_predicts_what_the_bayesian_regression_of_river_does():
     arms = {each: linear_model.BayesianLinearRegression(alpha=1, beta=1) for each in CANDIDATES}
     for each in SOME:
         arms[each.candidate].learn_one(named(each.features), each.reward - each.prior)
-    model = one_by_one(Learned(exploration=100.0, loss=1.0, ridge=1.0), SOME)
+    model = one_by_one(Learned(exploration=100.0, loss=1.0, deficit=1.0, ridge=1.0), SOME)
     for question in (packed({"aaa": 1.0, "bbb": 1.0, "ccc": 0.3}), SOME[7].features, packed({"unheard of": 1.0})):
         found = told(model, question)
         for candidate, arm in arms.items():
@@ -259,15 +259,25 @@ def lost(count):
 
 
 def test_text_scores_alone_decide_once_the_loss_that_is_allowed_is_reached():
-    learned = Learned(loss=0.02)
+    learned = Learned(loss=0.02, deficit=1.0)
     assert not learned.model().after(*lost(19)).is_held_back
     held = learned.model().after(*lost(20))
     assert held.is_held_back
     assert {each.learned for each in told(held).values()} | {each.bonus for each in told(held).values()} == {0.0}
 
 
+def test_text_scores_alone_decide_once_what_departs_from_them_fails_more_often_than_it_succeeds():
+    succeeded = [observed(each, leaves=True, reward=1.0) for each in range(30)]
+    failed = [observed(each, leaves=True, reward=0.0) for each in range(30, 65)]
+    model = Learned(deficit=0.005).model().after(*succeeded, *failed[:-1])
+    assert not model.is_held_back
+    assert model.after(failed[-1]).is_held_back
+    followed = (observed(each, leaves=False, reward=1.0) for each in range(65, 1_065))
+    assert not model.after(failed[-1], *followed).is_held_back
+
+
 def test_choices_whose_outcome_is_not_known_count_as_lost():
-    model = Learned(loss=0.02).model().after(*lost(15))
+    model = Learned(loss=0.02, deficit=1.0).model().after(*lost(15))
     assert told(model)["refunds.REVIEWING"].bonus + abs(told(model)["refunds.REVIEWING"].learned) > 0
     held = model.scores(packed({"aaa": 1.0}), TEXT_SCORES, undecided=5)
     assert {(each.learned, each.bonus) for each in held.values()} == {(0.0, 0.0)}
@@ -275,12 +285,12 @@ def test_choices_whose_outcome_is_not_known_count_as_lost():
 
 def test_what_text_scores_themselves_lost_does_not_hold_learning_back():
     failed = [observed(each, leaves=False, reward=0.0) for each in range(200)]
-    assert not Learned(loss=0.02).model().after(*failed).is_held_back
+    assert not Learned(loss=0.02, deficit=1.0).model().after(*failed).is_held_back
 
 
 def test_whatever_happens_no_more_is_lost_in_a_window_than_allowed():
     """The outcomes are the worst there are: text scores are right each time, and nothing else ever is."""
-    model, hits, source = Learned(exploration=3.0, loss=0.005).model(), [], Random(3)
+    model, hits, source = Learned(exploration=3.0, loss=0.005, deficit=1.0).model(), [], Random(3)
     for number in range(1_020):
         scores = {each: source.random() for each in CANDIDATES}
         found = model.scores(observed(number).features, scores)

@@ -73,6 +73,8 @@ class Learned:
         row. Once those among the last 1,000 have lost that much, counted as if the text scores had been right each
         time, text scores alone decide until older ones leave the window. So it is a bound whatever happens, as far as
         outcomes are known.
+    deficit: by how much such choices that failed may outweigh those that succeeded, as the same share. Text scores then
+        decide in the same way, long before the loss is reached; where text scores are good, learning begins later.
     ridge: how much evidence it takes to depart from the text scores: of this many observations of the same text, half
         of what they tell is believed.
     trusted: whether a home lets it choose. Without it, choices are recorded, and the scorer "learned" is what the text
@@ -81,6 +83,7 @@ class Learned:
 
     exploration: float = 0.05
     loss: float = 0.08
+    deficit: float = 0.005
     ridge: float = 0.2
     trusted: bool = False
 
@@ -92,7 +95,8 @@ class Learned:
 class LearnedModel:
     """What was learned from observations. It never changes; another set of observations has another model.
 
-    A choice takes about 1 ms for each 3,000 observations. It takes up to 90 MB with the most observations there can be.
+    A choice takes about 1 ms for each 3,000 observations, of which those that tell of two groups count twice, and 1 ms
+    for each 100 groups. It takes up to 90 MB with the most observations there can be.
     """
 
     __slots__ = ("_fits", "is_held_back", "observations", "terms")
@@ -100,7 +104,8 @@ class LearnedModel:
     def __init__(self, terms: Learned, observations: Observations, earlier: LearnedModel | None = None) -> None:
         self.terms = terms
         self.observations = observations
-        self.is_held_back = _lost(observations) >= terms.loss * WINDOW
+        too_much = _lost(observations) >= terms.loss * WINDOW
+        self.is_held_back = too_much or _deficit(observations) >= terms.deficit * WINDOW
         known: Mapping[str, Fit] = earlier._fits if earlier and earlier.terms == terms else {}
         told = _told(observations)
         self._fits: dict[str, Fit] = {each: fitted(own, terms.ridge, known.get(each)) for each, own in told.items()}
@@ -203,6 +208,11 @@ def departs(candidate: str, text_scores: Mapping[str, float], groups: Mapping[st
 def _lost(observations: Observations) -> float:
     """Return what choices that departed from the text scores lost lately, had those been right each time."""
     return sum(1.0 - each.reward for each in observations.items[-WINDOW:] if each.departs)
+
+
+def _deficit(observations: Observations) -> float:
+    """Return by how much choices that departed from the text scores failed lately rather than succeeded."""
+    return sum(1.0 - 2.0 * each.reward for each in observations.items[-WINDOW:] if each.departs)
 
 
 def _told(observations: Observations) -> dict[str, tuple[Told, ...]]:

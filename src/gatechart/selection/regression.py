@@ -53,12 +53,15 @@ class Fit:
     places: NDArray[Any]  # (rows, features)
     weights: NDArray[float64]  # (rows, features)
     candidates: NDArray[Any]  # (rows,)
+    only: str  # the candidate of all rows; empty if there are several
     inverse: NDArray[float64]  # of the products of all rows, plus the ridge
     coefficients: NDArray[float64]
 
     def view(self, row: Row, candidate: str) -> tuple[float, NDArray[float64]]:
         """Return what is predicted for a text if a candidate is chosen for it, and its likeness to each row."""
-        likeness = _likeness(self.places, self.weights, row) * _shared(self.candidates, candidate)
+        likeness = _likeness(self.places, self.weights, row)
+        if self.only != candidate:
+            likeness *= _shared(self.candidates, candidate)
         return float(likeness @ self.coefficients), likeness
 
     def deviation(self, likeness: NDArray[float64]) -> float:
@@ -145,7 +148,9 @@ def _solved(
     inverse: NDArray[float64],
 ) -> Fit:
     surprises = _numpy().array([each.surprise for each in told])
-    return Fit(told, places, weights, candidates, inverse, inverse @ surprises)
+    names = {each.candidate for each in told}
+    only = names.pop() if len(names) == 1 else ""
+    return Fit(told, places, weights, candidates, only, inverse, inverse @ surprises)
 
 
 def _shared(candidates: NDArray[Any], candidate: str) -> NDArray[float64]:
