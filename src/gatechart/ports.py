@@ -164,7 +164,8 @@ class MailStore(Protocol):
     async def held(self) -> Mapping[str, int]:
         """Return how much open work there is: by graph, by entry point (`graph.NAME`), and by recipient if chosen.
 
-        Accepted handoffs count. For a graph, slots that are held count if there are more of them.
+        What was chosen counts under the id of the recipient's agent, too (`directory:ID`). Accepted handoffs count. For
+        graphs and such agents, slots that are held count if there are more of them.
         """
         ...
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -248,6 +249,17 @@ async def test_a_person_who_is_chosen_for_what_matched_nobody_is_told_so(place):
         assert (nobody.status, nobody.reason) == (REJECTED, "other")
         assert (taken.status, taken.packet["recipient"], taken.reason) == (ACCEPTED, "anna", "no match")
         assert (taken.packet["reason"], taken.packet["evidence"]) == ("no match", why(nobody).details)
+
+
+async def test_an_entry_that_gets_a_capacity_counts_the_work_that_it_has_already(place):
+    async with house(place, asking(Best(filters="person", order=("tier",))), *ALL) as runtime:
+        anna = partial(runtime.register_entry, "anna", "desk", at="WORKING", is_person=True)
+        await anna()
+        assert (await begun(runtime)).status is Status.DONE
+        assert (await anna(capacity=1)).unavailable == "full: 1 of 1"
+        assert (await begun(runtime)).configuration == ("FAILED",)
+        _, nobody = await runtime.handoffs()
+        assert ("anna", "place: 1 of 1 places taken") in [(each.id, each.fell) for each in why(nobody).judged]
 
 
 async def test_a_program_that_is_chosen_for_what_matched_nobody_has_the_first_reason(place):

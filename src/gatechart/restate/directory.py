@@ -11,7 +11,7 @@ from gatechart.api.handoffs import HandoffsCommand
 from gatechart.api.search import FindCommand
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
-from gatechart.hosting.directory import Directory, slot_of
+from gatechart.hosting.directory import Directory
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.search import agent_query
 from gatechart.ports import Store
@@ -51,8 +51,7 @@ class _ProjectedWork:
 
     async def held(self) -> Mapping[str, int]:
         """See Work. Slots are with the engine, so an entry with a capacity counts by what it was chosen for."""
-        found = {} if self._store is None else await self._store.held()
-        return {**{slot_of(name): count for name, count in found.items()}, **found}
+        return {} if self._store is None else await self._store.held()
 
     async def open_breakers(self) -> Sequence[str]:
         """See Work."""

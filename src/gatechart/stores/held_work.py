@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from gatechart.values import HandoffRecord, HandoffStatus
+from gatechart.values import ENTRY_AGENT, HandoffRecord, HandoffStatus
 from gatechart.values.frozen import value
 
 Work: TypeAlias = tuple[str, str, str]
@@ -52,11 +52,12 @@ class HeldWork:
     def accept(self, work: Work, by: int) -> None:
         """Count handoffs that were accepted, or are over: then the number is below 0."""
         graph, entry_point, recipient = work
-        for name in {graph, f"{graph}.{entry_point}", recipient} - {""}:
+        names = {graph, f"{graph}.{entry_point}"} | ({recipient, f"{ENTRY_AGENT}{recipient}"} if recipient else set())
+        for name in names:
             self._count(self._accepted, name, by)
 
     def take(self, graph: str, by: int) -> None:
-        """Count slots that were taken, or freed: then the number is below 0."""
+        """Count slots that were taken, or freed: then the number is below 0. Those of an entry have its agent's id."""
         self._count(self._slots, graph, by)
 
     def _count(self, counted: Counter[str], name: str, by: int) -> None:

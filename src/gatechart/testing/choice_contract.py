@@ -141,7 +141,7 @@ class ChoiceContract:
         assert await store.handoffs(HandoffQuery()) == []
 
     async def test_open_work_is_counted(self, store: Store) -> None:
-        """It counts for its graph, its entry point and its recipient; a slot that is held counts for its graph."""
+        """It counts for its graph, its entry point, its recipient and that one's agent; a slot counts for its graph."""
         assert dict(await store.held()) == {}
         chosen = offer("4", target="d", target_graph=TEXT, packet={"recipient": "somebody"})
         await offered(store, *(offer(each) for each in "123"), chosen)
@@ -149,7 +149,7 @@ class ChoiceContract:
         await verdicts(store, ReserveSlot("1", "g", 5), ReserveSlot("2", "g", 5))
         take = taking(store, "1", one)
         await commit_each(store, take, taking(store, "4", four, "d"))
-        others = {TEXT: 1, f"{TEXT}.DOOR": 1, "somebody": 1}
+        others = {TEXT: 1, f"{TEXT}.DOOR": 1, "somebody": 1, "directory:somebody": 1}
         assert dict(await store.held()) == {"g": 2, "g.DOOR": 1, **others}
         await commit_each(store, acting(store, with_open(going_on(take, "ENDED")), settle("1", ACCEPTED, COMPLETED)))
         assert dict(await store.held()) == {"g": 1, **others}
