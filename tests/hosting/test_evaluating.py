@@ -5,6 +5,7 @@ import pytest
 from gatechart import Choosing, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.errors import SelectionAnswerError
 from gatechart.graph import ANY, Best, Signal
+from gatechart.hosting.directory_graph import entry_context
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
 from gatechart.hosting.timeliness import Retimed, Said, Timeliness
@@ -15,16 +16,18 @@ from gatechart.values import Profile
 from tests.noticing import Moves, go_round
 from tests.runtime.handovers import house, only, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
+from tests.runtime.test_learning import asking_for
 
 BY_TEXT = Best(scorers={"text": 1.0})
+LEARNING = Best(scorers={"learned": 1.0})
 refund = worker("refund", profile=Profile(samples=("I want my money back", "refund my order")))
 parcel = worker("parcel", profile=Profile(samples=("where is my parcel", "track my order")))
 LETTER = HandoffPacket(user_id="ada", current_problem="please refund my order")
 CHOSEN = {"prior": 1.0, "departs": False, "user": "", "source": "a"}
 
 
-def asks():
-    return asking(BY_TEXT, packet=lambda context, event: LETTER)
+def asks(best=BY_TEXT):
+    return asking(best, packet=lambda context, event: LETTER)
 
 
 async def choices(runtime, times, is_right):
@@ -44,6 +47,17 @@ async def test_learning_is_better_where_texts_mislead(is_right, verdict):
         await choices(runtime, 120, is_right)
         told = (await evaluate_directory(runtime, Learned())).learning
         assert (told.verdict, told.choices) == (verdict, 90)
+
+
+async def test_draws_that_fail_do_not_hold_learning_back():
+    exploring = Choosing(learned=Learned(loss=0.002, deficit=0.001, trusted=True), exploring=Exploring(0.5, among=2))
+    async with house("memory:", asks(LEARNING), refund, parcel, choosing=exploring, clock=VirtualClock()) as runtime:
+        await choices(runtime, 40, "refund")
+        kept = entry_context(await runtime.read("directory:parcel.WORKING")).choices
+        assert len(kept) > 2
+        assert {(each.departs, each.departed) for each in kept} == {(True, False)}
+        judged = {each.id: dict(each.parts) for each in (await runtime.choose(asking_for(LEARNING))).explanation.judged}
+        assert judged["refund.WORKING"]["learned"] > 0
 
 
 async def test_nothing_can_be_told_where_nothing_was_recorded():

@@ -197,3 +197,11 @@ async def test_performance_is_that_for_this_kind_of_problem(place):
 def asking_for(best, problem=LETTER.current_problem):
     packet = HandoffPacket(current_problem=problem)
     return packet.model_copy(update={"selection": terms_of(best, packet)})
+
+
+async def test_work_that_the_likeliest_cannot_take_does_not_depart_from_text_scores(place):
+    for_parcels = Best(needs=Needs(domains=("parcels",)), scorers={"learned": 1.0})
+    async with house(place, asks(for_parcels), refund, parcel, choosing=RECORDING) as runtime:
+        await handed(runtime)
+        (chosen,) = (await kept_of(runtime, "parcel.WORKING")).choices
+        assert not chosen.departs

@@ -99,7 +99,7 @@ class Learning:
             return
         self._seen = kept
         choices = tuple(chain.from_iterable(each for _, each in kept.values()))
-        self._undecided = tuple(each for each in choices if each.ended is None and each.departs)
+        self._undecided = tuple(each for each in choices if each.ended is None and each.departed)
         self._observed = await asyncio.to_thread(self._observations, choices)
         self._history = None
 
@@ -134,7 +134,7 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
         lesson.features,
         _ranked(choice, lesson),
         prior=lesson.promises.get(chosen, 0.0),
-        departs=departs(chosen, scores, lesson.groups),
+        departs=departs(chosen, _of_fitting(choice, scores), lesson.groups),
         user=packet.user_id,
         source=packet.source_agent,
         rival=rival,
@@ -142,6 +142,11 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
         expected_s=choice.candidate.profile.expected_s,
         expected_cost=choice.candidate.profile.cost,
     )
+
+
+def _of_fitting(choice: Choice, scores: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the scores of those that might have been chosen, the chosen one among them."""
+    return {each.id: scores.get(each.id, 0.0) for each in choice.explanation.judged if not each.fell}
 
 
 def _ranked(choice: Choice, lesson: Lesson) -> list[Ranked]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from gatechart.context import canonical_json
 from gatechart.errors import SelectionAnswerError, asking
 from gatechart.selection.evaluation import Recorded
+from gatechart.selection.exploration import was_drawn
 from gatechart.selection.observations import Observation
 from gatechart.selection.rewards import Outcome, Reward, reward_of
 from gatechart.selection.scorers import number_in
@@ -52,6 +53,11 @@ class KeptChoice:
     quality: float | None = None
 
     @property
+    def departed(self) -> bool:
+        """Whether the scores, and not a draw, chose another group than the text scores would have."""
+        return self.departs and not was_drawn(self.ranked[0][3])
+
+    @property
     def outcome(self) -> Outcome | None:
         """What came of it; None if it goes on."""
         if self.ended is None:
@@ -71,7 +77,7 @@ class KeptChoice:
             answer = reward(outcome)
         worth = _worth(answer)
         owners = tuple(each for each in (self.user, self.source) if each)
-        known = (self.prior, worth, self.features, self.departs, group, owners, self.rival, self.rival_group)
+        known = (self.prior, worth, self.features, self.departed, group, owners, self.rival, self.rival_group)
         return Observation(self.handoff, candidate, self.ended_at, *known)
 
     def recorded(self, reward: Reward = reward_of) -> Recorded | None:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from heapq import nsmallest
 from random import Random
+from typing import Final
 
 from gatechart.values.frozen import value
+
+_LIKELY: Final = 0.5  # below this is a draw, unless most choices are drawn
 
 
 @value
@@ -51,6 +54,11 @@ class Exploring:
         source = Random(int.from_bytes(sha256(seed.encode(errors="surrogatepass")).digest()[:8], "big"))
         candidate = source.choices(list(chances), list(chances.values()))[0]
         return Drawn(candidate, chances[candidate])
+
+
+def was_drawn(probability: float) -> bool:
+    """Tell from the probability of what was chosen whether a draw chose it, and not the scores."""
+    return probability <= _LIKELY
 
 
 BEST = Exploring(share=0.0, among=1)

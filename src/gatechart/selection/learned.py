@@ -72,7 +72,7 @@ class Learned:
     loss: what choices other than that of the text scores may lose, as a share of the rewards of any 1,000 choices in a
         row. Once those among the last 1,000 have lost that much, counted as if the text scores had been right each
         time, text scores alone decide until older ones leave the window. So it is a bound whatever happens, as far as
-        outcomes are known.
+        outcomes are known. What `Exploring` draws does not count; its share bounds it.
     deficit: by how much such choices that failed may outweigh those that succeeded, as the same share. Text scores then
         decide in the same way, long before the loss is reached; where text scores are good, learning begins later.
     ridge: how much evidence it takes to depart from the text scores: of this many observations of the same text, half

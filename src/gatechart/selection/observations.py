@@ -66,7 +66,7 @@ class Observation:
     prior: float  # the reward that its text score promised; see `gatechart.selection.learned.promised`
     reward: float  # from 0 to 1
     features: str  # of the text, packed
-    departs: bool = False  # whether the text scores alone would have chosen one of another group
+    departs: bool = False  # whether the text scores alone would have chosen one of another group; not if it was drawn
     group: str = ""  # of candidates that learn together, such as the entry points of a graph; the candidate if empty
     owners: tuple[str, ...] = ()  # the user, and the agents, with whom it is erased
     rival: str = ""  # the candidate that would have been chosen next; see `gatechart.selection.learned.rival_of`
