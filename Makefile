@@ -20,7 +20,7 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 PYTEST := $(BIN)/python -m pytest -q -n 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(READY) dot postgres engine xstate  ## run the tests, those of every home in memory alone, and those that kill on SQLite; WITH= takes more options for pytest
+test: $(READY) dot postgres engine xstate  ## run the tests: homes of agents in memory, processes that are killed beside SQLite; WITH= takes more options for pytest
 	@$(PYTEST) -m "not slow and not in_memory_too and not on_sqlite_too" $(WITH)
 
 # Runs a command beside the part of the linters that takes long; fails if either does, and tells of one after the other.

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_the_lowest_versions_that_are_tested_are_those_that_are_allowed():
         assert version.removesuffix(".0") == bounds[name]
 
 
-def installed_with(wanted: Iterator[Requirement]) -> set[str]:
+def installed_with(wanted: Iterable[Requirement]) -> set[str]:
     """The distributions that pip installs for some requirements, their own included, by canonical name."""
     seen: set[tuple[str, str]] = set()
     waiting = [(each.name, extra) for each in wanted for extra in ("", *each.extras)]
@@ -60,7 +60,7 @@ def test_the_environment_of_the_benchmarks_has_what_the_benchmarks_import():
     recipe = re.search(r"^\.bench-venv/\.ready:.*\n\t.*-e '\.(\[.*?\])'", (ROOT / "Makefile").read_text(), re.MULTILINE)
     peers = (ROOT / "benchmarks/requirements.txt").read_text(encoding="utf-8").splitlines()
     pinned = (Requirement(each) for each in peers if not each.startswith("#"))
-    expected = installed_with(iter([Requirement(f"gatechart{recipe[1]}"), *pinned]))
+    expected = installed_with([Requirement(f"gatechart{recipe[1]}"), *pinned])
     listing = "import sys; before = set(sys.modules); import benchmarks.run; print(*set(sys.modules) - before)"
     found = subprocess.run([sys.executable, "-c", listing], cwd=ROOT, capture_output=True, text=True, check=True)
     providers = packages_distributions()

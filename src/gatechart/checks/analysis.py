@@ -98,7 +98,10 @@ class Analysis:
         return self._follow(state, avoiding)
 
     def may_avoid(self, avoiding: Set[StateName], step: Set[StateName]) -> bool:
-        """Whether a step may enter none of some states. step: what it enters, by default if it asks history states."""
+        """Tell whether a step can be taken without entering any of some states.
+
+        step: the states that it enters; if a history state is among them, it may enter others in their place.
+        """
         return step.isdisjoint(avoiding) or any(self.graph.nodes[name].kind is Kind.HISTORY for name in step)
 
     def _follow(self, first: StateName, avoiding: Set[StateName] = frozenset()) -> frozenset[StateName]:

@@ -1,4 +1,4 @@
-"""Rules about selections: what nobody can do, rules and texts that never apply, samples that stand twice, payloads."""
+"""Rules about selections: what nobody can do, what never applies, samples that stand twice, what packets lack."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from gatechart.checks.handoff_rules import place_of
 from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
 from gatechart.errors import nearest
-from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
+from gatechart.graph import TEXT_SCORERS, AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
 from gatechart.signals import Lacks
 from gatechart.values import TRANSFER, Needs, Profile, Reason
 
 _KINDS: Final = {"capabilities": "capability", "domains": "domain"}
 _IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # whatever a conversation has there goes along
-_TEXT_SCORERS: Final = frozenset({"text", "learned"})
-_TELL_WORDS: Final = "use a ConversationContext, build it with packet=, or allow it if says= reads something else"
+_TELL_WORDS: Final = (
+    "use a ConversationContext, build the packet with packet=, or allow it if `says` of Choosing reads something else"
+)
 _ALLOWED: Final = "or allow it if somebody is registered at run time who can"
 
 
@@ -110,7 +111,7 @@ def unfilled_payload(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC805", Severity.WARNING, "a selection by words that no packet has")
 def no_words(analysis: Analysis) -> Iterator[Hit]:
-    """Only a ConversationContext gives a packet a problem and a conversation; of another context it has the values.
+    """The packet of a ConversationContext has a problem and what was said; that of another context has values alone.
 
     Left alone are packets that a function or a model builds, and selections with needs, or with a rule for any text.
     """
@@ -285,4 +286,4 @@ def _goes_by_words(best: Best) -> bool:
         return False
     if best.rules:
         return all(each.words for each in best.rules)
-    return not _TEXT_SCORERS.isdisjoint((*best.weights, *best.order_names))
+    return not TEXT_SCORERS.isdisjoint((*best.weights, *best.order_names))

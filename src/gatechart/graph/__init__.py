@@ -36,7 +36,7 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.graph.selection import WEIGHTS, Best, Filter, Needed, NeedRule, Scorer
+from gatechart.graph.selection import TEXT_SCORERS, WEIGHTS, Best, Filter, Needed, NeedRule, Scorer
 from gatechart.graph.signals import SIGNAL, Signal, Signals, answered
 from gatechart.graph.transfer_edges import TransferRole
 from gatechart.graph.transfers import To, Transfers
@@ -47,6 +47,7 @@ __all__ = [
     "GAVE_UP",
     "ROOT",
     "SIGNAL",
+    "TEXT_SCORERS",
     "UNDO",
     "UNDOING",
     "UNDO_FAILED",

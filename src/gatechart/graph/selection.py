@@ -23,6 +23,9 @@ WEIGHTS: Final[Mapping[str, float]] = {"text": 4.0, "performance": 1.0, "tier": 
 SCORERS: Final = ("text", "history", "learned", "performance", "load", "tier", "affinity", "cost")
 """Names of the scorers that there are. `gatechart.selection.scorers` has what they compute."""
 
+TEXT_SCORERS: Final = frozenset(("text", "learned"))
+"""Names of the scorers by which texts tell candidates apart."""
+
 FILTERS: Final = ("person", "local")
 """Names of the filters that a selection may ask for, besides those that always apply."""
 

@@ -41,12 +41,9 @@ class Lesson:
     @property
     def scored(self) -> Mapping[str, Scored]:
         """What was learned of each candidate; what its text score promises where that did not count."""
-        return self.learned or {each: Scored(prior) for each, prior in self.promises.items()}
-
-    @property
-    def promises(self) -> Mapping[str, float]:
-        """What the text score of each candidate promises."""
-        return promised(self.text_scores, self.groups)
+        if self.learned:
+            return self.learned
+        return {each: Scored(prior) for each, prior in promised(self.text_scores, self.groups).items()}
 
     @property
     def parts(self) -> dict[str, tuple[tuple[str, float], ...]]:
@@ -127,14 +124,14 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
     """Return what is to be kept of a choice; None if nobody was chosen."""
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
-    chosen, scores = choice.candidate.id, lesson.text_scores
-    rival = rival_of(chosen, lesson.scored, lesson.groups)
+    chosen, scored = choice.candidate.id, lesson.scored
+    rival = rival_of(chosen, scored, lesson.groups)
     return told_of(
         packet.handoff_id,
         lesson.features,
         _ranked(choice, lesson),
-        prior=lesson.promises.get(chosen, 0.0),
-        departs=departs(chosen, _of_fitting(choice, scores), lesson.groups),
+        prior=scored[chosen].prior if chosen in scored else 0.0,
+        departs=departs(chosen, _of_fitting(choice, lesson.text_scores), lesson.groups),
         user=packet.user_id,
         source=packet.source_agent,
         rival=rival,

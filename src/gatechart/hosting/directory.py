@@ -29,6 +29,7 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.values.directory import counted_under
 from gatechart.values.frozen import replaced, value
 
 PAGE: Final = 1000
@@ -424,9 +425,8 @@ class OpenWork:
             while found := await self._home.handoffs(status="accepted", after=after, limit=PAGE):
                 after = found[-1].number
                 for each in found:
-                    recipient = each.packet.get("recipient") or f"{each.target_graph}.{each.entry_point}"
-                    names = (each.target_graph, f"{each.target_graph}.{each.entry_point}", recipient)
-                    for name in {*names, slot_of(recipient)}:
+                    recipient = str(each.packet.get("recipient", ""))
+                    for name in counted_under(each.target_graph, each.entry_point, recipient):
                         counted[name] = counted.get(name, 0) + 1
         except ElsewhereError:
             return {}

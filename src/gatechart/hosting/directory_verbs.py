@@ -252,24 +252,24 @@ async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
     It is that of the entry that was chosen, else that of the entry point, be it in the directory or not. What nobody
     was right for is kept under the name of the graph that handed it on.
     """
-    entry_id = record.source_graph if record.is_to_nobody else taker_of(record)
+    terms = _rated_terms(record)
+    entry_id = record.packet.get("recipient") or terms.id
     if await _kept(directory, entry_id) is not None:
         return agent_of(entry_id)
-    graph, at = (record.source_graph, "") if record.is_to_nobody else (record.target_graph, record.entry_point)
-    terms = EntryTerms(id=f"{graph}.{at}" if at else graph, graph=graph, at=at, is_local=True)
     return (await _begun(directory, terms)).agent_id
+
+
+def _rated_terms(record: HandoffRecord) -> EntryTerms:
+    if record.is_to_nobody:
+        return EntryTerms(id=record.source_graph, graph=record.source_graph, at="", is_local=True)
+    door = f"{record.target_graph}.{record.entry_point}"
+    return EntryTerms(id=door, graph=record.target_graph, at=record.entry_point, is_local=True)
 
 
 async def _forget(directory: Directory, command: ForgetUserCommand) -> None:
     for agent_id in await directory.mentioning(command.user):
         await directory.home.send(agent_id, FORGET, {"digest": digest_of(command.user)})
         directory.see(await directory.home.read(agent_id))
-
-
-def taker_of(record: HandoffRecord) -> str:
-    """Return the id of the entry that a handoff was offered to: that which was chosen, else its entry point."""
-    chosen: str = record.packet.get("recipient", "")
-    return chosen or f"{record.target_graph}.{record.entry_point}"
 
 
 DIRECTING: Final[Mapping[type[Command], Callable[[Directory, Any], Awaitable[Any]]]] = {

@@ -9,7 +9,7 @@ from operator import not_
 from typing import Any, Final, TypeAlias
 
 from gatechart.errors import asking
-from gatechart.graph.callables import callable_name
+from gatechart.graph import TEXT_SCORERS, callable_name
 from gatechart.handoff import MOST_HOPS, Attempt, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
@@ -34,7 +34,6 @@ _DOWN: Final = frozenset({Obstacle.FAILURE, Obstacle.UNKNOWN_GRAPH})
 
 _TROUBLE: Final = frozenset({Reason.TOOL_FAILURE, Reason.TIMEOUT})
 """The reasons by which the agent that asks says that what it works with does not work."""
-_BY_TEXT: Final = frozenset(("text", "learned"))  # scorers by which texts tell candidates apart
 
 
 def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
@@ -69,7 +68,7 @@ def _own(function: Callable[[Any, Candidate], Any], question: Question, candidat
 
 
 def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
-    if not question.terms.no_rule or not question.is_open or not _BY_TEXT.isdisjoint(question.scorer_names):
+    if not question.terms.no_rule or not question.is_open or not TEXT_SCORERS.isdisjoint(question.scorer_names):
         return _NOBODY
     return ["no rule says what the work needs"] * len(candidates)
 
@@ -179,7 +178,7 @@ def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
-    if not question.is_open or _BY_TEXT.isdisjoint(question.scorer_names):
+    if not question.is_open or TEXT_SCORERS.isdisjoint(question.scorer_names):
         return _NOBODY
     asked = question.terms.least
     sampled, described = (question.least, question.least_described) if asked is None else (asked, asked)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from gatechart.values import ENTRY_AGENT, HandoffRecord, HandoffStatus
+from gatechart.values import HandoffRecord, HandoffStatus
+from gatechart.values.directory import counted_under
 from gatechart.values.frozen import value
 
 Work: TypeAlias = tuple[str, str, str]
@@ -51,9 +52,7 @@ class HeldWork:
 
     def accept(self, work: Work, by: int) -> None:
         """Count handoffs that were accepted, or are over: then the number is below 0."""
-        graph, entry_point, recipient = work
-        names = {graph, f"{graph}.{entry_point}"} | ({recipient, f"{ENTRY_AGENT}{recipient}"} if recipient else set())
-        for name in names:
+        for name in counted_under(*work):
             self._count(self._accepted, name, by)
 
     def take(self, graph: str, by: int) -> None:

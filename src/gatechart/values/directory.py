@@ -87,3 +87,15 @@ class DirectoryEntry:
     def agent_id(self) -> AgentId:
         """The agent that keeps it, once there is something to keep."""
         return f"{ENTRY_AGENT}{self.candidate.id}"
+
+
+def counted_under(graph: str, entry_point: str, recipient: str) -> set[str]:
+    """Return the names under which open work counts: its graph, entry point, and recipient, as itself and its agent.
+
+    recipient: who was chosen; empty if the target was named.
+
+    >>> sorted(counted_under("refunds", "REVIEWING", "anna"))
+    ['anna', 'directory:anna', 'refunds', 'refunds.REVIEWING']
+    """
+    names = {graph, f"{graph}.{entry_point}"}
+    return names | {recipient, f"{ENTRY_AGENT}{recipient}"} if recipient else names
