@@ -1,5 +1,7 @@
 """Rehearsals move the clock by durations, and until a state is active."""
 
+from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from gatechart import (
     EscapePlan,
     Invoke,
     Lacks,
+    Migration,
+    OnRefusal,
     Retry,
     State,
     StateTransitionGraph,
@@ -18,9 +22,9 @@ from gatechart import (
 )
 from gatechart.errors import NoInvokeError, UndeclaredEventError, UnknownStateError
 from gatechart.escape import GiveUp, Rollback
-from gatechart.graph import NeedRule
+from gatechart.graph import Accepts, Allow, NeedRule
 from gatechart.testing import rehearse
-from gatechart.values import Needs, Profile
+from gatechart.values import Needs, Profile, ToolPolicies
 
 LATE = StateTransitionGraph(
     "late",
@@ -179,3 +183,42 @@ async def test_what_an_agent_lacks_in_a_rehearsal_is_what_the_profile_says(how):
             async with rehearse(graph, "HERE", **how) as agent:
                 await agent.send("GO", {"text": "I want a refund"})
                 assert [turn.fired.signal for turn in await agent.agent.history() if turn.fired] == noticed
+
+
+def same(context: dict[str, Any]) -> dict[str, Any]:
+    return context
+
+
+class Named(AgentContext):
+    name: str = "nobody"
+
+
+async def test_a_rehearsal_plays_all_that_its_graph_was_given():
+    given: dict[str, Any] = {
+        "version": "2",
+        "context": Named,
+        "states": ["HERE", State("SAFE", final=True)],
+        "transitions": [Transition("HERE", "GO", "THERE"), Transition("THERE", "GO", "HERE")],
+        "entry_points": ["THERE"],
+        "initial": "THERE",
+        "on_refusal": OnRefusal.RAISE,
+        "description": "goes to and fro",
+        "max_microsteps": 7,
+        "migrations": Migration("1", "2", same),
+        "allow": Allow("GC102", "state 'HERE'", "a test"),
+        "accepts": Accepts(capacity=3),
+        "events": ["GO", "STOP"],
+        "events_closed": True,
+        "searchable": "name",
+        "tools": {"search": ToolPolicies(retry="off")},
+        "signals": VisitsOver("THERE", 3),
+        "escape": EscapePlan({"visits_over": [Rollback(), GiveUp()]}),
+        "profile": Profile(domains=("walks",)),
+    }
+    assert ["name", *given] == [*signature(StateTransitionGraph).parameters], "the sample lacks a parameter"
+    graph = StateTransitionGraph("full", **given)
+    async with rehearse(graph) as agent:
+        played = agent.agent._host.graph
+    its_own = {"allow", "entry_points", "inferred", "fingerprint", "nodes", "memo", "contexts"}
+    differing = {each.name for each in fields(graph) if getattr(graph, each.name) != getattr(played, each.name)}
+    assert differing - its_own == set()
