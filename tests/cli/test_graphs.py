@@ -372,6 +372,17 @@ def test_a_map_tells_how_much_work_entry_points_have(project, gatechart):
     assert (failed.code, "add --map" in failed.err) == (2, True)
 
 
+def test_a_map_tells_how_much_work_those_have_who_are_registered_at_an_entry_point(project, gatechart):
+    (project / "bills.py").write_text(ASKING)
+    at = ("--app", "bills:graphs", "--store", f"sqlite+aiosqlite:///{project / 'bills.db'}")
+    for name in ("anna", "bert"):
+        registered = gatechart(*at, "directory", "register", name, "desk", "--at", "TALKING", "--person")
+        assert registered.code == 0, registered.err
+    assert gatechart(*at, "directory", "close", "bert").code == 0
+    drawn = gatechart(*at, "draw", "--map", "--loads")
+    assert "registered 2: 0 open, 1 available" in drawn.out
+
+
 def test_a_map_shows_no_agent(project, gatechart):
     failed = gatechart("draw", "--map", "--agent", "a")
     assert failed.code == 2

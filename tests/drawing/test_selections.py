@@ -52,6 +52,8 @@ OTHERS = target("others", None)
     ("best", "told"),
     [
         (Best(), ("best of", "any")),
+        (Best(filters="person"), ("best of", "people")),
+        (Best(Needs(domains=("refunds",)), filters="person"), ("best of", "people: refunds")),
         (Best(Needs(domains=("refunds",), tier=2)), ("best of", "refunds, tier 2")),
         (Best(rules=RULES, name="expert"), ("expert: best of", "refunds · query_order or modify_order")),
         (Best(Needs(tier=2), rules=RULES[:1]), ("best of", "refunds, tier 2")),
@@ -102,6 +104,11 @@ def test_a_selection_that_nobody_fits_leads_to_a_card_of_its_own() -> None:
         ("refunds", True),
         ("best of", False),
     ]
+
+
+def test_a_selection_of_people_leads_to_no_entry_point_of_a_graph() -> None:
+    drawn = map_of([asking(Best(filters="person")), REFUNDS, ORDERS])
+    assert [(each.graph, each.ways[0].entry_point) for each in drawn.routes] == [("best of", "people")]
 
 
 def test_a_map_tells_the_work_that_entry_points_have() -> None:

@@ -7,7 +7,7 @@ from gatechart import HandoffPacket
 from gatechart.clients import HttpClient
 from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
 from gatechart.serving import ServerLimits, read_registrants
-from gatechart.serving.access import Pace, RegistrantsError
+from gatechart.serving.access import Pace, RegistrantsError, TokenError
 from gatechart.serving.answers import NotServed
 from gatechart.values import Hours, Mark, Needs, Profile, Rate
 from tests.serving.conftest import TOKEN, serving
@@ -154,13 +154,25 @@ def test_registrants_are_read_from_a_file(tmp_path):
     file.write_text(f"crm {CRM}\n\nerp {ERP}\n")
     assert read_registrants(file, TOKEN) == {"crm": CRM, "erp": ERP}
     assert read_registrants(None, None) == {}
-    for text, token in (
-        (f"crm {CRM} x", TOKEN),
-        (f"crm {CRM}\ncrm {ERP}", TOKEN),
-        (f"crm {CRM}\nerp {CRM}", TOKEN),
-        (f"crm {TOKEN}", TOKEN),
-        (f"crm {CRM}", None),
+
+
+def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path):
+    file = tmp_path / "registrants"
+    for text, token, fault in (
+        (f"crm {CRM} x", TOKEN, "'crm' has more than a name and a token"),
+        (f"crm {CRM}\nerp", TOKEN, "'erp' has no token"),
+        (f"crm {CRM}\ncrm {ERP}", TOKEN, "'crm' stands there twice"),
+        (f"crm {CRM}\nerp {CRM}", TOKEN, "the token of 'crm', 'erp' is also another's"),
+        (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is also another's"),
+        (" \n\n", TOKEN, "it names nobody"),
+        (f"crm {CRM}", None, "the server itself has no token"),
+        ("crm \xe9", TOKEN, "it has characters that an HTTP header cannot hold"),
     ):
-        file.write_text(text)
-        with pytest.raises(RegistrantsError, match="write a name and a token"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(RegistrantsError, match=f"{fault}; write a name and a token"):
             read_registrants(file, token)
+    file.write_text(f"crm {CRM}\nerp short\n")
+    with pytest.raises(TokenError, match="registrants, of 'erp': it has only 5 characters"):
+        read_registrants(file, TOKEN)
+    with pytest.raises(RegistrantsError, match="missing': it cannot be read: No such file or directory; write a name"):
+        read_registrants(tmp_path / "missing", TOKEN)

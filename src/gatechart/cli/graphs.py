@@ -417,8 +417,24 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
 
 
 async def _loads_of(settings: Settings, graphs: Graphs) -> dict[str, str]:
-    """Return the work that entry points of the graphs have now, in words, by their ids in the directory."""
-    return {each.id: _load_text(each) for each in await _entries(settings, graphs)}
+    """Return the work that entry points of the graphs have now, in words, by "graph.ENTRY_POINT".
+
+    It includes that of whoever is registered there, such as people.
+    """
+    at: dict[str, list[DirectoryEntry]] = {}
+    for each in await _entries(settings, graphs):
+        at.setdefault(f"{each.candidate.graph}.{each.candidate.entry_point}", []).append(each)
+    return {door: _loads_text(door, found) for door, found in at.items()}
+
+
+def _loads_text(door: str, entries: Sequence[DirectoryEntry]) -> str:
+    own = [_load_text(each) for each in entries if each.id == door]
+    registered = [each for each in entries if each.id != door]
+    if registered:
+        work = sum(each.candidate.held for each in registered)
+        free = sum(not each.unavailable for each in registered)
+        own.append(f"registered {len(registered)}: {work} open, {free} available")
+    return "; ".join(own)
 
 
 async def _entries(settings: Settings, graphs: Graphs) -> list[DirectoryEntry]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from gatechart.drawing.naming import best_text, event_text, guard_text, stated_needs, titles_of
+from gatechart.drawing.naming import asks_for_people, best_text, event_text, guard_text, stated_needs, titles_of
 from gatechart.drawing.outline import door_of
 from gatechart.drawing.shapes import Card, Door, Map, Route, Way
 from gatechart.drawing.trail import read_trail
@@ -90,8 +90,10 @@ def _ends(graph: AnyGraph, target: Fallback, known: Sequence[AnyGraph]) -> Itera
 def _fitting(graph: AnyGraph, best: Best) -> Iterator[tuple[str, str]]:
     """Yield the entry points that may be found, with the needs that they meet, in words.
 
-    If the needs leave open what the work is about, each that has a profile may be.
+    If the needs leave open what the work is about, each that has a profile may be. None is a person.
     """
+    if asks_for_people(best):
+        return
     needed = stated_needs(best)
     for name in graph.entry_points:
         profile = graph.profile_at(name)

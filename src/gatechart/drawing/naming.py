@@ -52,13 +52,21 @@ def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
 
 
 def best_text(best: Best) -> tuple[str, str]:
-    """Return a selection in words: what it is, and what work needs by it; `any` where that is left to other things."""
+    """Return a selection in words: what it is, and what work needs by it; `any`, or `people`, if nothing is said."""
     title = BEST if best.name == BEST_NAME else f"{best.name}: {BEST}"
     if not best.alternatives:
         return title, f"what {function_text(callable_name(best.needs))} says"
-    told = [each.text for each in stated_needs(best)] or ["any"]
+    told = [each.text for each in stated_needs(best)]
     more = [f"{len(told) - _MOST_NEEDS} more"] if len(told) > _MOST_NEEDS else []
-    return title, visible(" · ".join([*told[:_MOST_NEEDS], *more]))
+    needed = visible(" · ".join([*told[:_MOST_NEEDS], *more]))
+    if asks_for_people(best):
+        return title, f"people: {needed}" if needed else "people"
+    return title, needed or "any"
+
+
+def asks_for_people(best: Best) -> bool:
+    """Whether a selection finds people only, who are registered at run time."""
+    return "person" in best.filter_names
 
 
 def stated_needs(best: Best) -> tuple[Needs, ...]:

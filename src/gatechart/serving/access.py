@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64decode
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
@@ -14,7 +14,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Final
 
-from gatechart.errors import DefinitionError
+from gatechart.errors import DefinitionError, listing
 from gatechart.serving.answers import NotServed
 from gatechart.values import Rate
 
@@ -260,25 +260,38 @@ def read_registrants(file: Path | None, token: str | None, others: Iterable[str]
     """Read the tokens of those who may do one thing only, by name: register in the directory, or raise alarms.
 
     token: that of the server. others: tokens of others, which none of them may have.
-    Raises TokenFileError, TokenError, and RegistrantsError.
+    Raises TokenError and RegistrantsError.
     """
     if file is None:
         return _NOBODY
-    try:
-        lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
-    except OSError as error:
-        raise TokenFileError(str(file), error.strerror or str(error)) from error
-    except UnicodeError as error:
-        raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
     named: dict[str, str] = {}
-    for line in filter(None, lines):
-        if len(line) != 2 or line[0] in named:
-            raise RegistrantsError(str(file), f"the line that begins with {line[0]!r}")
-        named[line[0]] = _good(line[1], str(file))
-    known = [*named.values(), *others]
-    if token is None or len({token, *known}) <= len(known):
-        raise RegistrantsError(str(file), "two have the same token" if token else "the server itself has no token")
+    for line in _lines_of(file):
+        if len(line) != 2:
+            fault = "has no token" if len(line) == 1 else "has more than a name and a token"
+            raise RegistrantsError(str(file), f"the line that begins with {line[0]!r} {fault}")
+        name, given = line
+        if name in named:
+            raise RegistrantsError(str(file), f"{name!r} stands there twice")
+        named[name] = _good(given, f"{file}, of {name!r}")
+    if token is None:
+        raise RegistrantsError(str(file), "the server itself has no token")
+    known = Counter([token, *named.values(), *others])
+    if shared := tuple(name for name, each in named.items() if known[each] > 1):
+        raise RegistrantsError(str(file), f"the token of {listing(shared)} is also another's")
     return named
+
+
+def _lines_of(file: Path) -> Sequence[Sequence[str]]:
+    """Return the words of each line that has any; there is one at least."""
+    try:
+        lines = [line.split() for line in file.read_text(encoding="ascii").splitlines() if line.strip()]
+    except OSError as error:
+        raise RegistrantsError(str(file), f"it cannot be read: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise RegistrantsError(str(file), "it has characters that an HTTP header cannot hold") from error
+    if not lines:
+        raise RegistrantsError(str(file), "it names nobody")
+    return lines
 
 
 def _good(token: str, source: str) -> str:
