@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config, items):
     mark("on_sqlite_too", on_sqlite_too(items))
     mark("slow", shown_elsewhere(items))
     reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}
-    for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:
+    for item in [item for item in items if item in reasons or item.path.is_relative_to(ON_RESTATE)]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
     for item in reasons:
         if item.get_closest_marker("sample_on_restate") is None:

@@ -36,13 +36,13 @@ def shown_elsewhere(items):
     """
     seen = Counter()
     for item in items:
-        if STORES in item.path.parents and seed_of(item) >= FEW_SEEDS:
+        if item.path.is_relative_to(STORES) and seed_of(item) >= FEW_SEEDS:
             yield item
         test, home = item.nodeid.partition("[")[0], home_of(item)
         if home not in DATABASES:
             continue
         is_first = not seen[test, home]
-        if home == "postgresql" and CRASHES in item.path.parents and seen[test, home] % EACH_MOMENT:
+        if home == "postgresql" and seen[test, home] % EACH_MOMENT and item.path.is_relative_to(CRASHES):
             yield item
         seen[test, home] += 1
         marks = {mark.name for mark in item.iter_markers()}
@@ -61,7 +61,7 @@ def in_memory_too(items):
 
 def on_sqlite_too(items):
     """Yield the tests that kill processes beside PostgreSQL, as they do beside SQLite."""
-    yield from (item for item in items if CRASHES in item.path.parents and home_of(item) == "postgresql")
+    yield from (item for item in items if home_of(item) == "postgresql" and item.path.is_relative_to(CRASHES))
 
 
 def seed_of(item):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ PACKAGES: Final = sorted(
 )
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the package by its name, parsed."""
     found: dict[str, ast.Module] = {}
@@ -28,9 +30,6 @@ def modules() -> dict[str, ast.Module]:
     return found
 
 
-MODULES: Final = modules()
-
-
 def imported(tree: ast.Module) -> Iterator[str]:
     """Every module of this project that a module imports, inside functions and for types included."""
     for node in ast.walk(tree):
@@ -38,7 +37,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (name if name in MODULES else node.module for name in names)
+            yield from (name if name in modules() else node.module for name in names)
 
 
 def inner_imports(package: str) -> dict[str, set[str]]:
@@ -47,7 +46,7 @@ def inner_imports(package: str) -> dict[str, set[str]]:
     What the package itself re-exports (its `__init__`) stands for the whole, so it is left out as a source.
     """
     found: dict[str, set[str]] = {}
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         here = inside(package, name)
         if here is not None:
             targets = {inside(package, each) for each in imported(tree)}
@@ -89,9 +88,9 @@ def _undocumented(body: list[ast.stmt], place: str) -> Iterator[str]:
 
 
 def test_everything_public_has_a_docstring():
-    named = {name: tree for name, tree in MODULES.items() if not name.rpartition(".")[2].startswith("_")}
+    named = {name: tree for name, tree in modules().items() if not name.rpartition(".")[2].startswith("_")}
     assert [
         thing
-        for name, tree in {**named, "gatechart.__main__": MODULES["gatechart.__main__"]}.items()
+        for name, tree in {**named, "gatechart.__main__": modules()["gatechart.__main__"]}.items()
         for thing in undocumented(tree, name)
     ] == []
