@@ -54,7 +54,10 @@ def test_help_may_be_asked_for_in_short(command, gatechart):
 def test_the_help_of_a_command_folds_the_options_of_every_command(command, gatechart):
     told = " ".join(gatechart(*command, "--help").out.split())
     assert "The database of the agents." not in told
-    assert "--app, --dialect, --entry, --store, --services, --json, --verbose, --debug: see `gatechart -h`" in told
+    assert (
+        "--app, --dialect, --entry, --store, --services, --choosing, --json, --verbose, --debug: see `gatechart -h`"
+        in told
+    )
     assert "The database of the agents." in gatechart("-h").out
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from gatechart.cli import main
 from gatechart.restate import RestateRuntime, register
+from gatechart.values import HandoffStatus
 from tests.forked import COMMAND, PIPE, ROOT, fork
+from tests.restate.busy_team import graphs
 from tests.restate.engines import eventually, free_ports
 from tests.restate.fleet import counting
 
@@ -135,3 +137,44 @@ def test_an_address_that_is_taken_is_told():
             _, told = child.communicate(timeout=30)
     assert child.returncode == 5
     assert f"cannot listen at {bind}" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"), [((), "senior"), (("--choosing", "tests.restate.busy_team:make_choosing"), "junior")]
+)
+async def test_a_service_chooses_by_the_choosing_that_is_named(options, chosen, engine, tmp_path):
+    (port,) = free_ports(1)
+    names = ("--app", "tests.restate.busy_team:graphs", "--namespace", f"by-{chosen}", *options)
+    store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
+    command = ("restate", "serve", "--bind", f"127.0.0.1:{port}", "--store", store, *names)
+
+    async def is_registered():
+        try:
+            return await register(engine.admin, f"http://127.0.0.1:{port}")
+        except Exception:
+            return False
+
+    async def is_accepted():
+        return [each.status for each in await runtime.handoffs(source="a")] == [HandoffStatus.ACCEPTED]
+
+    with fork(COMMAND, *command, cwd=ROOT) as child:
+        try:
+            await eventually(is_registered)
+            async with RestateRuntime.open(
+                engine.ingress, graphs=graphs, namespace=f"by-{chosen}", projection=store, patience_s=10
+            ) as runtime:
+                agent = await runtime.start("asking", at="LISTENING", agent_id="a")
+                await agent.send("ASKED")
+                await eventually(is_accepted, 15)
+                (handoff,) = await runtime.handoffs(source="a")
+        finally:
+            child.kill()
+    assert handoff.target_graph == chosen
+
+
+def test_a_service_whose_choosing_cannot_be_had_is_not_begun(tmp_path, capsys):
+    store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
+    named = ("--app", "tests.restate.busy_team:graphs", "--choosing", "tests.restate.busy_team:graphs")
+    assert main(["restate", "serve", "--store", store, *named]) == 3
+    assert "it is of type list; name a Choosing(…), or a function that makes one" in capsys.readouterr().err
+    assert not (tmp_path / "projection.db").exists()

@@ -96,7 +96,7 @@ EPILOG: Final = """[bold]Examples[/]
 
 FOLDED: Final = (
     "[bold]Options of every command[/], before or after its name\n\n"
-    "  --app, --dialect, --entry, --store, --services, --json, --verbose, --debug: see `gatechart -h`"
+    "  --app, --dialect, --entry, --store, --services, --choosing, --json, --verbose, --debug: see `gatechart -h`"
 )
 
 

@@ -1,112 +1,33 @@
-"""How commands reach agents: with a runtime of their own and its services, or through the owner of the database."""
+"""How commands reach agents: with a runtime of their own, or through the owner of the database."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from inspect import isawaitable, isroutine
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.api import AgentHome, UnderRequest
-from gatechart.cli.errors import PacketMigrationsError, ServicesError, UsageError
-from gatechart.cli.loading import App, imported, of_project
-from gatechart.cli.options import (
-    PACKET_MIGRATIONS_VARIABLE,
-    SHORTEST_S,
-    TIMEOUT_S,
-    TOKEN_VARIABLE,
-    TOOL_POLICIES_VARIABLE,
-    Settings,
-)
+from gatechart.cli.deployment import load_packet_migrations, load_tool_policies, opened_choosing, opened_services
+from gatechart.cli.errors import UsageError
+from gatechart.cli.options import SHORTEST_S, TIMEOUT_S, TOKEN_VARIABLE, Settings
 from gatechart.cli.output import print_hint
 from gatechart.cli.watching import Watching
 from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError, needing
 from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Retention, Runtime
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.opening import open_asking
-from gatechart.values import MailStatus, Role, Side, Snapshot, ToolPolicies
-
-
-@asynccontextmanager
-async def opened_services(settings: Settings) -> AsyncIterator[Any]:
-    """Open the services that the settings or the project name; None if neither does.
-
-    A function or class is called, what it returns is awaited if it can be, and entered if it is an async context
-    manager. Raises ServicesError, AppModuleError, AppImportError.
-    """
-    folder = Path.cwd()
-    app = App(settings.services, folder) if settings.services else of_project(folder, "services")
-    if app is None:
-        yield None
-        return
-    value = _services_attribute(app)
-    async with AsyncExitStack() as stack:
-        try:
-            made = value() if isroutine(value) or isinstance(value, type) else value
-            services = await made if isawaitable(made) else made
-            if hasattr(services, "__aenter__") and hasattr(services, "__aexit__"):
-                services = await stack.enter_async_context(services)
-        except Exception as error:
-            raise ServicesError(app.name, f"{type(error).__name__} was raised: {error}") from error
-        yield services
-
-
-def _services_attribute(app: App) -> Any:
-    module_name, _, attribute = app.name.partition(":")
-    if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise ServicesError(app.name, "the name is not of the form module:attribute")
-    module = imported(app, module_name)
-    try:
-        return getattr(module, attribute)
-    except AttributeError:
-        raise ServicesError(app.name, f"module {module_name!r} has no {attribute!r}") from None
-
-
-def load_packet_migrations() -> tuple[PacketMigration, ...]:
-    """Load the packet migrations that the environment or the project names, if any.
-
-    Raises PacketMigrationsError, AppConfigError, AppModuleError, AppImportError.
-    """
-    folder = Path.cwd()
-    name = os.environ.get(PACKET_MIGRATIONS_VARIABLE)
-    app = App(name, folder) if name else of_project(folder, "packet_migrations")
-    if app is None:
-        return ()
-    module_name, _, attribute = app.name.partition(":")
-    if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise PacketMigrationsError(app.name, "the name is not of the form module:attribute")
-    value = getattr(imported(app, module_name), attribute, None)
-    migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
-    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
-        raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
-    return migrations
-
-
-def load_tool_policies() -> Mapping[str, ToolPolicies]:
-    """Load the policies of tool calls from the file that the environment or the project names, if any.
-
-    Raises AppConfigError, and InvalidChartError for what the file has wrong.
-    """
-    name = os.environ.get(TOOL_POLICIES_VARIABLE)
-    file = App(name, Path.cwd()) if name else of_project(Path.cwd(), "tool_policies")
-    if file is None:
-        return {}
-    from gatechart.charts import load_tool_policies as load  # noqa: PLC0415  only this needs it, and it is slow to import
-
-    return load(file.folder / file.name)
+from gatechart.values import MailStatus, Role, Side, Snapshot
 
 
 @asynccontextmanager
@@ -162,6 +83,16 @@ def inspect(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AbstractAsyn
 
 
 @asynccontextmanager
+async def inspect_directory(settings: Settings, graphs: Sequence[AnyGraph]) -> AsyncIterator[Runtime]:
+    """Open a runtime that only reads, and chooses as a host with the same settings would."""
+    async with (
+        opened_choosing(settings) as choosing,
+        Runtime.open(settings.store, graphs=graphs, role=Role.READER, choosing=choosing) as runtime,
+    ):
+        yield runtime
+
+
+@asynccontextmanager
 async def open_host(
     settings: Settings,
     graphs: Sequence[AnyGraph],
@@ -181,6 +112,7 @@ async def open_host(
         await check_there(settings)
     watched: dict[str, Any] = {**(watching or {})}
     async with (
+        opened_choosing(settings) as choosing,
         opened_services(settings) as services,
         Runtime.open(
             settings.store,
@@ -192,6 +124,7 @@ async def open_host(
             packet_migrations=load_packet_migrations(),
             tool_policies=load_tool_policies(),
             retention=retention,
+            choosing=choosing,
             **watched,
         ) as runtime,
     ):

@@ -278,12 +278,14 @@ async def choose_entry(
 ) -> None:
     """Tell whom work would be handed to now, and why. Nothing is offered, and nothing is stored.
 
-    The exit code is 0 even if nobody is right for it.
+    It is chosen as a host would by the same --choosing; a --server chooses by its own. The exit code is 0 even if
+    nobody is right for it.
 
     Examples:
       gatechart directory choose --problem "I want my money back"
       gatechart directory choose --domain refunds --tier 2
       gatechart directory choose --can process_refund --json
+      gatechart directory choose --problem "I want my money back" --choosing myapp:choosing
     """
     needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
     async with looked_at(settings, server) as home:
@@ -331,18 +333,21 @@ async def rate_handoff(
 
 @asynccontextmanager
 async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[AgentHome]:
-    """Open a server, or else the database, to read only."""
+    """Open a server, which chooses by its own Choosing, or else the database, to read only."""
     if server is not None:
         async with connection.elsewhere(server, None, "") as home:
             yield home
         return
-    graphs: tuple[AnyGraph, ...] = ()
-    if loading.find_app(settings.app) is None:
-        print_hint("without an app, the entry points of its graphs are not known; name it with --app")
-    else:
-        graphs = loading.load_graphs(settings)
-    async with connection.inspect(settings, graphs) as runtime:
+    async with connection.inspect_directory(settings, known_graphs(settings)) as runtime:
         yield runtime
+
+
+def known_graphs(settings: Settings) -> tuple[AnyGraph, ...]:
+    """Load the graphs of the app; none, with a hint, if there is no app."""
+    if loading.find_app(settings.app) is not None:
+        return loading.load_graphs(settings)
+    print_hint("without an app, the entry points of its graphs are not known; name it with --app")
+    return ()
 
 
 async def _do(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gatechart.cli.directory import looked_at
+from gatechart.cli.directory import known_graphs
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import ServerOption, Settings
 from gatechart.cli.output import Cell, emit, print_facts, print_table
@@ -16,15 +16,16 @@ from gatechart.values import Role
 
 if TYPE_CHECKING:
     from gatechart import stores
-    from gatechart.cli import loading
+    from gatechart.cli import connection, deployment
     from gatechart.graph import AnyGraph
     from gatechart.hosting import evaluating, timeliness
     from gatechart.ports import Store
     from gatechart.selection import evaluation, exploration, learned, rehearsal
 else:
-    stores, loading, evaluating, evaluation, exploration, learned, rehearsal = late(
+    stores, connection, deployment, evaluating, evaluation, exploration, learned, rehearsal = late(
         "gatechart.stores",
-        "gatechart.cli.loading",
+        "gatechart.cli.connection",
+        "gatechart.cli.deployment",
         "gatechart.hosting.evaluating",
         "gatechart.selection.evaluation",
         "gatechart.selection.exploration",
@@ -48,6 +49,7 @@ async def evaluate_directory(
     Better, worse, or that it cannot be told, with intervals. Then, by signal and threshold, how often people said that
     handing on was needless, in time or too late. Last, when those signals would fire in the same histories by the
     graphs of the app as they are now: change a threshold, and evaluate again. Histories are played without services.
+    What learning would be, and what an outcome is worth, is as --choosing says, by its learned= and reward=.
 
     Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
 
@@ -55,12 +57,23 @@ async def evaluate_directory(
       gatechart directory evaluate
       gatechart directory evaluate --app shop_next:graphs
       gatechart directory evaluate --exploring 0.1 --json
+      gatechart directory evaluate --choosing shop:choosing
     """
     drawn = exploration.Exploring(share=exploring) if exploring else exploration.BEST
-    graphs = () if server is not None or loading.find_app(settings.app) is None else loading.load_graphs(settings)
-    async with looked_at(settings, server) as home, _played_from(settings, graphs) as store:
+    graphs = () if server is not None else known_graphs(settings)
+    async with (
+        deployment.opened_choosing(settings) as choosing,
+        connection.looked_at(settings, server, None, "") as home,
+        _played_from(settings, graphs) as store,
+    ):
         found = await evaluating.evaluate_directory(
-            home, learned.Learned(), drawn, confidence=confidence, store=store, graphs=graphs
+            home,
+            choosing.learned,
+            drawn,
+            reward=choosing.reward,
+            confidence=confidence,
+            store=store,
+            graphs=graphs,
         )
     emit(settings, _document(found), lambda: _print(found))
 

@@ -88,11 +88,10 @@ class AppConfigError(DefinitionError):
 
     path: str
     problem: str
+    remedy: str = 'app = "module:attribute" or "chart.yaml:module"'
 
     def __str__(self) -> str:
-        return (
-            f'{self.path}: {self.problem}; under [tool.gatechart] write app = "module:attribute" or "chart.yaml:module"'
-        )
+        return f"{self.path}: {self.problem}; under [tool.gatechart] write {self.remedy}"
 
 
 @dataclass(eq=False)
@@ -117,10 +116,12 @@ class AppModuleError(DefinitionError):
     module: str
     folder: str
     modules: tuple[str, ...]  # in the folder that was searched
+    what: str = "app"  # or "services", "choosing", "packet_migrations"
 
     def __str__(self) -> str:
         offer = suggestion(self.module, self.modules)
-        return f"app {self.app!r}: no module {self.module!r} is installed or in {self.folder}: {offer}"
+        named = f"{self.what.replace('_', ' ')} {self.app!r}"
+        return f"{named}: no module {self.module!r} is installed or in {self.folder}: {offer}"
 
 
 @dataclass(eq=False)
@@ -173,9 +174,11 @@ class AppImportError(DefinitionError):
     raised: str
     place: str
     remedy: str = "fix the module, or see the traceback with --debug"
+    what: str = "app"  # or "services", "choosing", "packet_migrations"
 
     def __str__(self) -> str:
-        return f"app {self.app!r} cannot be imported: {self.raised} ({self.place}); {self.remedy}"
+        named = f"{self.what.replace('_', ' ')} {self.app!r}"
+        return f"{named} cannot be imported: {self.raised} ({self.place}); {self.remedy}"
 
 
 @dataclass(eq=False)
@@ -189,6 +192,20 @@ class ServicesError(DefinitionError):
         return (
             f"services {self.services!r} cannot be loaded: {self.problem}; name a value, or a function or class that "
             "makes it, as module:attribute, with --services, GATECHART_SERVICES or in pyproject.toml"
+        )
+
+
+@dataclass(eq=False)
+class ChoosingError(DefinitionError):
+    """How whom work is handed to is chosen cannot be loaded."""
+
+    choosing: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"choosing {self.choosing!r} cannot be loaded: {self.problem}; name a Choosing(…), or a function that "
+            "makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or in pyproject.toml"
         )
 
 

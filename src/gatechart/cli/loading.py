@@ -36,11 +36,12 @@ from gatechart.hosting.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The name of an app, and the folder from which its modules are imported."""
+    """The name of an app, or of what else a deployment names, and the folder from which its modules are imported."""
 
     name: str  # `module:attribute`, or `chart.yaml:module` and the like
     folder: Path
     dialect: str | None = None  # of a chart file; None leaves it to the file
+    what: str = "app"  # or the key of something else that a project names as it does its app
 
 
 def imported(app: App, module: str) -> ModuleType:
@@ -64,7 +65,8 @@ def _not_found(app: App, module: str) -> AppModuleError:
     paths = list(getattr(sys.modules[package], "__path__", ())) if package else [str(app.folder)]
     prefix = f"{package}." if package else ""
     modules = tuple(found.name for found in iter_modules(paths, prefix))
-    return AppModuleError(app.name, module, paths[0] if paths else f"the module {package!r}", modules)
+    where = paths[0] if paths else f"the module {package!r}"
+    return AppModuleError(app.name, module, where, modules, app.what)
 
 
 def _broken(app: App, error: BaseException) -> AppImportError:
@@ -72,8 +74,8 @@ def _broken(app: App, error: BaseException) -> AppImportError:
     place = _place(app, error)
     if isinstance(error, RuntimeError) and _has_unstarted(error):
         remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
-        return AppImportError(app.name, raised, place, remedy)
-    return AppImportError(app.name, raised, place)
+        return AppImportError(app.name, raised, place, remedy, what=app.what)
+    return AppImportError(app.name, raised, place, what=app.what)
 
 
 def _has_unstarted(error: RuntimeError) -> bool:
@@ -298,6 +300,13 @@ def _attribute(app: App) -> object:
         raise AppAttributeError(app.name, module_name, attribute, _names_of_graphs(module)) from None
 
 
+_ELSE: Final = {
+    **dict.fromkeys(("services", "choosing", "packet_migrations"), "module:attribute"),
+    "tool_policies": "file.yaml",
+}
+"""What a project may name beside its app, and how."""
+
+
 def of_project(folder: Path, key: str) -> App | None:
     """Read a key of the nearest pyproject.toml that has a [tool.gatechart]; the app is required there."""
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
@@ -306,11 +315,13 @@ def of_project(folder: Path, key: str) -> App | None:
             name = settings.get(key)
             if name is None and key != "app":
                 return None
+            if not isinstance(name, str) and key in _ELSE:
+                raise AppConfigError(str(path), f"{key} is {name!r}", f'{key} = "{_ELSE[key]}"')
             if not isinstance(name, str):
                 raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
             if settings.get("dialect") not in (None, *Dialect):
                 raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(Dialect)}")
-            return App(name, path.parent, settings.get("dialect"))
+            return App(name, path.parent, settings.get("dialect"), key)
     return None
 
 

@@ -24,6 +24,7 @@ from gatechart.values import DEFAULT_URL, DELAY_REMEDY, delay_text, seconds_of
 P = ParamSpec("P")
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done
 APP_VARIABLE: Final = "GATECHART_APP"
+CHOOSING_VARIABLE: Final = "GATECHART_CHOOSING"
 DIALECT_VARIABLE: Final = "GATECHART_DIALECT"
 ENTRY_VARIABLE: Final = "GATECHART_ENTRY"
 STORE_VARIABLE: Final = "GATECHART_STORE"
@@ -54,6 +55,7 @@ class Settings:
     entry: Sequence[str] | None  # None leaves it to the chart file
     store: str
     services: str | None  # None leaves it to the project's pyproject.toml
+    choosing: str | None  # None leaves it to the project's pyproject.toml
     json: bool
     verbose: bool
     debug: bool
@@ -147,6 +149,17 @@ ServicesOption = Annotated[
         show_default=False,
     ),
 ]
+ChoosingOption = Annotated[
+    str | None,
+    _everywhere(
+        "--choosing",
+        envvar=CHOOSING_VARIABLE,
+        metavar="MODULE:ATTRIBUTE",
+        help="How whom work is handed to is chosen: a Choosing(…), or a function that makes one. Default: the choosing "
+        "in the nearest pyproject.toml, under \\[tool.gatechart], else as usual.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[
     bool, _everywhere("--json", envvar=JSON_VARIABLE, help="Print one JSON document instead of tables.")
 ]
@@ -221,6 +234,7 @@ def common_options(
     entry: EntryOption = None,
     store: StoreOption = DEFAULT_URL,
     services: ServicesOption = None,
+    choosing: ChoosingOption = None,
     json: JsonOption = False,
     verbose: VerboseOption = False,
     debug: DebugOption = False,

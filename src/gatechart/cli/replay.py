@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import pydantic_core
 
     from gatechart import stores
-    from gatechart.cli import connection, loading
+    from gatechart.cli import deployment, loading
     from gatechart.graph import AnyGraph
     from gatechart.hosting import replay as replaying
 else:
-    pydantic_core, stores, connection, loading, replaying = late(
+    pydantic_core, stores, deployment, loading, replaying = late(
         "pydantic_core",
         "gatechart.stores",
-        "gatechart.cli.connection",
+        "gatechart.cli.deployment",
         "gatechart.cli.loading",
         "gatechart.hosting.replay",
     )
@@ -120,7 +120,7 @@ async def replay_histories(
         _opened_stand_ins(settings, stand_ins) as services,
         stores.open_store(settings.store, role=Role.READER) as store,
     ):
-        migrations = connection.load_packet_migrations()
+        migrations = deployment.load_packet_migrations()
         replay = replaying.Replay(store, new, earlier, services=services, packet_migrations=migrations)
         with working("playing") as tell:
             async for snapshot in replay.agents(tuple(agent or ()), limit):
@@ -149,7 +149,7 @@ async def _opened_stand_ins(settings: Settings, stand_ins: str | None) -> AsyncI
     if stand_ins is None:
         yield None
         return
-    async with connection.opened_services(replace(settings, services=stand_ins)) as services:
+    async with deployment.opened_services(replace(settings, services=stand_ins)) as services:
         yield services
 
 

@@ -18,10 +18,12 @@ from gatechart.cli.output import Document, emit, print_facts, print_hint, print_
 from gatechart.values import LONGEST_S
 
 if TYPE_CHECKING:
-    from gatechart.cli import connection, loading
+    from gatechart.cli import connection, deployment, loading
     from gatechart.restate.migration import Moved
 else:
-    connection, loading = late("gatechart.cli.connection", "gatechart.cli.loading")
+    connection, deployment, loading = late(
+        "gatechart.cli.connection", "gatechart.cli.deployment", "gatechart.cli.loading"
+    )
 
 
 class Projection(StrEnum):
@@ -101,13 +103,15 @@ async def serve_engine(
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
+      gatechart restate serve --choosing myapp:choosing
       gatechart restate serve --bind 0.0.0.0:9080 --shares-address --projection elsewhere
       gatechart restate serve --bind 0.0.0.0:9081 --projection only
     """
     restate = _extra()
     graphs = loading.load_graphs(settings)
     async with (
-        connection.opened_services(settings) as services,
+        deployment.opened_choosing(settings) as choosing,
+        deployment.opened_services(settings) as services,
         restate.serving(
             bind,
             graphs=graphs,
@@ -119,8 +123,9 @@ async def serve_engine(
             namespace=namespace,
             ingress=ingress,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
-            packet_migrations=connection.load_packet_migrations(),
-            tool_policies=connection.load_tool_policies(),
+            choosing=choosing,
+            packet_migrations=deployment.load_packet_migrations(),
+            tool_policies=deployment.load_tool_policies(),
             stops_on_sigterm=True,
         ) as stop,
     ):

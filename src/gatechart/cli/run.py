@@ -184,6 +184,7 @@ async def run_agents(
       gatechart run --watch
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
+      gatechart run --choosing myapp:choosing
     """
     role, retention = _role(standby=standby, take_over=take_over), retention_of(prune, keep_turns, ids_for)
     watching = watching_of(alerts_file, watchdog)

@@ -157,6 +157,7 @@ async def serve_agents(
       gatechart serve
       gatechart serve --port 0 --json
       gatechart serve --prune 90d --keep-turns 1000
+      gatechart serve --choosing myapp:choosing
       gatechart serve --host 0.0.0.0 --token-file /run/secrets/gatechart
     """
     serving, retention = _serving(), retention_of(prune, keep_turns, ids_for)

@@ -38,18 +38,18 @@ from gatechart.values import Outcome, Status
 
 if TYPE_CHECKING:
     from gatechart import drawing, runtime, testing
-    from gatechart.cli import agent_views, connection, loading, simulation, stand_ins
+    from gatechart.cli import agent_views, deployment, loading, simulation, stand_ins
     from gatechart.cli.simulation import Choice, Game, Lines
     from gatechart.cli.stand_ins import StandIns
     from gatechart.graph import AnyGraph
     from gatechart.testing import Rehearsal
 else:
-    drawing, runtime, testing, agent_views, connection, loading, simulation, stand_ins = late(
+    drawing, runtime, testing, agent_views, deployment, loading, simulation, stand_ins = late(
         "gatechart.drawing",
         "gatechart.runtime",
         "gatechart.testing",
         "gatechart.cli.agent_views",
-        "gatechart.cli.connection",
+        "gatechart.cli.deployment",
         "gatechart.cli.loading",
         "gatechart.cli.simulation",
         "gatechart.cli.stand_ins",
@@ -176,7 +176,7 @@ async def _services(settings: Settings) -> AsyncIterator[Any]:
     if settings.services is None:
         yield None
         return
-    async with connection.opened_services(settings) as services:
+    async with deployment.opened_services(settings) as services:
         yield services
 
 
