@@ -175,7 +175,7 @@ def test_a_server_chooses_by_its_choosing_also_in_a_dry_run(folder, gatechart):
     assert handoff["target_graph"] == "desk"
 
 
-WAYS = "name a Choosing(…), or a function that makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or"
+WAYS = "name a Choosing, or a function that makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ WAYS = "name a Choosing(…), or a function that makes one, as module:attribute,
         ("nowhere:x", "choosing 'nowhere:x': no module 'nowhere' is installed or in"),
         ("app:leneint", "module 'app' has no 'leneint'; of Choosing, did you mean 'lenient'? There are"),
         ("app:graphs", "choosing 'app:graphs' cannot be loaded: it is of type list; of Choosing, there are 'lenient'"),
-        ("app:broken", "choosing 'app:broken' cannot be loaded: OSError was raised: no model; name a Choosing(…)"),
+        ("app:broken", "choosing 'app:broken' cannot be loaded: OSError was raised: no model; name a Choosing"),
         ("app:faulty", "choosing= has faults\n  - choosing: load="),
     ],
 )

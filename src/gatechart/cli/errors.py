@@ -204,7 +204,7 @@ class ChoosingError(DefinitionError):
 
     def __str__(self) -> str:
         return (
-            f"choosing {self.choosing!r} cannot be loaded: {self.problem}; name a Choosing(…), or a function that "
+            f"choosing {self.choosing!r} cannot be loaded: {self.problem}; name a Choosing, or a function that "
             "makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or in pyproject.toml"
         )
 
