@@ -10,8 +10,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
 from gatechart.errors import ContextInvalidError, ReadOnlyContextError
 from gatechart.secrets import has_secrets, marked
@@ -307,6 +307,28 @@ def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[st
     )
     more = error.error_count() - len(lines)
     return (*lines, f"and {more:,} more") if more else lines
+
+
+def told_as(expected: str) -> WrapValidator:
+    """Have a field say in words what would work, in place of a pattern or of what each member of a union says.
+
+    >>> from typing import Annotated
+    >>> from pydantic import Field, TypeAdapter
+    >>> size = TypeAdapter(Annotated[str, Field(pattern="^[SML]$"), told_as("'S', 'M' or 'L'")])
+    >>> try:
+    ...     size.validate_python("XL")
+    ... except ValidationError as error:
+    ...     problems_of(error)
+    ("the whole: Input should be 'S', 'M' or 'L'",)
+    """
+
+    def validate(given: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return inner(given)
+        except ValidationError:
+            raise PydanticCustomError("told", "Input should be {expected}", {"expected": expected}) from None
+
+    return WrapValidator(validate)
 
 
 def _first_faults(error: ValidationError) -> list[dict[str, Any]]:

@@ -323,7 +323,7 @@ def test_a_handoff_whose_changes_are_damaged_is_listed_as_unreadable_among_the_o
         database.execute("UPDATE handoffs SET changes = ? WHERE id = ?", [changes, made])
         database.commit()
     listed = gatechart("handoffs", "list")
-    assert (listed.code, f"{made}  unreadable" in listed.out, other in listed.out) == (0, True, True)
+    assert (listed.code, f"{made}  unreadable  unknown" in listed.out, other in listed.out) == (0, True, True)
     assert [each["status"] for each in handoffs(gatechart)] == ["unreadable", "pending"]
     shown = gatechart("handoffs", "show", made)
     assert (shown.code, "cannot be read (" in shown.out) == (0, True)

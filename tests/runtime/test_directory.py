@@ -198,6 +198,9 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
             await anna(runtime, registrant="crm", **wrong)
     with pytest.raises(PayloadError):
         await runtime.register_entry("a" * 201, desk, at="REVIEWING")
+    for name in ("an\nna", "anna\x1b[2J", "an\u2028na", "an\x85na"):
+        with pytest.raises(PayloadError, match="1 to 200 characters, without control characters and line breaks"):
+            await runtime.register_entry(name, desk, at="REVIEWING")
     assert await runtime.directory() == before
 
 

@@ -98,6 +98,8 @@ def test_whoever_has_closed_hours_a_full_house_an_open_breaker_or_an_operators_w
         door("c.A", open_breakers=("payments", "stock")),
         door("d.A", is_open=False),
         door("e.A", is_excluded=True),
+        door("g.A", is_open=False, mark_reason="stocktaking"),
+        door("h.A", is_excluded=True, mark_reason="complaints"),
         door("f.A", schedule=(*night, Hours(("MON",), "09:00", "17:00"))),
     )
     assert choice.candidate is not None
@@ -108,6 +110,8 @@ def test_whoever_has_closed_hours_a_full_house_an_open_breaker_or_an_operators_w
         "a.A": "hours: not at this time",
         "d.A": "open: closed",
         "e.A": "open: excluded by an operator",
+        "g.A": "open: closed: stocktaking",
+        "h.A": "open: excluded by an operator: complaints",
     }
 
 

@@ -92,6 +92,23 @@ async def test_what_cannot_be_registered_is_refused(http, wrong, status, error):
     assert (await http.get("/directory")).json()["entries"] == []
 
 
+@pytest.mark.one_variant_is_enough
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"lasts": "soon"}, "lasts: Input should be '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"),
+        ({"lasts": -1}, "lasts: Input should be '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"),
+        (
+            {"id": "an\nna"},
+            "id: Input should be a text of 1 to 200 characters, without control characters and line breaks",
+        ),
+    ],
+)
+async def test_what_cannot_be_registered_is_answered_with_what_can(http, wrong, told):
+    refused = await http.post("/directory", json={**ANNA, **wrong})
+    assert refused.json()["message"] == f"the body is invalid: {told}"
+
+
 async def test_a_registrant_may_register_and_nothing_else():
     async with serving(token=TOKEN, registrants={"crm": CRM, "erp": ERP}) as served:
         async with (

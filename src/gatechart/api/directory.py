@@ -12,6 +12,7 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import CHOICE, DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
 from gatechart.api.command import Command, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
+from gatechart.context import told_as
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (
@@ -32,6 +33,11 @@ from gatechart.values import (
 _NOTHING: Final = Profile()
 
 _NO_NUL: Final = r"^[^\x00]*$"
+_NewEntryId: TypeAlias = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"),
+    told_as("a text of 1 to 200 characters, without control characters and line breaks"),
+]
 EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=_NO_NUL)]
 _Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=_NO_NUL)]
 _Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=_NO_NUL)]
@@ -46,7 +52,7 @@ class RegisterEntryCommand(WritingCommand):
     answer: ClassVar[Answer[Any]] = ENTRY
     route: ClassVar[Route] = Route("POST", "/directory", "Register whom work can be handed to, or renew that")
     verb: Literal["register_entry"] = "register_entry"
-    id: EntryId
+    id: _NewEntryId
     graph: str
     at: str
     agent: _Name = ""
@@ -145,7 +151,7 @@ class DirectoryHome(Executor):
 
         It can be repeated as often as one likes, which renews it: an entry that is there already is changed to this.
 
-        id: of the entry, up to 200 characters. graph, at: where its work begins.
+        id: of the entry, up to 200 characters without line breaks. graph, at: where its work begins.
         agent: an existing agent that takes the work; by default each handoff starts a new one.
         profile: what it can do; what is left out is taken from the entry point. text: what it is for, in words.
         capacity: pieces of work that it takes at once; a place is taken durably before it accepts one.

@@ -22,7 +22,7 @@ from rich.text import Text
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings
-from gatechart.values import Status
+from gatechart.values import EARLIEST, Status
 
 if TYPE_CHECKING:
     import pydantic_core
@@ -252,8 +252,8 @@ _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def moment_text(moment: datetime) -> str:
-    """Write a moment in local time, to the second."""
-    return f"{_local(moment):%Y-%m-%d %H:%M:%S}"
+    """Write a moment in local time, to the second; one that a damaged row does not tell is unknown."""
+    return "unknown" if moment <= EARLIEST else f"{_local(moment):%Y-%m-%d %H:%M:%S}"
 
 
 def clock_text(moment: datetime) -> str:

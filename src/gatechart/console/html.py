@@ -13,6 +13,7 @@ from gatechart.api import descriptions
 from gatechart.api.route import quoted_part
 from gatechart.console.pages import HOME, Page
 from gatechart.drawing.text import visible
+from gatechart.values import EARLIEST
 
 STYLE: Final = f"{HOME}/style.css"
 """The path of the style sheet, whose content is `style_sheet()`."""
@@ -51,6 +52,8 @@ def _readable(given: Any) -> Any:
 
 
 def _moment(moment: datetime) -> Markup:
-    """Write a moment in UTC, for readers in different time zones."""
+    """Write a moment in UTC, for readers in different time zones; one that a damaged row does not tell is unknown."""
+    if moment <= EARLIEST:
+        return Markup("unknown")
     utc = moment.astimezone(UTC)
     return Markup('<time datetime="{}">{}</time>').format(utc.isoformat(), f"{utc:%Y-%m-%d %H:%M:%S}")

@@ -111,6 +111,7 @@ def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEnt
         is_open=kept.mark is not Mark.CLOSED,
         is_pinned=kept.mark is Mark.PINNED,
         is_excluded=kept.mark is Mark.EXCLUDED,
+        mark_reason=kept.mark_reason,
         performance=kept.performance.overall,
         users=tuple(kept.users),
     )

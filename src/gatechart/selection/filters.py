@@ -74,10 +74,13 @@ def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _open(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [
-        "" if each.is_open and not each.is_excluded else "closed" if not each.is_open else "excluded by an operator"
-        for each in candidates
-    ]
+    return ["" if each.is_open and not each.is_excluded else _decided(each) for each in candidates]
+
+
+def _decided(candidate: Candidate) -> str:
+    """Say what an operator decided against a candidate, with the reason if one was given."""
+    decision = "excluded by an operator" if candidate.is_open else "closed"
+    return f"{decision}: {candidate.mark_reason}" if candidate.mark_reason else decision
 
 
 def _capability(question: Question, candidates: Sequence[Candidate]) -> Column:

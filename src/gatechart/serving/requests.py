@@ -22,7 +22,7 @@ from gatechart.api.alarms import MOST_NAMED, AlarmCommand
 from gatechart.api.events import PostCommand
 from gatechart.api.route import MOST, Route
 from gatechart.api.search import FindCommand
-from gatechart.context import describe_fields, problems_of
+from gatechart.context import describe_fields, problems_of, told_as
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff.packet import FallbackKind, Time
@@ -31,6 +31,7 @@ from gatechart.serving.connections import ServerLimits
 from gatechart.values import (
     ALARM_NAME,
     DAYS,
+    DELAY_FORMS,
     HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
@@ -58,6 +59,7 @@ _Words: TypeAlias = Annotated[
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
+_Lasting: TypeAlias = Annotated[_Seconds | _Delay | None, told_as(DELAY_FORMS)]
 
 
 class SameTarget(BaseModel):
@@ -168,11 +170,11 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
     "event": _Event,
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
-    "every": _Seconds | _Delay | None,
-    "lasts": _Seconds | _Delay | None,
+    "every": _Lasting,
+    "lasts": _Lasting,
     "needs": Annotated[Wanted | None, AfterValidator(_needs)],
     "profile": Annotated[CanDo, AfterValidator(_profile)],
-    "deadline": Time | _Seconds | _Delay | None,
+    "deadline": Annotated[Time | _Seconds | _Delay | None, told_as(f"a time with its zone, {DELAY_FORMS}")],
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {

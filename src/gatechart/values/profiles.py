@@ -156,6 +156,7 @@ class Candidate:
     performance: float = 1.0
     users: tuple[str, ...] = ()  # for whom it completed work lately
     is_excluded: bool = False  # whether operators have it left out of selections
+    mark_reason: str = ""  # what operators said who closed, excluded or pinned it
 
 
 @value
