@@ -146,6 +146,7 @@ async def test_a_handoff_whose_changes_are_gone_is_listed_as_unreadable_among_th
         await by_hand(sqlite_url, f"UPDATE handoffs SET changes = '[]' WHERE id = '{damaged}'", "SELECT 1")
         rows = rows_of(await shown(handoffs_page, runtime))
         assert [row[:2] for row in rows[1:]] == [[sound, "accepted"], [damaged, "unreadable"]]
+        assert rows[2][2] == "unknown"
         assert "cannot be read (changes has none)" in await shown(handoff_page, runtime, handoff_id=damaged)
 
 
