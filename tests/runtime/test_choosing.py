@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OpenHandoffError, PayloadError
 from gatechart.graph import (
     Accepts,
@@ -197,6 +197,39 @@ async def test_a_later_turn_asks_nobody_of_the_group_of_the_delegate_that_failed
         fallen = {each.id: each.fell for each in why(made[1]).judged}
         told = "group: west has failed"
         assert fallen == {"east.WORKING": "", "west.WORKING": told, "north.WORKING": told}
+
+
+@pytest.mark.parametrize(
+    ("more", "chosen", "fallen"),
+    [
+        (
+            {"achieved": lambda context, event: "the address was checked"},
+            "west",
+            {"asks.TALKING": "asking: its graph asks, and may have begun there"},
+        ),
+        ({"reason": "tool failure"}, "east", {"asks.TALKING": "asking", "west.WORKING": "group: coast has failed"}),
+    ],
+    ids=["after progress", "because its tools fail"],
+)
+async def test_who_asks_is_not_chosen_nor_its_group_if_its_tools_fail(place, more, chosen, fallen):
+    asks = StateTransitionGraph(
+        "asks",
+        context=Talk,
+        transitions=[
+            Transition("TALKING", "ASK", "WAITING", actions=Handoff(HIGHEST, **more)),
+            Transition("WAITING", "handoff.failed", "TALKING"),
+        ],
+        entry_points=[EntryPoint("TALKING", profile=Profile(domains=("refunds",), tier=9, group="coast"))],
+    )
+    west = worker("west", profile=Profile(domains=("refunds",), tier=3, group="coast"))
+    east = worker("east", profile=Profile(domains=("refunds",), tier=1, group="inland"))
+    async with house(place, asks, west, east) as runtime:
+        await begun(runtime, "asks")
+        row = await only(runtime)
+        assert (row.target_graph, row.status) == (chosen, ACCEPTED)
+        told = {each.id: each.fell for each in why(row).judged if each.fell}
+        assert told.keys() == fallen.keys()
+        assert all(told[name].startswith(reason) for name, reason in fallen.items())
 
 
 async def test_an_offer_that_is_rejected_is_made_to_the_next_best(place):

@@ -123,6 +123,22 @@ def test_the_agent_that_asks_is_never_chosen_nor_another_at_the_entry_point_wher
     assert winner(BY_PERFORMANCE, itself, door("orders.NEW"), door("orders.OPEN"), packet=packet) == "orders.OPEN"
 
 
+@pytest.mark.parametrize(
+    ("recipient", "left"),
+    [("orders.NEW", ["anna", "orders.OPEN"]), ("anna", []), ("", ["anna"])],
+    ids=["chosen for an entry point", "chosen for a registered entry", "not chosen"],
+)
+def test_an_agent_whose_packet_tells_no_entry_point_is_known_by_what_it_was_chosen_for(
+    recipient: str, left: list[str]
+) -> None:
+    path = (PathStep(agent="o-1", graph="orders", recipient=recipient, achieved="the address was checked"),)
+    packet = HandoffPacket(source_agent="o-1", source_graph="orders", path=path)
+    registered = replaced(door("anna"), graph="orders", entry_point="NEW", is_local=False)
+    everybody = registered, door("orders.NEW"), door("orders.OPEN")
+    fallen = fell(chosen_of(BY_PERFORMANCE, *everybody, packet=packet))
+    assert sorted(each.id for each in everybody if each.id not in fallen) == left
+
+
 def test_a_graph_on_the_path_is_left_out_unless_progress_was_made() -> None:
     def packet(achieved: str) -> HandoffPacket:
         steps = [("orders", ""), ("refunds", achieved)]

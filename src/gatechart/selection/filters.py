@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.errors import asking
 from gatechart.graph import TEXT_SCORERS, callable_name
-from gatechart.handoff import MOST_HOPS, Attempt, loop_in
+from gatechart.handoff import MOST_HOPS, Attempt, HandoffPacket, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
 from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
@@ -130,15 +130,25 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not packet.source_agent:
         return _NOBODY
     agent, graph = packet.source_agent, packet.source_graph
-    begun = packet.path[-1].entry_point if packet.path else ""
-    return [
-        ""
-        if each.agent != agent and (each.agent or each.graph != graph or each.entry_point != begun)
-        else "it asks"
-        if each.agent
-        else "it begins where the one that asks began"
-        for each in candidates
-    ]
+    taken_as = packet.path[-1].recipient if packet.path else ""
+    begun = _begun(packet)
+    why_not = "it begins where the one that asks began" if begun else "its graph asks, and may have begun there"
+
+    def is_asking(each: Candidate) -> bool:
+        if each.agent:
+            return each.agent == agent
+        return each.id == taken_as or (each.is_local and each.graph == graph and begun in ("", each.entry_point))
+
+    return ["" if not is_asking(each) else "it asks" if each.agent else why_not for each in candidates]
+
+
+def _begun(packet: HandoffPacket) -> str:
+    """Return the entry point at which the agent that asks began; empty if the packet does not tell."""
+    if not packet.path:
+        return ""
+    step = packet.path[-1]
+    graph, _, entry_point = step.recipient.rpartition(".")
+    return step.entry_point or (entry_point if graph == step.graph else "")
 
 
 def _refused(question: Question, candidates: Sequence[Candidate]) -> Column:
