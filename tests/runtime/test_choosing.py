@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gatechart import EntryPoint, Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart import BreakerPolicy, EntryPoint, Handoff, ModelLoop, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OpenHandoffError, PayloadError
 from gatechart.graph import (
     Accepts,
@@ -27,7 +27,7 @@ from gatechart.signals import UserAsked
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import CHOOSING as CHOOSING_MAIL
-from gatechart.values import WITHDRAWN, Mail, MailEnd, Needs, Posting, Profile, Status
+from gatechart.values import WITHDRAWN, Mail, MailEnd, Needs, Posting, Profile, Status, ToolPolicies
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -230,6 +230,33 @@ async def test_who_asks_is_not_chosen_nor_its_group_if_its_tools_fail(place, mor
         told = {each.id: each.fell for each in why(row).judged if each.fell}
         assert told.keys() == fallen.keys()
         assert all(told[name].startswith(reason) for name, reason in fallen.items())
+
+
+@pytest.mark.parametrize(
+    "depends",
+    [
+        {"tools": {"crm": ToolPolicies()}},
+        {"states": [State("THINKING", tools={"crm": ToolPolicies()})]},
+        {"states": [State("THINKING", invoke=Invoke(ModelLoop("crm", breaker=BreakerPolicy())))]},
+    ],
+    ids=["a tool of the graph", "a tool of a state", "a model"],
+)
+async def test_who_depends_on_an_open_circuit_breaker_is_not_chosen_until_it_closes(place, depends):
+    expert = StateTransitionGraph(
+        "expert",
+        context=Talk,
+        transitions=[Transition("WORKING", "THINK", "THINKING"), Transition("THINKING", "DONE", "WORKING")],
+        entry_points=[EntryPoint("WORKING", profile=Profile(domains=("refunds",), tier=9))],
+        **depends,
+    )
+    async with house(place, asking(HIGHEST), plain, expert) as runtime:
+        await runtime.isolate_breaker("crm", reason="it is moved")
+        await begun(runtime)
+        await runtime.close_breaker("crm")
+        await begun(runtime)
+        first, second = await runtime.handoffs()
+        assert [each.target_graph for each in (first, second)] == ["plain", "expert"]
+        assert {each.id: each.fell for each in why(first).judged}["expert.WORKING"] == "breaker: crm open"
 
 
 async def test_an_offer_that_is_rejected_is_made_to_the_next_best(place):

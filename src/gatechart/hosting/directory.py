@@ -263,7 +263,7 @@ class Directory:
         of_graph = None if graph is None or not candidate.is_local else graph.accepts.capacity
         if of_graph is not None:
             entry = replaced(entry, candidate=replaced(candidate, capacity=of_graph))
-        tools: frozenset[str] = frozenset() if graph is None else tools_of(graph)
+        tools: frozenset[str] = frozenset() if graph is None else breakers_of(graph)
         counted = counted_as(entry.candidate) if of_graph is None else candidate.graph
         is_named_only = candidate.is_local and bool(self.registry.graphs) and self.local(candidate.id) is None
         return _Line(entry, counted, tools, is_named_only, entry.candidate)
@@ -406,9 +406,14 @@ def _named(name: str, description: str) -> str:
     return ". ".join(filter(None, (spoken(name), description)))
 
 
-def tools_of(graph: AnyGraph) -> frozenset[str]:
-    """Return the names of the tools for which a graph or its states have policies."""
-    return frozenset(graph.tools).union(*(node.tools for node in graph.nodes.values()))
+def breakers_of(graph: AnyGraph) -> frozenset[str]:
+    """Return the names of the circuit breakers on which a graph depends.
+
+    They are those of tools for which it or its states have policies, and those that functions of invokes tell.
+    """
+    nodes = graph.nodes.values()
+    told = (getattr(invoke.function, "breakers", ()) for node in nodes for invoke in node.invokes)
+    return frozenset(graph.tools).union(*(node.tools for node in nodes), *told)
 
 
 class OpenWork:

@@ -94,6 +94,11 @@ class ModelLoop:
         """Name of the agent's journal with the transcript, out of which escapes can leave what was repeated."""
         return self.terms.journal
 
+    @property
+    def breakers(self) -> tuple[str, ...]:
+        """Names of the circuit breakers without which it comes to nothing: its model's, if it has one."""
+        return () if self.terms.breaker is None else (str(self.terms.model),)
+
     def __repr__(self) -> str:
         return f"<ModelLoop {self.__name__!r}, tools={list(self.terms.tools)}>"
 

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from gatechart.errors import ChoiceFailedError, message_of
 from gatechart.graph import AnyGraph
 from gatechart.handoff import HandoffPacket, read_packet
-from gatechart.hosting.directory import Gate, slot_of, tools_of
+from gatechart.hosting.directory import Gate, breakers_of, slot_of
 from gatechart.hosting.directory_graph import FORGET, digest_of
 from gatechart.hosting.directory_verbs import agent_of, local_terms
 from gatechart.restate.state import plain
@@ -51,7 +51,7 @@ def chosen(unit: UnitOfWork, event: Event) -> TurnRecord | Rejection | Void | No
         return Void()
     made = unit.choices.get(asked.handoff_id)
     if made is None:
-        has_tools = any(map(tools_of, unit.config.registry.graphs))
+        has_tools = any(map(breakers_of, unit.config.registry.graphs))
         unit.entry.choice = {"packet": asked.model_dump(mode="json"), "asks_breakers": has_tools}
         return None
     if "failed" in made:
