@@ -17,28 +17,21 @@ from gatechart.kernel import misfit
 from gatechart.turn import Rejection, Void, replay_turn
 from gatechart.values import (
     RECURRING,
-    CancelTimer,
-    ChangeHandoff,
     Difference,
-    Effect,
     Event,
     Mail,
-    Offer,
     Outcome,
     ReplaceMail,
-    Send,
     Snapshot,
-    StartInvoke,
     Status,
-    Timer,
     TurnRecord,
     shown,
 )
+from gatechart.values.effects import compared
 from gatechart.values.frozen import replaced
 
 _TIMERS: Final = ("after.", RECURRING)
 _NUMBER: Final = 1  # of the mail as which an event goes through migrations
-_MADE_UP: Final = frozenset({"handoff_id", "request"})  # ids in a packet; another order of drawing gives others
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,31 +155,4 @@ def _transfers_taken(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _requests(turn: TurnRecord) -> Iterator[dict[str, Any]]:
-    return filter(None, (_request(effect) for effect in turn.effects))
-
-
-def _request(effect: Effect) -> dict[str, Any] | None:
-    """Describe what an effect asks of the outside; None for ends, which follow from the configuration."""
-    match effect:
-        case Send(to, event, payload, _, due):
-            return {"send": event, "to": to, "payload": payload, "due": _moment(due)}
-        case Timer(event, due, payload, state, key):
-            name = event if state is None else event.removesuffix(f".{state}")
-            return {"timer": name, "due": _moment(due), "payload": payload, "key": key}
-        case CancelTimer(key):
-            return {"cancel timer": key}
-        case StartInvoke(_, invoke):
-            return {"invoke": invoke}
-        case Offer(made, due):
-            packet = {name: value for name, value in made.packet.items() if name not in _MADE_UP}
-            if made.is_new:
-                packet.pop("target_agent", None)
-            return {"offer": f"{made.target_graph} at {made.entry_point}", "packet": packet, "due": _moment(due)}
-        case ChangeHandoff(_, _, status, details, result):
-            return {"handoff": status.value, "details": details, "result": result}
-        case _:
-            return None
-
-
-def _moment(due: datetime | None) -> str | None:
-    return None if due is None else due.isoformat()
+    return filter(None, map(compared, turn.effects))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gatechart.selection.evaluation import Evaluation, Recorded, Verdict, evaluate
+from gatechart.selection.evaluation import Evaluation, Recorded, evaluate
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned, Scored
 from gatechart.values.frozen import replaced, value
@@ -63,11 +63,6 @@ def evaluate_learned(
         confidence=confidence,
         seed=seed,
     )
-
-
-def may_be_switched_on(evaluation: Evaluation) -> bool:
-    """Tell whether recorded choices say that learning is better."""
-    return evaluation.verdict is Verdict.BETTER
 
 
 def _expected(scored: Scored) -> float:

@@ -1,4 +1,7 @@
-"""Effects of a turn: a closed set of frozen values, carried out when the turn is committed, and the mail they send."""
+"""Effects of a turn: a closed set of frozen values, carried out when the turn is committed.
+
+Here is also what mail they send, and as what replays compare them.
+"""
 
 from __future__ import annotations
 
@@ -160,9 +163,15 @@ def mail_sent(effects: Sequence[Effect], after: Snapshot, now: datetime, number:
                 yield from _offered(offered, due, agent_id, now, number)
             case OfferChosen(offered):
                 yield from _offered(offered, None, agent_id, now, number)
-            case ChangeHandoff() | StartInvoke() | Cancel() | CancelTimer() | CancelAll():
-                pass
-            case ReplaceMail() | ReplaceInvocation():
+            case (
+                ChangeHandoff()
+                | StartInvoke()
+                | Cancel()
+                | CancelTimer()
+                | CancelAll()
+                | ReplaceMail()
+                | ReplaceInvocation()
+            ):
                 pass
             case _:
                 refuse_unknown(effect)
@@ -184,6 +193,46 @@ def _offered(
     if offered.deadline is not None:
         late = withdrawal_of(offered.id, is_choosing=is_choosing) | {"expired": True}
         yield Mail(number(), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
+
+
+def compared(effect: Effect) -> dict[str, Any] | None:
+    """Return what an effect asks of the outside, to compare with what another version of a graph asks in its place.
+
+    None for ends, which follow from the configuration, and for effects that no replay has: of migrations, and of
+    choices, which are not made again.
+    """
+    match effect:
+        case Send(to, event, payload, _, due):
+            return {"send": event, "to": to, "payload": payload, "due": _moment(due)}
+        case Timer(event, due, payload, state, key):
+            name = event if state is None else event.removesuffix(f".{state}")
+            return {"timer": name, "due": _moment(due), "payload": payload, "key": key}
+        case CancelTimer(key):
+            return {"cancel timer": key}
+        case StartInvoke(_, invoke):
+            return {"invoke": invoke}
+        case Offer(made, due):
+            return {
+                "offer": f"{made.target_graph} at {made.entry_point}",
+                "packet": _as_asked(made),
+                "due": _moment(due),
+            }
+        case ChangeHandoff(_, _, status, details, result):
+            return {"handoff": status.value, "details": details, "result": result}
+        case Cancel() | CancelAll() | ReplaceMail() | ReplaceInvocation() | OfferChosen():
+            return None
+        case _:
+            refuse_unknown(effect)
+
+
+def _as_asked(made: HandoffRecord) -> Payload:
+    """Return the packet of a handoff without what was drawn for it: another order of drawing gives other ids."""
+    drawn = {"handoff_id", "request", *(("target_agent",) if made.is_new else ())}
+    return {name: content for name, content in made.packet.items() if name not in drawn}
+
+
+def _moment(due: datetime | None) -> str | None:
+    return None if due is None else due.isoformat()
 
 
 def withdrawal_of(handoff: str, *, is_choosing: bool) -> dict[str, Any]:
