@@ -89,6 +89,62 @@ def test_a_dry_run_tells_whom_work_would_go_to(gatechart):
     assert document["candidate"]["id"] == "anna"
 
 
+SUPPORT = """
+from gatechart import Best, Fallbacks, Handoff, Human, Needs, StateTransitionGraph, Transition
+from statecharts.support_team import reception, team
+
+best = Handoff(Best(Needs(domains=("moon",)), name="moon"), fallbacks=Fallbacks(Human("OrderAgent", at="SERVING")))
+moonstruck = StateTransitionGraph(
+    "moonstruck",
+    transitions=[Transition("A", "ASK", "B", actions=best), Transition("B", "ASK", "B", actions=best)],
+    entry_points=["A"],
+)
+graphs = [reception, moonstruck, *team]
+"""
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason", "chosen"),
+    [
+        ("退款政策是什么？", "knowledge gap", {"specialist": "RefundAgent"}),
+        ("特殊订单查询失败", "tool failure", {"specialist": "AdvancedOrderAgent"}),
+        ("转人工", "user escalation", {"specialist": "HumanAgent_Tier3"}),
+        ("冰箱坏了，谁能修？", "out of scope", {"specialist": None, "generalist": "HumanAgent_Tier3"}),
+    ],
+)
+def test_a_dry_run_goes_by_the_rules_and_the_fallbacks_of_a_graph(project, gatechart, problem, reason, chosen):
+    (project / "support.py").write_text(SUPPORT)
+    asked = ("--app", "support:graphs", "directory", "choose", "--of", "reception", "--problem", problem)
+    (run,) = gatechart(*asked, "--reason", reason, "--json").document["handoffs"]
+    made = {each["best"]: each["candidate"] for each in run["choices"]}
+    assert {name: each and each["graph"] for name, each in made.items()} == chosen
+    assert (run["from"], run["then"]) == (["LISTENING on GOT_STUCK"], None)
+    shown = [line.split()[1] for line in gatechart(*asked, "--reason", reason).out.splitlines() if line[:6] == "chosen"]
+    assert shown == [f"{each}.SERVING" if each else "nobody" for each in chosen.values()]
+
+
+def test_a_dry_run_tells_who_is_named_for_what_nobody_matches(project, gatechart):
+    (project / "support.py").write_text(SUPPORT)
+    asked = gatechart("--app", "support:graphs", "directory", "choose", "--of", "moonstruck")
+    assert asked.out.splitlines()[0].split(maxsplit=1) == ["from", "A on ASK, B on ASK"]
+    assert asked.out.splitlines()[-1].split(maxsplit=1) == ["then", "OrderAgent at SERVING"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--of", "OrderAgent"), "no handoff of 'OrderAgent' has its target chosen"),
+        (("--of", "receptoin"), "did you mean 'reception'"),
+        (("--reason", "timeout"), "add --of GRAPH"),
+        (("--of", "reception", "--reason", "spite"), "'knowledge gap', 'out of scope'"),
+    ],
+)
+def test_a_dry_run_that_cannot_be_made_says_what_would_work(project, gatechart, options, told):
+    (project / "support.py").write_text(SUPPORT)
+    refused = gatechart("--app", "support:graphs", "directory", "choose", *options)
+    assert (refused.code != 0, told in refused.err) == (True, True), refused.err
+
+
 @pytest.mark.parametrize("read", [("directory",), ("directory", "show", "anna"), ("directory", "choose")])
 def test_an_app_that_cannot_be_loaded_is_told_not_taken_for_none(gatechart, read):
     gatechart(*ANNA)

@@ -16,23 +16,26 @@ from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOpti
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownEntryError
-from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, WorkOutcome
+from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, Reason, WorkOutcome
 
 if TYPE_CHECKING:
     from gatechart import handoff
     from gatechart.api import AgentHome, arguments, codec, descriptions
     from gatechart.api import directory as verbs
-    from gatechart.cli import connection, handoff_views, loading
+    from gatechart.cli import connection, dry_runs, handoff_views, loading
     from gatechart.graph import AnyGraph
+    from gatechart.hosting import registry
 else:
-    arguments, codec, connection, descriptions, handoff, handoff_views, loading, verbs = late(
+    arguments, codec, connection, descriptions, dry_runs, handoff, handoff_views, loading, registry, verbs = late(
         "gatechart.api.arguments",
         "gatechart.api.codec",
         "gatechart.cli.connection",
         "gatechart.api.descriptions",
+        "gatechart.cli.dry_runs",
         "gatechart.handoff",
         "gatechart.cli.handoff_views",
         "gatechart.cli.loading",
+        "gatechart.hosting.registry",
         "gatechart.api.directory",
     )
 
@@ -91,6 +94,20 @@ LastsOption = Annotated[
 ]
 RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
 ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="What is to be done, in words.")]
+OfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--of",
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="Choose as the handoffs of this graph would: by their rules and order, then by their fallbacks.",
+        show_default=False,
+    ),
+]
+WorkReasonOption = Annotated[
+    Reason | None,
+    typer.Option("--reason", metavar="REASON", help="Why work is handed on, such as 'knowledge gap'; with --of."),
+]
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="The id of the user.", show_default=False)]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever reads the directory.")]
 AfterOption = Annotated[
@@ -274,6 +291,8 @@ async def choose_entry(
     domain: DomainOption = None,
     tier: TierOption = None,
     language: LanguageOption = None,
+    of: OfOption = None,
+    reason: WorkReasonOption = None,
     server: ServerOption = None,
 ) -> None:
     """Tell whom work would be handed to now, and why. Nothing is offered, and nothing is stored.
@@ -285,11 +304,22 @@ async def choose_entry(
       gatechart directory choose --problem "I want my money back"
       gatechart directory choose --domain refunds --tier 2
       gatechart directory choose --can process_refund --json
+      gatechart directory choose --of reception --problem "I want my money back" --reason 'knowledge gap'
       gatechart directory choose --problem "I want my money back" --choosing myapp:choosing
     """
     needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
+    packet = handoff.HandoffPacket(current_problem=problem, reason=reason or Reason.OTHER)
+    if of is not None:
+        graph = registry.Registry(known_graphs(settings)).graph(of)
+        async with looked_at(settings, server) as home:
+            runs = await dry_runs.dry_runs(home, graph, packet, needs)
+        told: dict[str, object] = {"graph": graph.name, "handoffs": [each.document for each in runs]}
+        emit(settings, told, lambda: dry_runs.show(runs))
+        return
+    if reason is not None:
+        raise UsageError("--reason matters to the rules of a graph; add --of GRAPH")
     async with looked_at(settings, server) as home:
-        choice = await home.choose(handoff.HandoffPacket(current_problem=problem), needs=needs)
+        choice = await home.choose(packet, needs=needs)
     document: dict[str, object] = codec.CHOICE.plain(choice)
     emit(settings, document, lambda: _explain(choice))
 

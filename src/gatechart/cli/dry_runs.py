@@ -1,0 +1,116 @@
+"""Dry runs of the handoffs that a graph declares: whom each would go to, one selection after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from gatechart.cli.errors import UsageError
+from gatechart.cli.late_imports import late
+from gatechart.cli.output import Cell, print_facts, print_line
+from gatechart.values import Choice, Needs
+from gatechart.values.frozen import replaced, value
+
+if TYPE_CHECKING:
+    from gatechart import graph as graphs
+    from gatechart import handoff as packets
+    from gatechart import selection
+    from gatechart.api import AgentHome, codec
+    from gatechart.cli import handoff_views
+    from gatechart.graph import AnyGraph, Asking, Best
+    from gatechart.graph.handoff import Fallback
+    from gatechart.handoff import HandoffPacket
+else:
+    graphs, packets, selection, codec, handoff_views = late(
+        "gatechart.graph",
+        "gatechart.handoff",
+        "gatechart.selection",
+        "gatechart.api.codec",
+        "gatechart.cli.handoff_views",
+    )
+
+_Rung: TypeAlias = "Best | Fallback"
+
+
+@value
+class DryRun:
+    """What would come of a handoff now."""
+
+    places: tuple[str, ...]  # where the graph declares it
+    choices: tuple[tuple[str, Choice], ...]  # by the names of the selections, which are made until somebody matches
+    then: str = ""  # who is named for what nobody matched; empty if nobody is
+
+    @property
+    def document(self) -> dict[str, object]:
+        """As JSON values."""
+        made = [{"best": name, **codec.CHOICE.plain(choice)} for name, choice in self.choices]
+        return {"from": list(self.places), "choices": made, "then": self.then or None}
+
+
+def show(runs: Iterable[DryRun]) -> None:
+    """Print dry runs."""
+    for place, run in enumerate(runs):
+        for number, (name, choice) in enumerate(run.choices):
+            if place or number:
+                print_line()
+            chosen = "nobody" if choice.candidate is None else choice.candidate.id
+            facts: list[tuple[str, str]] = [("from", ", ".join(run.places)), ("best", name), ("chosen", chosen)]
+            handoff_views.print_choice(choice.explanation, facts)
+        if run.then:
+            then: list[tuple[str, Cell]] = [("then", run.then)]
+            print_line()
+            print_facts(then)
+
+
+async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, needs: Needs | None) -> tuple[DryRun, ...]:
+    """Return what would come of each handoff of a graph whose target is chosen. needs: besides what it declares.
+
+    Raises UsageError if there is none, and what `AgentHome.choose` raises.
+    """
+    own = packets.PathStep(agent="", graph=graph.name)  # so that its own entry points are left out
+    asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
+    found: list[DryRun] = []
+    known: list[tuple[object, ...]] = []
+    for asking in graphs.askings(graph.nodes):
+        if asking.handoff.best is None:
+            continue
+        rungs = tuple(_rungs(asking))
+        key = (rungs, asking.handoff.reason)
+        if key in known:
+            place = known.index(key)
+            found[place] = replaced(found[place], places=(*found[place].places, _place(asking)))
+            continue
+        known.append(key)
+        given = asked.model_copy(update={"reason": asking.handoff.reason or packet.reason})
+        found.append(await _run(home, rungs, given, needs, _place(asking)))
+    if not found:
+        raise UsageError(f"no handoff of {graph.name!r} has its target chosen; leave out --of, or name another graph")
+    return tuple(found)
+
+
+async def _run(
+    home: AgentHome, rungs: Iterable[_Rung], packet: HandoffPacket, needs: Needs | None, place: str
+) -> DryRun:
+    made: list[tuple[str, Choice]] = []
+    for rung in rungs:
+        if isinstance(rung, graphs.Best):
+            terms = selection.terms_of(rung, packet)
+            choice = await home.choose(packet.model_copy(update={"selection": terms}), needs=needs)
+            made.append((rung.name, choice))
+            if choice.candidate is not None:
+                break
+        elif isinstance(rung, graphs.OtherGraph | graphs.Human):
+            return DryRun((place,), tuple(made), f"{rung.graph} at {rung.at}")
+    return DryRun((place,), tuple(made))
+
+
+def _rungs(asking: Asking) -> Iterator[_Rung]:
+    if asking.handoff.best is not None:
+        yield asking.handoff.best
+    if asking.handoff.fallbacks is not None:
+        yield from asking.handoff.fallbacks.steps
+
+
+def _place(asking: Asking) -> str:
+    event = None if asking.edge is None else asking.edge.event
+    return f"{asking.state} on {event}" if event else asking.state
