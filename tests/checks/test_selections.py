@@ -82,15 +82,21 @@ def test_names_of_rules_and_of_fallbacks_are_looked_up_too() -> None:
 @pytest.mark.parametrize(
     ("needs", "told"),
     [
-        (Needs(domains=("refunds",), capabilities=("query_order",)), "query_order, refunds"),
-        (Needs(domains=("refunds",), tier=3), "refunds, tier 3"),
-        (Needs(domains=("refunds", "orders"), all=True), "refunds and orders"),
-        (Needs(domains=("german",), languages=("de-CH",)), "german, de-CH"),
+        (Needs(domains=("refunds",), capabilities=("query_order",)), "has query_order, refunds together"),
+        (Needs(domains=("refunds",), tier=3), "has refunds, tier 3 together"),
+        (Needs(domains=("refunds", "orders"), all=True), "has refunds and orders together"),
+        (Needs(domains=("german",), languages=("de-CH",)), "has german, de-CH together"),
+        (Needs(tier=9), "has tier 9"),
     ],
 )
 def test_what_nobody_can_do_together_is_found(needs: Needs, told: str) -> None:
     others = target(REFUNDS), target(ORDERS, "orders"), target(Profile(domains=("german",), languages=("de-AT",)), "at")
-    assert problems("GC801", asking(Best(needs)), *others) == [f"{HERE}: no entry point has {told} together"]
+    assert problems("GC801", asking(Best(needs)), *others) == [f"{HERE}: no entry point {told}"]
+
+
+def test_a_language_that_nobody_speaks_is_found() -> None:
+    graph, german = asking(Best(Needs(languages=("fr",)))), target(Profile(languages=("de",)), "german")
+    assert problems("GC801", graph, german) == [f"{HERE}: no entry point speaks fr"]
 
 
 @pytest.mark.parametrize(

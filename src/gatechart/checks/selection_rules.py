@@ -153,7 +153,13 @@ def _unfit(best: Best, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]
         unknown = tuple(_unknown(needs, profiles))
         yield from unknown
         if not unknown and not any(map(needs.are_met_by, profiles)):
-            yield f"no entry point has {needs.text} together", f"give one such a profile, {_ALLOWED}"
+            yield f"no entry point {_ability(needs)}", f"give one such a profile, {_ALLOWED}"
+
+
+def _ability(needs: Needs) -> str:
+    if needs == Needs(languages=needs.languages):
+        return f"speaks {needs.text}"
+    return f"has {needs.text}" if needs == Needs(tier=needs.tier) else f"has {needs.text} together"
 
 
 def _unknown(needs: Needs, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
