@@ -97,6 +97,10 @@ async def test_what_cannot_be_registered_is_refused(http, wrong, status, error):
     ("wrong", "told"),
     [
         ({"lasts": "soon"}, "lasts: Input should be '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"),
+        (
+            {"profile": {"schedule": [{"begins": "9 am"}]}},
+            "profile.schedule.0.begins: Input should be a time of day, such as '09:00'",
+        ),
         ({"lasts": -1}, "lasts: Input should be '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"),
         (
             {"id": "an\nna"},

@@ -86,7 +86,9 @@ class Target(BaseModel):
 
 
 _Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-_Clock: TypeAlias = Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+_Clock: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), told_as("a time of day, such as '09:00'")
+]
 _Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 
 
