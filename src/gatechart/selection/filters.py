@@ -133,13 +133,17 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
     taken_as = packet.path[-1].recipient if packet.path else ""
     begun = _begun(packet)
     why_not = "it begins where the one that asks began" if begun else "its graph asks, and may have begun there"
-
-    def is_asking(each: Candidate) -> bool:
-        if each.agent:
-            return each.agent == agent
-        return each.id == taken_as or (each.is_local and each.graph == graph and begun in ("", each.entry_point))
-
-    return ["" if not is_asking(each) else "it asks" if each.agent else why_not for each in candidates]
+    asking = {
+        each.id: "it asks" if each.agent else why_not
+        for each in candidates
+        if (
+            each.agent == agent
+            if each.agent
+            else each.id == taken_as
+            or (each.graph == graph and each.is_local and (not begun or each.entry_point == begun))
+        )
+    }
+    return [asking.get(each.id, "") for each in candidates] if asking else _NOBODY
 
 
 def _begun(packet: HandoffPacket) -> str:
