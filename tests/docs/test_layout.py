@@ -1,4 +1,4 @@
-"""A new test has one place: the folder of the package that it is about."""
+"""A new test has one place, the folder of the package that it is about; and no file of the package is too long."""
 
 from pathlib import Path
 
@@ -30,6 +30,11 @@ def test_every_folder_of_tests_is_named_like_a_package_or_goes_across(folder):
 def test_a_test_outside_of_a_folder_is_about_a_module_outside_of_a_package_or_about_a_helper_of_tests(file):
     module = file.removeprefix("test_")
     assert (PACKAGE / module).exists() or (TESTS / module).exists()
+
+
+def test_no_file_of_the_package_is_longer_than_500_lines():
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in PACKAGE.rglob("*.py")}
+    assert {str(file): length for file, length in lengths.items() if length > 500} == {}
 
 
 def test_no_file_repeats_the_name_of_its_folder():

@@ -33,7 +33,8 @@ from gatechart.graph import Migration, Signal, StateTransitionGraph
 from gatechart.signals import Repeats
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import MOST_TRIED, NO_ESCAPES, CameTo, Event, Status, Tried
+from gatechart.values import NO_ESCAPES, CameTo, Event, Status, Tried
+from gatechart.values.escapes import MOST_TRIED
 from tests.support import NOW, at_once, started
 
 pytestmark = pytest.mark.long

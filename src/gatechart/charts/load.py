@@ -56,7 +56,8 @@ from gatechart.graph import (
     Transition,
 )
 from gatechart.graph.definition import after_event, beginning, recurring_event
-from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Every, Name, ToolPolicies, delay_text, name_of, seconds_of
+from gatechart.values import DELAY_FORMS, Delay, Every, Name, ToolPolicies, delay_text, name_of, seconds_of
+from gatechart.values.delays import DELAY_TEXTS
 
 
 @overload

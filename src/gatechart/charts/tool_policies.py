@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.words import in_keys
 from gatechart.values import (
-    RATE_REMEDY,
     BreakerPolicy,
     Capability,
     PoliciesByTool,
@@ -18,6 +17,7 @@ from gatechart.values import (
     ToolPolicies,
     under_tool,
 )
+from gatechart.values.tool_policies import RATE_REMEDY
 
 TOOL_KEYS: Final[dict[str, dict[str, str]]] = {
     "tool": {

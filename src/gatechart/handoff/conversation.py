@@ -16,7 +16,8 @@ from gatechart.context import AgentContext, new_context, problems_of, values_of,
 from gatechart.errors import PacketError
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, Message, Metadata, Part, ReasoningStep, ToolCall
 from gatechart.secrets import has_secrets, marked
-from gatechart.values import Reason, revealed, withheld
+from gatechart.values import Reason, revealed
+from gatechart.values.secrets import withheld
 
 SUMMARY: Final = "summary"
 """Role of the message that replaces those that a packet leaves out."""

@@ -16,7 +16,6 @@ from gatechart.graph import AnyGraph, EntryPoint, State, StateTransitionGraph
 from gatechart.turn import Turn, log_of
 from gatechart.values import (
     ALARM,
-    ALARM_AGENT,
     ALARM_GRAPH,
     ALARM_NAME,
     WATCHDOG_NAME,
@@ -27,6 +26,7 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.values.alarms import ALARM_AGENT
 
 _DIGEST: Final = 32  # hexadecimal digits
 _NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"

@@ -40,11 +40,11 @@ from gatechart.values import (
     Mail,
     Retry,
     Snapshot,
-    Telling,
     TurnRecord,
     Unit,
     Verdict,
 )
+from gatechart.values.commits import Telling
 
 logger = logging.getLogger(__name__)
 

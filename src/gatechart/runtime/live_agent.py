@@ -54,7 +54,6 @@ from gatechart.turn import (
     too_many_deferred,
 )
 from gatechart.values import (
-    KEEPERS,
     AcceptedEvent,
     Awaited,
     Event,
@@ -71,6 +70,7 @@ from gatechart.values import (
     shown,
 )
 from gatechart.values.frozen import replaced
+from gatechart.values.lessons import KEEPERS
 
 logger = logging.getLogger(__name__)
 

@@ -36,12 +36,12 @@ from gatechart.values import (
     LONGEST_NAME,
     LONGEST_REASON,
     PATTERN,
-    RESERVED_PATTERN,
     WATCHDOG_NAME,
     Hours,
     Needs,
     Profile,
 )
+from gatechart.values.names import RESERVED_PATTERN
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated

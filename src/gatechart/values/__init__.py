@@ -14,7 +14,7 @@ from gatechart.values.agents import (
     ended_in_loop,
     without_trail,
 )
-from gatechart.values.alarms import ALARM, ALARM_AGENT, ALARM_GRAPH, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
+from gatechart.values.alarms import ALARM, ALARM_GRAPH, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
 from gatechart.values.alerts import ALERT, ALERTS_GRAPH, SINK_AGENT, AlertMessage, Severity
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
@@ -31,7 +31,6 @@ from gatechart.values.commits import (
     ReserveSlot,
     StepRecord,
     StoreTask,
-    Telling,
     TurnRecord,
     Unit,
     Verdict,
@@ -40,7 +39,6 @@ from gatechart.values.commits import (
 from gatechart.values.delays import (
     DELAY_FORMS,
     DELAY_REMEDY,
-    DELAY_TEXTS,
     LONGEST_S,
     PATTERN,
     Delay,
@@ -89,7 +87,6 @@ from gatechart.values.escapes import (
     ESCAPE,
     ESCAPE_DUE,
     MOST_KEYS,
-    MOST_TRIED,
     NO_ESCAPES,
     CameTo,
     CutBlock,
@@ -98,7 +95,6 @@ from gatechart.values.escapes import (
     Escapes,
     Finding,
     GoBack,
-    KeptKey,
     NoWay,
     PastTurn,
     SendAlert,
@@ -125,7 +121,7 @@ from gatechart.values.handoffs import (
 )
 from gatechart.values.homes import Capabilities, Role
 from gatechart.values.hosts import BEAT_S, MOST_HOSTS, HostRecord
-from gatechart.values.lessons import KEEPERS, LEARN, LESSONS_AGENT, LESSONS_GRAPH, NO_LESSONS, Lessons, Tally
+from gatechart.values.lessons import LEARN, LESSONS_AGENT, LESSONS_GRAPH, NO_LESSONS, Lessons, Tally
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
@@ -140,7 +136,6 @@ from gatechart.values.names import (
     LONGEST_REASON,
     OFFERED,
     RECURRING,
-    RESERVED_PATTERN,
     STARTED,
     TRAIL,
     WITHDRAWN,
@@ -196,10 +191,8 @@ from gatechart.values.secrets import (
     revealed,
     revealed_text,
     shown,
-    withheld,
 )
 from gatechart.values.tool_policies import (
-    RATE_REMEDY,
     Capability,
     PoliciesByTool,
     Rate,
@@ -236,7 +229,6 @@ from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, 
 
 __all__ = [
     "ALARM",
-    "ALARM_AGENT",
     "ALARM_GRAPH",
     "ALARM_NAME",
     "ALERT",
@@ -253,7 +245,6 @@ __all__ = [
     "DEFAULT_URL",
     "DELAY_FORMS",
     "DELAY_REMEDY",
-    "DELAY_TEXTS",
     "DIRECTORY_GRAPH",
     "EARLIEST",
     "ENTRY_AGENT",
@@ -264,7 +255,6 @@ __all__ = [
     "FOUND",
     "HIGHEST_NUMBER",
     "HOLDS",
-    "KEEPERS",
     "LATEST",
     "LEARN",
     "LESSONS_AGENT",
@@ -279,7 +269,6 @@ __all__ = [
     "MASK",
     "MOST_HOSTS",
     "MOST_KEYS",
-    "MOST_TRIED",
     "MOVED",
     "NOTED",
     "NO_ESCAPES",
@@ -289,10 +278,8 @@ __all__ = [
     "OUTCOME",
     "PATTERN",
     "PROGRESSED",
-    "RATE_REMEDY",
     "REASONED",
     "RECURRING",
-    "RESERVED_PATTERN",
     "SAID",
     "SCHEDULE_GRAPH",
     "SECRET",
@@ -371,7 +358,6 @@ __all__ = [
     "JournalEntry",
     "JournalRecord",
     "Judged",
-    "KeptKey",
     "KnownGraph",
     "Lessons",
     "Look",
@@ -447,7 +433,6 @@ __all__ = [
     "TakeTransition",
     "Tally",
     "TellModel",
-    "Telling",
     "Timer",
     "ToolPolicies",
     "Trail",
@@ -493,7 +478,6 @@ __all__ = [
     "unkept",
     "walk",
     "withdrawal_of",
-    "withheld",
     "without_trail",
     "written",
 ]
