@@ -65,14 +65,14 @@ def rule_out_of_reach(analysis: Analysis) -> Iterator[Hit]:
         for index, later in enumerate(rules):
             earlier = next((each for each in rules[:index] if _covers(each, later)), None)
             if earlier is not None:
-                problem = f"the rule for {_told(later)} never applies: the one for {_told(earlier)} stands before it"
+                problem = f"the rule for {_words(later)} never applies: the one for {_words(earlier)} stands before it"
                 yield place, problem, "put it first, or drop it"
     reasons = _reasons(analysis.graph)
     for rules, place in lists.items():
         for each in rules:
             if each.reason is not None and each.reason not in reasons.get(each, {each.reason}):
                 known = ", ".join(sorted(reasons[each]))
-                problem = f"the rule for {_told(each)} never applies: the work is handed on for {known}"
+                problem = f"the rule for {_words(each)} never applies: the work is handed on for {known}"
                 yield place, problem, "drop it, or leave out its reason"
 
 
@@ -215,7 +215,7 @@ def _reasons(graph: AnyGraph) -> Mapping[NeedRule, frozenset[Reason]]:
     return {each: frozenset(reasons) for each, reasons in found.items() if each not in unknown}
 
 
-def _told(rule: NeedRule) -> str:
+def _words(rule: NeedRule) -> str:
     words = " or ".join(map(repr, rule.words)) or "any text"
     return words if rule.reason is None else f"{words} ({rule.reason})"
 

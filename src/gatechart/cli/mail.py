@@ -137,7 +137,7 @@ async def list_mail(
     """
     query = MailQuery(agent, status, after, limit + 1)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await _told(settings, store, await store.mail(query))
+        found = await _with_reasons(settings, store, await store.mail(query))
     print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)
 
 
@@ -148,11 +148,11 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
       gatechart mail show 17
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        [mail] = await _told(settings, store, [await _numbered(store, number)])
+        [mail] = await _with_reasons(settings, store, [await _numbered(store, number)])
     emit(settings, agent_views.mail_document(mail), partial(agent_views.print_whole_mail, mail))
 
 
-async def _told(settings: Settings, store: Store, found: Sequence[Mail]) -> Sequence[Mail]:
+async def _with_reasons(settings: Settings, store: Store, found: Sequence[Mail]) -> Sequence[Mail]:
     """Return mail with the reason why it waits, if it is deferred and an app says so."""
     with suppress(GatechartError, UsageError):  # an app that cannot be loaded hides no mail
         if found and loading.find_app(settings.app) is not None:

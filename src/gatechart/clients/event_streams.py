@@ -183,11 +183,11 @@ async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
     async for part in parts:
         *blocks, rest = (rest + part).split(b"\n\n")
         for block in blocks:
-            told = _told(block)
+            told = _parsed(block)
             if told != Told():
                 yield told
 
 
-def _told(block: bytes) -> Told:
+def _parsed(block: bytes) -> Told:
     fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
     return Told(fields.get(b"event", b"").decode(), fields.get(b"data", b""), fields.get(b"id", b"").decode())

@@ -48,7 +48,7 @@ def is_failure(error: BaseException) -> bool:
 def contain(error: BaseException | None) -> None:
     """Raise an ExitRaisedError in place of a failure that `except Exception` would not catch."""
     if error is not None and not isinstance(error, Exception) and is_failure(error):
-        raise ExitRaisedError(_told(error)) from error
+        raise ExitRaisedError(_in_words(error)) from error
 
 
 class _Contained:
@@ -105,7 +105,7 @@ def asking(function: str) -> Iterator[None]:
         with contained():
             yield
     except Exception as error:
-        raise SelectionFunctionError(function, _told(failure_in(error))) from error
+        raise SelectionFunctionError(function, _in_words(failure_in(error))) from error
 
 
 def failure_in(error: BaseException) -> BaseException:
@@ -121,6 +121,6 @@ def message_of(error: BaseException) -> str:
         return ""
 
 
-def _told(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     message = message_of(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -20,16 +20,20 @@ from gatechart.ports import Store
 from gatechart.values import (
     AgentId,
     Answer,
+    BreakerChange,
     JournalRecord,
     Mail,
     MailChange,
+    MailEnd,
     MailQuery,
     Posting,
     Report,
+    ReserveSlot,
     StepRecord,
     TurnRecord,
     Unit,
     Verdict,
+    refuse_unknown_unit,
 )
 from gatechart.values.frozen import value
 
@@ -208,8 +212,10 @@ class Committer:
                 return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result
             case JournalRecord(invocation, journal, name, entry):
                 return (await self._store.journal(invocation.agent_id, journal)).get(name) == entry
-            case _:
+            case MailChange() | MailEnd() | ReserveSlot() | BreakerChange():
                 return False
+            case _:
+                return refuse_unknown_unit(unit)
 
     async def _is_taken(self, turn: TurnRecord) -> bool:
         """Return whether the turn's event brought the agent to the turn's version."""

@@ -96,7 +96,7 @@ async def _found(home: AgentHome, name: str) -> Snapshot:
     return snapshot
 
 
-async def _told(home: AgentHome, name: str, event: str, event_id: str | None = None) -> Schedule:
+async def _send(home: AgentHome, name: str, event: str, event_id: str | None = None) -> Schedule:
     """Send the agent of a schedule an event. One that it refuses is about a schedule that is as it should be."""
     snapshot = await _found(home, name)
     await home.send(snapshot.agent_id, event, event_id=event_id)
@@ -104,15 +104,15 @@ async def _told(home: AgentHome, name: str, event: str, event_id: str | None = N
 
 
 async def _pause(home: AgentHome, _registry: Registry, command: PauseScheduleCommand) -> Schedule:
-    return await _told(home, command.name, "PAUSE")
+    return await _send(home, command.name, "PAUSE")
 
 
 async def _resume(home: AgentHome, _registry: Registry, command: ResumeScheduleCommand) -> Schedule:
-    return await _told(home, command.name, "RESUME")
+    return await _send(home, command.name, "RESUME")
 
 
 async def _run(home: AgentHome, _registry: Registry, command: RunScheduleCommand) -> Schedule:
-    return await _told(home, command.name, "RUN", command.idempotency_key)
+    return await _send(home, command.name, "RUN", command.idempotency_key)
 
 
 async def _delete(home: AgentHome, _registry: Registry, command: DeleteScheduleCommand) -> None:

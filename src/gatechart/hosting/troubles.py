@@ -44,7 +44,7 @@ class Troubles:
         for kind, seen in self._seen.items():
             for agent_id in [each for each, times in seen.items() if now - times[-1] > WINDOW]:
                 self._forget(kind, agent_id)
-        told = {kind: self._told(kind, seen, now) for kind, seen in self._seen.items() if seen}
+        told = {kind: self._counted(kind, seen, now) for kind, seen in self._seen.items() if seen}
         return {"troubles": told} if told else {}
 
     def forget(self, agent_id: AgentId) -> bool:
@@ -54,7 +54,7 @@ class Troubles:
             self._forget(kind, agent_id)
         return is_known
 
-    def _told(self, kind: Trouble, seen: dict[AgentId, deque[datetime]], now: datetime) -> dict[str, Payload]:
+    def _counted(self, kind: Trouble, seen: dict[AgentId, deque[datetime]], now: datetime) -> dict[str, Payload]:
         recent = {agent_id: [each for each in times if now - each <= WINDOW] for agent_id, times in seen.items()}
         worst = sorted(recent, key=lambda agent_id: -len(recent[agent_id]))[:MOST_TOLD]
         return {

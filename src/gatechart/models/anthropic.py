@@ -99,7 +99,7 @@ def _tools(request: ModelRequest) -> dict[str, Any]:
 def _joined(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     """Return the messages as Anthropic takes them: roles take turns, so what follows in one role is one message."""
     joined: list[dict[str, Any]] = []
-    for role, blocks in (each for message in messages for each in _told(message)):
+    for role, blocks in (each for message in messages for each in _as_sent(message)):
         if not blocks:
             continue
         if joined and joined[-1]["role"] == role:
@@ -109,7 +109,7 @@ def _joined(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     return joined
 
 
-def _told(message: Message) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _as_sent(message: Message) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield a message as blocks of a role; the results of its calls are the user's."""
     text = said(message)
     written = [{"type": "text", "text": text}] if text.strip() else []

@@ -137,7 +137,7 @@ class LoopRun:
         number = self._transcript.turns + 1
         offer = await self._talk.transfer_tools()
         request = ModelRequest(
-            messages=self._told(),
+            messages=self._messages_sent(),
             instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
             tools=(*self._tools, *offer.tools, *self._answer_tool()),
             tell=self._tell(number),
@@ -156,7 +156,7 @@ class LoopRun:
             told = Message(role="user", content=f"[{escapes.nudge}]")
             await self._write(f"nudge.{escapes.count}", Nudged(number=escapes.count, message=told))
 
-    def _told(self) -> tuple[Message, ...]:
+    def _messages_sent(self) -> tuple[Message, ...]:
         """Return what the model is told, with its own calls as it made them.
 
         Models want the last word to be somebody else's.

@@ -77,13 +77,13 @@ class OpenAIModel:
 
 
 def _body(request: ModelRequest) -> dict[str, Any]:
-    messages = [each for message in with_ids(request.messages) for each in _told(message)]
+    messages = [each for message in with_ids(request.messages) for each in _as_sent(message)]
     system = [{"role": "system", "content": request.instructions}] if request.instructions else []
     tools = {"tools": [openai_tool(each) for each in request.tools]} if request.tools else {}
     return {"messages": [*system, *messages], **tools}
 
 
-def _told(message: Message) -> Iterator[dict[str, Any]]:
+def _as_sent(message: Message) -> Iterator[dict[str, Any]]:
     """Yield a message as OpenAI takes it: the results of its calls are messages of their own."""
     if not is_by_model(message):
         yield {"role": "user", "content": said(message)}

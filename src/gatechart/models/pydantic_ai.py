@@ -50,7 +50,7 @@ class PydanticAIModel:
     async def reply(self, request: ModelRequest) -> ModelReply:
         """See Model. Raises what pydantic-ai raises, ModelFailedError and ExtraMissingError."""
         direct = _imported("direct")
-        asked = self._model, list(_told(request))
+        asked = self._model, list(_as_sent(request))
         options = {"model_settings": self._settings, "model_request_parameters": _parameters(request)}
         if request.tell is None:
             response = await direct.model_request(*asked, **options)
@@ -76,7 +76,7 @@ def _parameters(request: ModelRequest) -> Any:
     return _imported("models").ModelRequestParameters(function_tools=tools)
 
 
-def _told(request: ModelRequest) -> Iterator[Any]:
+def _as_sent(request: ModelRequest) -> Iterator[Any]:
     """Yield the messages as pydantic-ai takes them: what is not the model's own is a request, also the results."""
     of, parts = _imported("messages"), []
     if request.instructions:

@@ -153,7 +153,7 @@ class Transcript:
     @property
     def messages(self) -> tuple[Message, ...]:
         """All messages, oldest first, each turn with the results of its calls."""
-        return tuple(message for _, messages in self._told() for message in messages)
+        return tuple(message for _, messages in self._entries_with_messages() for message in messages)
 
     @property
     def turns(self) -> int:
@@ -205,7 +205,7 @@ class Transcript:
         """
         there = Counter(map(digest_of, said))
         new: list[Message] = []
-        for message in (each for entry, told in self._told() if self._is_own(entry) for each in told):
+        for message in (each for entry, told in self._entries_with_messages() if self._is_own(entry) for each in told):
             digest = digest_of(message)
             if there[digest]:
                 there[digest] -= 1
@@ -288,7 +288,7 @@ class Transcript:
             known.update(each.known)
         return known
 
-    def _told(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
+    def _entries_with_messages(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
         for _, entry in self._in_order():
             yield entry, self._messages(entry)
 

@@ -54,7 +54,7 @@ class ProcessBreakers:
         """Count a success; the object is told of the success of a trial."""
         seen = self._of(permit.name)
         if permit.number:
-            self._learn(seen, await ask(permit.name, "succeed", _told(permit)))
+            self._learn(seen, await ask(permit.name, "succeed", _permit_json(permit)))
         elif permit.entry == seen.entry:
             seen.counts.succeed(replaced(permit, entry=seen.counts.entry), self._now())
 
@@ -62,7 +62,7 @@ class ProcessBreakers:
         """Count a failure; the object is told of the failure of a trial, and of one that is too much."""
         seen, text = self._of(permit.name), one_line(reason)[:LONGEST_REASON]
         if permit.number:
-            self._learn(seen, await ask(permit.name, "fail", {**_told(permit), "reason": text}))
+            self._learn(seen, await ask(permit.name, "fail", {**_permit_json(permit), "reason": text}))
         elif permit.entry == seen.entry and seen.is_too_much(permit, self._now(), text):
             policy = POLICY.dump_python(seen.counts.policy, mode="json")
             trip = {"entry": seen.entry, "policy": policy, "reason": text}
@@ -75,7 +75,7 @@ class ProcessBreakers:
     def release(self, send: Send, permit: Permit) -> None:
         """Give back the permit of a trial."""
         if permit.number:
-            send(permit.name, "release", _told(permit))
+            send(permit.name, "release", _permit_json(permit))
 
     def _of(self, name: str) -> _Seen:
         seen = self._seen.get(name)
@@ -145,7 +145,7 @@ class _Seen:
         return None
 
 
-def _told(permit: Permit) -> dict[str, Any]:
+def _permit_json(permit: Permit) -> dict[str, Any]:
     return {"permit": PERMIT.dump_python(permit, mode="json")}
 
 

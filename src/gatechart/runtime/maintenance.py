@@ -104,7 +104,9 @@ class Maintenance:
     async def _fate(self, snapshot: Snapshot, *, dry_run: bool) -> Migrated | None:
         """Migrate the agent and return the result; None if it has been erased meanwhile."""
         if snapshot.status is Status.UNREADABLE:
-            return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read")
+            return _result(
+                snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read"
+            )
         try:
             graph, turn = await self._effects.directory.home_of(snapshot)
             if turn is None:
@@ -113,7 +115,7 @@ class Maintenance:
                 _, turn = await self._effects.directory.host(snapshot)
             return _moving(snapshot, graph, turn)
         except (IncompatibleGraphError, UnknownGraphError) as error:
-            return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem=_problem(error))
+            return _result(snapshot, Fate.STUCK, snapshot.graph_version, problem=_problem(error))
         except UnknownAgentError:
             return None
 
@@ -191,18 +193,18 @@ class Maintenance:
 
 def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:
     is_same = graph.fingerprint == snapshot.fingerprint
-    return _told(snapshot, Fate.STAYS if is_same else Fate.CHANGED, graph.version)
+    return _result(snapshot, Fate.STAYS if is_same else Fate.CHANGED, graph.version)
 
 
 def _moving(snapshot: Snapshot, graph: AnyGraph, turn: TurnRecord | None) -> Migrated:
     """Return the result of a migration. turn: None if another call migrated the agent at the same moment."""
     if turn is None:
-        return _told(snapshot, Fate.MIGRATES, graph.version)
+        return _result(snapshot, Fate.MIGRATES, graph.version)
     effects = turn.effects
     amended = [effect.mail is not None for effect in effects if isinstance(effect, ReplaceMail)]
     adopted = [effect.running is not None for effect in effects if isinstance(effect, ReplaceInvocation)]
     return replace(
-        _told(snapshot, Fate.MIGRATES, graph.version),
+        _result(snapshot, Fate.MIGRATES, graph.version),
         target=turn.snapshot.configuration,
         mail_amended=amended.count(True),
         mail_ended=amended.count(False),
@@ -213,7 +215,7 @@ def _moving(snapshot: Snapshot, graph: AnyGraph, turn: TurnRecord | None) -> Mig
     )
 
 
-def _told(snapshot: Snapshot, fate: Fate, after: str, problem: str | None = None) -> Migrated:
+def _result(snapshot: Snapshot, fate: Fate, after: str, problem: str | None = None) -> Migrated:
     here = snapshot.configuration
     return Migrated(snapshot.agent_id, snapshot.graph, fate, snapshot.graph_version, after, here, here, problem)
 

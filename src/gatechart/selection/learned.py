@@ -107,7 +107,7 @@ class LearnedModel:
         too_much = _lost(observations) >= terms.loss * WINDOW
         self.is_held_back = too_much or _deficit(observations) >= terms.deficit * WINDOW
         known: Mapping[str, Fit] = earlier._fits if earlier and earlier.terms == terms else {}
-        told = _told(observations)
+        told = _lessons(observations)
         self._fits: dict[str, Fit] = {each: fitted(own, terms.ridge, known.get(each)) for each, own in told.items()}
 
     def over(self, observations: Observations) -> LearnedModel:
@@ -215,7 +215,7 @@ def _deficit(observations: Observations) -> float:
     return sum(1.0 - 2.0 * each.reward for each in observations.items[-WINDOW:] if each.departs)
 
 
-def _told(observations: Observations) -> dict[str, tuple[Told, ...]]:
+def _lessons(observations: Observations) -> dict[str, tuple[Told, ...]]:
     """Return what each group is told, the oldest first: of its own outcomes and, while there is room, as a rival."""
     counts = Counter(each.learner for each in observations.items)
     room = MOST_IN_ALL - len(observations.items)

@@ -167,10 +167,10 @@ def _content(schema: Json, *, required: bool | None = None) -> Json:
 
 def _errors(references: Mapping[Any, Json], needs_token: bool) -> Json:
     content = _content(references[ErrorDocument, "serialization"])
-    return {status: {**_told(status), **content} for status in _ERRORS if status != _LEFT_OUT[needs_token]}
+    return {status: {**_response(status), **content} for status in _ERRORS if status != _LEFT_OUT[needs_token]}
 
 
-def _told(status: str) -> Json:
+def _response(status: str) -> Json:
     """Describe an answer of this status, and its headers."""
     return {"description": _ERRORS[status], **(_RETRY_AFTER if headers_of(int(status)) else {})}
 
@@ -279,9 +279,9 @@ def _changes(needs_token: bool) -> Json:
         "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
         "responses": {
             "200": {"description": "Events, until the reader disconnects.", "content": {"text/event-stream": text}},
-            **{status: _told(status) for status in ("401", "403") if status != _LEFT_OUT[needs_token]},
+            **{status: _response(status) for status in ("401", "403") if status != _LEFT_OUT[needs_token]},
             "422": {"description": "The Last-Event-ID is invalid."},
-            "503": _told("503"),
+            "503": _response("503"),
         },
     }
 
@@ -293,7 +293,7 @@ def _stream(references: Mapping[Any, Json], needs_token: bool) -> Json:
     answers = {
         "204": {"description": "The reader has everything up to the end of the invoke."},
         **{
-            status: {**_told(status), **_content(references[ErrorDocument, "serialization"])}
+            status: {**_response(status), **_content(references[ErrorDocument, "serialization"])}
             for status in ("400", "404")
         },
     }

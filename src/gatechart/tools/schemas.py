@@ -160,7 +160,9 @@ class _Strict:
             made |= self.object(schema)
         elif schema.get("type") == "array" and "items" not in schema:
             raise _NotStrictError
-        return made | _told({key: each for key, each in schema.items() if key not in made and key not in _CLOSED}, made)
+        return made | _remark(
+            {key: each for key, each in schema.items() if key not in made and key not in _CLOSED}, made
+        )
 
     def plain(self, schema: Any) -> dict[str, Any]:
         """Return a part with alternatives under one keyword, and a reference alone."""
@@ -200,7 +202,7 @@ class _Strict:
         return {"anyOf": [made, _NULL], **described}
 
 
-def _told(left_out: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
+def _remark(left_out: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description that tells what no keyword says. Raises _NotStrictError for what cannot be told so."""
     if any(keyword not in (*_TOLD, *_OF_OPENAI, "writeOnly") for keyword in left_out):
         raise _NotStrictError

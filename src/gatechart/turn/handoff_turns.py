@@ -119,7 +119,7 @@ def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | 
 def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
     """Build the mail that tells an agent of its dead mail. If that belonged to a state, so does this."""
     whose = dead.recipient
-    return Mail(number, whose, ERROR_MAIL, _told(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
+    return Mail(number, whose, ERROR_MAIL, _payload_about(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
 
 
 def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
@@ -136,7 +136,7 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
     kept = replaced(dead, event=event.name, payload=payload)
     if previous.status is not Status.ACTIVE:
         return (ReplaceMail(dead.number, kept),)
-    return ReplaceMail(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))
+    return ReplaceMail(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _payload_about(kept))
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
@@ -144,7 +144,7 @@ def keeps(turn: TurnRecord, dead: Mail) -> bool:
     return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
 
 
-def _told(dead: Mail) -> Payload:
+def _payload_about(dead: Mail) -> Payload:
     about = {"handoff": dead.payload["handoff"]} if is_noted(dead.event, dead.payload, dead.sender) else {}
     if dead.event == ESCAPE_DUE:
         about = {name: dead.payload[name] for name in ("finding", "signal") if name in dead.payload}

@@ -71,7 +71,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
             added, character = move.by(checksum)
         recent, is_forward = entered(recent, move.entered, terms.window)
     if payload and not watch.telling.isdisjoint(payload):
-        told = _told(event, watch)
+        told = _entries_of(event, watch)
     task, best, is_told = trail.task, trail.best, False
     if watch.is_told or macrostep.log.progressed:
         progress = told_progress(macrostep, watch, recent)
@@ -250,7 +250,7 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
     return replaced(snapshot, trail=after), fired
 
 
-def _told(event: Event, watch: Watch) -> tuple[TrailEntry, ...]:
+def _entries_of(event: Event, watch: Watch) -> tuple[TrailEntry, ...]:
     """Return the entries of which the turn's event itself tells."""
     if event.name in EVENTS:
         return entries_told(event)

@@ -48,7 +48,7 @@ def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | Non
         except EvaluationError as error:
             raise_error(turn, error)
 
-    act.__name__ = ", ".join(_told(child) for child in element.children)
+    act.__name__ = ", ".join(_label_of(child) for child in element.children)
     act.raises = _raised(element)  # type: ignore[attr-defined]  # for gatechart.checks.RaisesEvents
     return act
 
@@ -69,7 +69,7 @@ def raising(message: str) -> Action[Any]:
     return act
 
 
-def _told(element: Element) -> str:
+def _label_of(element: Element) -> str:
     """Return an element as drawings and refusals name it."""
     given = (element.attributes.get(name) for name in ("event", "location", "label", "cond", "sendid"))
     return " ".join([element.name, *(text for text in given if text)])

@@ -99,7 +99,7 @@ async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]
         return {"turns": 0, "digest": ""}
     while found := await store.history(agent_id, after=last, limit=PAGE):
         for entry in found:
-            digest.update(_told(entry, is_first=entry.version == after + 1))
+            digest.update(_line_of(entry, is_first=entry.version == after + 1))
         turns, last = turns + len(found), found[-1].version
     newest = without_trail(newest)  # the projection has none
     digest.update(canonical_json(plain(SNAPSHOT, newest)).encode(errors="replace"))
@@ -116,7 +116,7 @@ async def handoffs_of(store: Store, agent_id: AgentId) -> Sequence[HandoffRecord
     return found
 
 
-def _told(entry: HistoryEntry, *, is_first: bool) -> bytes:
+def _line_of(entry: HistoryEntry, *, is_first: bool) -> bytes:
     """Return an entry as bytes. The first one lacks its differences, because the turn before it is not known."""
     told = plain(_ENTRY, replace(entry, changed={}, appended={}) if is_first else entry)
     del told["source"]  # the target of the previous turn, which may be unknown

@@ -21,14 +21,14 @@ def from_trail(trail: Trail) -> dict[str, str | None]:
     """Return the columns of a trail."""
     if trail is NO_TRAIL or trail == NO_TRAIL:
         return {"trail": None, "noticed": None}
-    return {"trail": trail.text, "noticed": to_json(told) if (told := _told(trail)) else None}
+    return {"trail": trail.text, "noticed": to_json(told) if (told := _set_fields(trail)) else None}
 
 
 def changed_columns(before: Trail, after: Trail) -> dict[str, str | None]:
     """Return the columns of a trail that differ from those before."""
     if after is NO_TRAIL:
         return from_trail(after)
-    noticed = to_json(_told(after))
+    noticed = to_json(_set_fields(after))
     return {"noticed": noticed} if before.text == after.text else {"trail": after.text, "noticed": noticed}
 
 
@@ -57,6 +57,6 @@ def to_fired(text: str | None) -> FiredSignal | None:
     return None if text is None else _FIRED.validate_json(text)
 
 
-def _told(trail: Trail) -> dict[str, object]:
+def _set_fields(trail: Trail) -> dict[str, object]:
     """Return the fields that differ from their defaults, without the text."""
     return {name: held for name, default in _DEFAULTS.items() if (held := getattr(trail, name)) != default}
