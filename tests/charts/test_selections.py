@@ -133,7 +133,15 @@ def test_a_target_of_transfers_an_invoked_agent_and_the_answer_to_a_signal_are_c
 
 
 @pytest.mark.parametrize(
-    "best", [Best(), FULL, IN_ORDER, Best(scorers={"cost": 1}), Best(Needs()), Best(filters="person", least=0)]
+    "best",
+    [
+        Best(),
+        FULL,
+        IN_ORDER,
+        Best(scorers={"cost": 1}),
+        Best(Needs()),
+        Best(filters="person", least=0, entries=("anna", "bert")),
+    ],
 )
 def test_selections_come_back_from_a_dump_as_they_were(best: Best) -> None:
     handoff = Handoff(best, fallbacks=Fallbacks(Best(Needs(tier=3)), best))

@@ -79,6 +79,17 @@ def test_names_of_rules_and_of_fallbacks_are_looked_up_too() -> None:
     assert problems("GC801", graph, target(REFUNDS)) == [f"{HERE}: {told}"]
 
 
+def test_an_id_that_nobody_in_the_directory_has_is_found_with_the_one_that_was_meant() -> None:
+    graph = asking(Best(entries=("refunds.REVIEWNIG", "anna")))
+    unnamed = [f"{HERE}: nobody in the directory has the id {each!r}" for each in ("refunds.REVIEWNIG", "anna")]
+    assert problems("GC801", graph, target(REFUNDS)) == unnamed
+    anna = Candidate("anna", "desk", "TALKING", is_local=False)
+    found = report(graph, among=(graph, target(REFUNDS)), registered=[anna]).findings
+    (finding,) = [each for each in found if each.code == "GC801"]
+    assert "did you mean 'refunds.REVIEWING'?" in finding.remedy
+    assert problems("GC801", asking(Best(entries="refunds.REVIEWING")), target(REFUNDS)) == []
+
+
 @pytest.mark.parametrize(
     ("needs", "told"),
     [

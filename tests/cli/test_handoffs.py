@@ -155,6 +155,45 @@ def test_what_cannot_be_handed_on_is_told_with_what_can(options, code, told, gat
     assert handoffs(gatechart) == []
 
 
+ANNA = ("directory", "register", "anna", "refunds", "--at", "REVIEWING", "--person", "--domain", "bills")
+
+
+@pytest.mark.parametrize("options", [("--to", "anna"), ("--domain", "bills", "--tier", "1")], ids=" ".join)
+def test_work_is_handed_on_to_somebody_in_the_directory_by_name_or_by_needs(options, gatechart):
+    assert gatechart(*ANNA, "--capacity", "1").code == 0
+    waiting = gatechart("handoff", "o-1", *options)
+    assert (waiting.code, "it waits for a host" in waiting.err) == (0, True)
+    assert gatechart("run", "--once").code == 0
+    (found,) = handoffs(gatechart)
+    assert (found["status"], found["target_graph"]) == ("accepted", "refunds")
+    (entry,) = gatechart("directory", "--json", "--app", "tests.contrib.human_desk.support:office").document["entries"]
+    assert entry["unavailable"] == "full: 1 of 1"
+
+
+def test_an_offer_that_nobody_in_the_directory_can_take_is_told_at_once_on_request(gatechart):
+    gatechart(*ANNA)
+    gatechart("directory", "close", "anna", "--reason", "holiday")
+    failed = gatechart("handoff", "o-1", "--to", "anna", "--wait")
+    assert failed.code == 1
+    assert "anna is left out by open: closed" in failed.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--to", "anna"), 4, "no entry 'anna'; register it with `gatechart directory register`"),
+        (("--to", "refunds", "--domain", "bills"), 2, "--to names who gets the work, and --best and needs leave it"),
+        (("--at", "REVIEWING", "--best"), 2, "--at names who gets the work"),
+        (("--to", "anna", "--agent", "o-1"), 2, "--agent goes with --to GRAPH --at ENTRY_POINT, and 'anna' is none of"),
+    ],
+)
+def test_whom_the_directory_cannot_give_it_to_is_told_with_what_can(options, code, told, gatechart, unchanged):
+    with unchanged():
+        failed = gatechart("handoff", "o-1", *options)
+    assert (failed.code, failed.out) == (code, "")
+    assert told in failed.err
+
+
 def test_an_agent_that_is_not_there_or_has_ended_hands_nothing_on(gatechart):
     assert gatechart("handoff", "o-9", *REFUNDS).code == 4
     gatechart("stop", "o-1")

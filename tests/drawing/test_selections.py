@@ -53,6 +53,7 @@ OTHERS = target("others", None)
     [
         (Best(), ("best of", "any")),
         (Best(filters="person"), ("best of", "people")),
+        (Best(entries=("anna", "refunds.WORKING")), ("best of", "anna · refunds.WORKING")),
         (Best(Needs(domains=("refunds",)), filters="person"), ("best of", "people: refunds")),
         (Best(Needs(domains=("refunds",), tier=2)), ("best of", "refunds, tier 2")),
         (Best(rules=RULES, name="expert"), ("expert: best of", "refunds · query_order or modify_order")),
@@ -104,6 +105,13 @@ def test_a_selection_that_nobody_fits_leads_to_a_card_of_its_own() -> None:
         ("refunds", True),
         ("best of", False),
     ]
+
+
+def test_a_selection_by_name_leads_to_whoever_is_named() -> None:
+    drawn = map_of([asking(Best(entries="refunds.WORKING")), REFUNDS, ORDERS])
+    assert [each.graph for each in drawn.routes] == ["refunds"]
+    drawn = map_of([asking(Best(entries="anna")), REFUNDS, ORDERS])
+    assert [(each.graph, each.ways[0].entry_point) for each in drawn.routes] == [("best of", "anna")]
 
 
 def test_a_selection_of_people_leads_to_no_entry_point_of_a_graph() -> None:

@@ -72,6 +72,7 @@ selections = required(
     order=many(texts),
     filters=many(texts),
     least=st.none() | st.floats(0, 1),
+    entries=many(texts),
     no_rule=st.booleans(),
 )
 fallbacks = required(

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from gatechart import BreakerPolicy, EntryPoint, Handoff, ModelLoop, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import OpenHandoffError, PayloadError
+from gatechart.errors import OpenHandoffError, PayloadError, UnknownEntryError
 from gatechart.graph import (
     Accepts,
     Best,
@@ -16,6 +16,7 @@ from gatechart.graph import (
     Human,
     Invoke,
     Migration,
+    NeedRule,
     OtherGraph,
     Signal,
     To,
@@ -776,3 +777,70 @@ async def test_many_at_once_overbook_nobody(place):
         for agent in left:
             told = agent.context.told[-1]
             assert (told["reason"], told["attempts"][-1]["obstacle"]) == ("no match", "no match")
+
+
+ANNA = Best(entries="anna")
+
+
+async def idle(runtime):
+    """An agent that hands nothing on by itself, beside a person who may have one piece of work."""
+    await runtime.register_entry("anna", "desk", at="WORKING", is_person=True, capacity=1, profile=Profile(("talk",)))
+    return await runtime.start("asking", at="TALKING")
+
+
+async def test_an_operator_hands_on_to_somebody_in_the_directory_whose_place_is_taken_as_by_a_choice(place):
+    async with house(place, asking(NOBODY), *ALL, senior) as runtime:
+        agent = await idle(runtime)
+        packet = HandoffPacket(current_problem="nothing that she says of herself")
+        assert await runtime.handoff(agent.id, Handoff(ANNA, packet=packet))
+        await rest(runtime)
+        row = await only(runtime)
+        assert (row.status, row.target_graph, row.packet["recipient"]) == (ACCEPTED, "desk", "anna")
+        assert why(row).details.startswith("anna is the only one that fits")
+        (entry,) = await runtime.directory("anna")
+        assert entry.unavailable == "full: 1 of 1"
+        other = await runtime.start("asking", at="TALKING")
+        await runtime.handoff(other.id, Handoff(ANNA))
+        await rest(runtime)
+        (nobody,) = await runtime.handoffs(source=other.id)
+        assert (nobody.status, why(nobody).details) == (REJECTED, "anna is left out by place: 1 of 1 places taken")
+        await (await target_of(runtime, agent)).send("DONE")
+        await rest(runtime)
+        (entry,) = await runtime.directory("anna")
+        assert (entry.unavailable, [each.ended for each in entry.outcomes]) == ("", ["completed"])
+
+
+async def test_an_operator_hands_on_to_the_best_by_needs(place):
+    async with house(place, asking(NOBODY), *ALL, plain, senior) as runtime:
+        agent = await idle(runtime)
+        await runtime.handoff(agent.id, Handoff(Best(Needs(domains=("refunds",), tier=2))))
+        await rest(runtime)
+        row = await only(runtime)
+        assert (row.status, row.packet["recipient"]) == (ACCEPTED, "senior.WORKING")
+
+
+async def test_whoever_is_excluded_is_reached_by_name_and_whoever_is_closed_is_not(place):
+    async with house(place, asking(NOBODY), *ALL) as runtime:
+        agent = await idle(runtime)
+        for mark, status in (("closed", REJECTED), ("excluded", ACCEPTED)):
+            await runtime.mark_entry("anna", mark)
+            await runtime.handoff(agent.id, Handoff(ANNA))
+            await rest(runtime)
+            assert (await runtime.handoffs())[-1].status == status
+
+
+async def test_what_an_operator_cannot_hand_on_to_is_refused_and_changes_nothing(place):
+    async with house(place, asking(NOBODY), *ALL) as runtime:
+        agent = await idle(runtime)
+        version = agent.snapshot.version
+        for to, error in (
+            (Best(entries="bert"), UnknownEntryError),
+            (Best(entries=("anna", "bert")), UnknownEntryError),
+            (Best(order="nearness"), PayloadError),
+            (Best(rules=NeedRule(Needs(tier=2))), PayloadError),
+            (Best(lambda packet: Needs()), PayloadError),
+        ):
+            with pytest.raises(error):
+                await runtime.handoff(agent.id, Handoff(to))
+        await rest(runtime)
+        assert (len(await runtime.handoffs()), (await runtime.read(agent.id)).version) == (0, version)

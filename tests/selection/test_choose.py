@@ -248,6 +248,20 @@ def test_work_of_unknown_needs_matches_only_near_texts() -> None:
     assert winner(Best(Needs(tier=1), least=0.4), near, far, scores=scores) == "a.A"
 
 
+def test_whoever_is_named_needs_no_near_text_and_may_be_excluded() -> None:
+    anna, other = door("anna", is_person=True, is_local=False, is_excluded=True), door("b.A")
+    texts = {"text": {"b.A": 0.9}}
+    choice = chosen_of(Best(entries="anna"), anna, other, scores=texts, least=0.2)
+    assert choice.candidate == anna
+    assert [(each.id, each.fell) for each in choice.explanation.judged] == [("anna", ""), ("b.A", "entry: not anna")]
+
+
+def test_why_none_of_those_that_are_named_gets_it_is_told_of_each() -> None:
+    anna, other = door("anna", is_open=False), door("b.A")
+    told = chosen_of(Best(entries=("anna", "bert")), anna, other).explanation.details
+    assert told == "anna is left out by open: closed; bert is not there"
+
+
 def test_no_rule_that_applies_is_no_match_where_no_text_can_tell() -> None:
     rule = NeedRule(Needs(domains=("refunds",)), mentions="refund")
     choice = chosen_of(

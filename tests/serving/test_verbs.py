@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from gatechart import Best, Handoff
+from gatechart.graph.selection import FILTERS, SCORERS
 from tests.serving.conftest import within
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
@@ -165,6 +167,42 @@ async def test_work_is_handed_on_and_the_handoff_can_be_looked_up(http, served):
     assert [each["handoff"] for each in found] == [asked.json()["handoff"]]
     cancelled = await http.post("/handoffs/nothing/cancel", json={"reason": "x"})
     assert (cancelled.status_code, cancelled.json()["error"]) == (404, "NoHandoffError")
+
+
+ANNA = {"id": "anna", "graph": "shop", "at": "OPEN", "is_person": True, "capacity": 1}
+
+
+async def test_work_is_handed_on_to_somebody_in_the_directory_or_to_the_best(http, served):
+    await http.post("/directory", json=ANNA)
+    for agent, best in (("a", {"entries": ["anna"]}), ("b", {"tier": 9})):
+        await http.post("/agents", json={**CASE, "agent_id": agent})
+        asked = await http.post(f"/agents/{agent}/handoffs", json={"best": best})
+        assert asked.status_code == 202
+        row = (await http.get("/handoffs", params={"handoff_id": asked.json()["handoff"]})).json()["handoffs"]
+        assert [each["source"] for each in row] == [agent]
+
+
+async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
+    for best in (Best(scorers=dict.fromkeys(SCORERS, 1.0), filters=FILTERS), Best(order=SCORERS, least=0.5)):
+        assert await client.handoff("a", Handoff(best))
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({"best": {"order": ["nearness"]}}, 422, "best.order.0: Input should be 'text'"),
+        ({"best": {"entries": ["bert"]}}, 404, "no entry 'bert'"),
+        ({"best": {}, "to": "shop", "at": "OPEN"}, 422, "best= and to=, at= or agent= name its target"),
+        ({}, 422, "it has no target. Expected: a graph as to= with its entry point as at=, or best="),
+        ({"to": "shop"}, 422, "it has no target"),
+    ],
+)
+async def test_a_handoff_without_one_target_is_refused(body, status, told, http):
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    refused = await http.post("/agents/a/handoffs", json=body)
+    assert (refused.status_code, told in refused.text) == (status, True), refused.text
+    assert (await http.get("/handoffs")).json()["handoffs"] == []
 
 
 async def test_pages_of_agents_follow_one_another(http):

@@ -11,7 +11,7 @@ from gatechart.api.command import Command
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import Handoff
-from gatechart.handoff import fallback_steps
+from gatechart.handoff import declared_terms, fallback_steps
 
 _WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
 
@@ -36,9 +36,12 @@ def handoff_fields(handoff: Handoff) -> dict[str, Any]:
         problem = "it has a function, or says what was achieved, as an action of a graph may"
         raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
     deadline, fallbacks = handoff.deadline, handoff.fallbacks
+    for best in handoff.selections:
+        if best.rules or callable(best.needs):
+            problem = f"{best.name!r} has rules or a function as its needs, as an action of a graph may"
+            raise PayloadError("handoff", (problem,), "Best(Needs(...)) or Best(entries=...)")
     return {
-        "to": handoff.to,
-        "at": handoff.at,
+        **({"to": handoff.to, "at": handoff.at} if handoff.best is None else {"best": declared_terms(handoff.best)}),
         "packet": handoff.packet,
         "reason": handoff.reason,
         "agent": handoff.agent,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -11,8 +12,10 @@ from gatechart.api.arguments import handoff_fields, made
 from gatechart.api.codec import ASKED, HANDOFFS, RECEIPT, Answer
 from gatechart.api.command import Command, Count, Deadline, Executor, WritingCommand
 from gatechart.api.route import Route
-from gatechart.graph import Handoff
-from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
+from gatechart.errors import PayloadError
+from gatechart.graph import Best, Handoff
+from gatechart.graph.selection import WEIGHTS
+from gatechart.handoff import FallbackStep, HandoffPacket, SelectionTerms, best_of, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
 from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, all_shown
 
@@ -24,8 +27,9 @@ class HandoffCommand(WritingCommand):
     route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/handoffs", "Hand an agent's work to another agent", 202)
     verb: Literal["handoff"] = "handoff"
     agent_id: AgentId  # the agent that hands on
-    to: str  # a graph
-    at: str
+    to: str | None = None  # a graph
+    at: str | None = None
+    best: SelectionTerms | None = None  # what chooses the target in place of `to` and `at`
     packet: HandoffPacket | None = None
     reason: Reason | None = None
     agent: AgentId | None = None
@@ -35,11 +39,28 @@ class HandoffCommand(WritingCommand):
     idempotency_key: str | None = None
 
     @property
+    def entries(self) -> tuple[str, ...]:
+        """Ids of entries of the directory that it names."""
+        steps = (each.selection for each in self.fallbacks or ())
+        return tuple(dict.fromkeys(chain.from_iterable(each.entries for each in (self.best, *steps) if each)))
+
+    @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `Turn.handoff`, by name."""
+        """The arguments of `Turn.handoff`, by name. Raises PayloadError unless there is one target."""
+        if self.best is None and not (self.to and self.at):
+            raise PayloadError("handoff", ("it has no target",), "a graph as to= with its entry point as at=, or best=")
+        if self.best is not None and (self.to or self.at or self.agent is not None):
+            raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
         fallbacks = None if self.fallbacks is None else fallbacks_of(self.fallbacks)
-        asked = {name: getattr(self, name) for name in ("to", "at", "packet", "reason", "agent", "mode", "deadline")}
-        return asked | {"fallbacks": fallbacks}
+        asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline")}
+        to = self.to if self.best is None else _selection(self.best)
+        return asked | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
+
+
+def _selection(terms: SelectionTerms) -> Best:
+    """Read a selection, which goes by what usually decides if it does not say otherwise."""
+    is_told = terms.weights or terms.order
+    return best_of(terms if is_told else terms.model_copy(update={"weights": dict(WEIGHTS)}))
 
 
 class HandoffsCommand(Command):
@@ -82,9 +103,11 @@ class HandoffsHome(Executor):
         """Let an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
 
         The agent stays in its state. If its graph does not handle `handoff.accepted`, it ends with that event.
-        handoff: such as `Handoff("refunds", at="REVIEWING")`; without functions, which only a graph can have.
+        handoff: such as `Handoff("refunds", at="REVIEWING")`, `Handoff(Best(entries="anna"))` for somebody in the
+            directory, or `Handoff(Best(Needs(domains=("refunds",))))`; without functions and rules, which only a graph
+            can have.
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
-        Raises UnknownAgentError, PayloadError, and EventRefusedError if the agent has ended.
+        Raises UnknownAgentError, UnknownEntryError, PayloadError, and EventRefusedError if the agent has ended.
         """
         command = made(HandoffCommand, agent_id=agent_id, **handoff_fields(handoff), idempotency_key=idempotency_key)
         handoff_id: str = await self.execute(command)

@@ -74,6 +74,7 @@ class BestForm:
     order: tuple[Reference, ...] = ()
     filters: tuple[Reference, ...] = ()
     least: float | None = None
+    entries: tuple[str, ...] = ()
 
 
 FallbackForm: TypeAlias = SameTarget | OtherGraph | Human | BestForm

@@ -64,6 +64,7 @@ def best_form(spot: Spot, faults: Faults) -> BestForm:
         order=() if scorers is not None else tuple(_references(given, "order", faults)),
         filters=tuple(_references(given, "filters", faults)),
         least=given.number("least"),
+        entries=given.texts("entries"),
     )
 
 
@@ -85,6 +86,7 @@ def made_best(form: BestForm, bindings: Bindings) -> Best:
         order=named(form.order, "scorer", SCORERS),
         filters=named(form.filters, "filter", FILTERS),
         least=form.least,
+        entries=form.entries,
         name=form.name,
     )
 
@@ -99,6 +101,7 @@ def written_best(best: Best, function: Written) -> dict[str, Any]:
         "scorers": {} if best.scorers == _USUAL.scorers else weights,
         "order": [_written(each, function) for each in best.order],
         "filters": [_written(each, function) for each in best.filters],
+        "entries": list(best.entries),
     }
     told = {key: content for key, content in found.items() if content}
     return (

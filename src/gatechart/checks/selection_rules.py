@@ -43,14 +43,15 @@ def nobody_fits(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
     No profile, of an entry point or of whoever is known to be registered, has a capability or a domain of that
-    name, or none has all that is needed together. Needs that a function returns are left alone.
+    name, or none has all that is needed together; or nobody has the name of an entry. Needs that a function returns are
+    left alone.
     """
     if analysis.among is None:
         return
-    declared_ones = (door.profile for door in _doors(analysis.among))
-    profiles = (*declared_ones, *(each.profile for each in analysis.registered))
+    known = {door.name: door.profile for door in _doors(analysis.among)}
+    known |= {each.id: each.profile for each in analysis.registered}
     for best, place in _selections(analysis.graph).items():
-        for problem, remedy in _unfit(best, profiles):
+        for problem, remedy in _unfit(best, known):
             yield place, problem, remedy
 
 
@@ -144,7 +145,15 @@ def _doors(graphs: Iterable[AnyGraph]) -> Iterator[_Door]:
                 yield _Door(graph.name, entry, profile)
 
 
-def _unfit(best: Best, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
+def _unfit(best: Best, known: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
+    unnamed = [each for each in best.entries if each not in known]
+    for each in unnamed:
+        near = nearest(each, tuple(known))
+        meant = f"did you mean {near[0]!r}? Or " if near else ""
+        yield f"nobody in the directory has the id {each!r}", f"{meant}name an entry point with a profile, {_ALLOWED}"
+    if unnamed:
+        return
+    profiles = tuple(profile for each, profile in known.items() if not best.entries or each in best.entries)
     if not profiles:
         problem = f"{best.name!r} finds nobody: no entry point of the application has a profile"
         yield problem, f"give some a profile=, {_ALLOWED}"

@@ -49,6 +49,11 @@ def complete_entries(context: typer.Context) -> list[str]:
     return _offered(known)
 
 
+def complete_targets(context: typer.Context) -> list[str]:
+    """Offer whom work can be handed to: graphs of the app, and entries of the directory."""
+    return list(dict.fromkeys((*complete_graphs(context), *complete_entries(context))))
+
+
 def complete_breakers(context: typer.Context) -> list[str]:
     """Offer the names of circuit breakers that are not closed."""
 

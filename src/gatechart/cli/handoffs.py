@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.completion import AgentArgument
+from gatechart.cli.completion import AgentArgument, complete_targets
+from gatechart.cli.directory import CanOption, DomainOption, LanguageOption, TierOption
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption, read_deadline
@@ -26,6 +27,7 @@ from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
     Mode,
+    Needs,
     Reason,
     Receipt,
     Role,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from gatechart.cli import connection, handoff_views, loading
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
-    from gatechart.graph import AnyGraph
+    from gatechart.graph import Best
     from gatechart.handoff import HandoffPacket
     from gatechart.hosting import registry
     from gatechart.ports import Store
@@ -86,9 +88,21 @@ WhyOption = Annotated[
         "--reason", metavar="TEXT", help="The reason, for the agent that offered the work.", show_default=False
     ),
 ]
-ToOption = Annotated[str | None, typer.Option("--to", metavar="GRAPH", help="The graph to hand the work to.")]
+ToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="GRAPH|ENTRY",
+        help="The graph to hand the work to, with --at; or an entry of the directory, such as a person.",
+        show_default=False,
+        autocompletion=complete_targets,
+    ),
+]
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which that graph takes the work.")
+]
+BestOption = Annotated[
+    bool, typer.Option("--best", help="Hand it to the best in the directory, by what the packet says.")
 ]
 LivingOption = Annotated[
     str | None,
@@ -126,6 +140,11 @@ async def hand_on(
     agent: AgentArgument,
     to: ToOption = None,
     at: AtOption = None,
+    best: BestOption = False,
+    can: CanOption = None,
+    domain: DomainOption = None,
+    tier: TierOption = None,
+    language: LanguageOption = None,
     living: LivingOption = None,
     mode: ModeOption = Mode.TRANSFER,
     deadline: DeadlineOption = None,
@@ -136,6 +155,10 @@ async def hand_on(
 ) -> ExitCode | None:
     """Hand the work of an agent to another agent.
 
+    --to and --at name who gets it. --to alone names an entry of the directory, such as a person, who gets it if
+    there is a place and it is not closed. --best leaves it to the directory, and so do --can, --domain, --tier and
+    --language, which say what the work needs.
+
     The conversation in the agent's context goes along. The agent stays in its state; when a transfer is accepted, it
     ends, unless its graph says otherwise.
 
@@ -145,23 +168,27 @@ async def hand_on(
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
+      gatechart handoff case-1 --to anna --wait
+      gatechart handoff case-1 --best --problem "I want my money back"
+      gatechart handoff case-1 --domain refunds --tier 2
       gatechart handoff case-1 --to human_desk --at URGENT --reason "tool failure" --problem "Refund 4711 by hand"
       gatechart handoff case-1 --to refunds --at REVIEWING --mode delegate --deadline 10m --wait
     """
     graphs = loading.load_graphs(settings)
-    target = _target(graphs, to, at)
+    needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
+    target = _target(graphs, to, at, living, needs, is_best=best)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with stores.open_store(settings.store, role=Role.READER) as store:
         graph = registry.Registry(graphs).graph_for(await store.load(agent))
         if living is not None:
-            _check_graph(await store.load(living), target)
+            _check_graph(await store.load(living), str(to))
 
     async def hand(reached: Connection) -> tuple[HandoffRecord, bool]:
         context = turn.committed_context(graph, await reached.home.read(agent))
         packet = _packet(handoff_package.packet_of(context, reason), problem)
 
         async def ask() -> str:
-            offer = graph_package.Handoff(target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due)
+            offer = graph_package.Handoff(target, at=at or "", packet=packet, agent=living, mode=mode, deadline=due)
             return await reached.home.handoff(agent, offer)
 
         asked = await (_answered(reached, agent, ask, timeout) if wait else ask())
@@ -277,21 +304,40 @@ def _check_can_be_cancelled(found: HandoffRecord) -> None:
         raise HandoffStandsError(found.id, found.target)
 
 
-def _target(graphs: Graphs, to: str | None, at: str | None) -> AnyGraph:
-    """Find the graph, and check its entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
+def _target(
+    graphs: Graphs, to: str | None, at: str | None, living: str | None, needs: Needs, *, is_best: bool
+) -> str | Best:
+    """Return the graph, whose entry point is checked, or what chooses the target.
+
+    Raises UsageError, UnknownGraphError, EntryRefusedError.
+    """
+    known = registry.Registry(graphs)
+    is_chosen = is_best or needs != Needs()
+    if is_chosen and (to or at or living):
+        given = "--to" if to else "--at" if at else "--agent"
+        raise UsageError(f"{given} names who gets the work, and --best and needs leave it open; give one of them")
+    if is_chosen:
+        return graph_package.Best(needs)
+    names = ", ".join(graph.name for graph in loading.newest(graphs))
     if to is None:
-        names = ", ".join(graph.name for graph in loading.newest(graphs))
-        raise UsageError(f"missing --to: name the graph to hand the work to, one of {names}")
-    graph = registry.Registry(graphs).graph(to)
+        raise UsageError(
+            f"missing --to: name the graph to hand the work to, one of {names}, or an entry of the directory, or let "
+            "the directory choose with --best"
+        )
+    if at is None and to not in (graph.name for graph in known.graphs):
+        if living is not None:
+            raise UsageError(f"--agent goes with --to GRAPH --at ENTRY_POINT, and {to!r} is none of {names}")
+        return graph_package.Best(entries=to)
+    graph = known.graph(to)
     if at is None:
         raise UsageError(f"missing --at: name an entry point of {to!r}, one of {', '.join(graph.entry_points)}")
     graph.entry_point(at)
-    return graph
+    return graph.name
 
 
-def _check_graph(living: Snapshot, target: AnyGraph) -> None:
-    if living.graph != target.name:
-        raise OtherGraphError(living.agent_id, living.graph, target.name)
+def _check_graph(living: Snapshot, target: str) -> None:
+    if living.graph != target:
+        raise OtherGraphError(living.agent_id, living.graph, target)
 
 
 def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:

@@ -98,6 +98,8 @@ def _fitting(graph: AnyGraph, best: Best) -> Iterator[tuple[str, str]]:
     for name in graph.entry_points:
         profile = graph.profile_at(name)
         met = [] if profile is None else [each.text for each in needed if each.are_met_by(profile)]
+        if best.entries and f"{graph.name}.{name}" not in best.entries:
+            continue
         if met or (profile is not None and not needed):
             yield name, " · ".join(met)
 

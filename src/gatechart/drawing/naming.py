@@ -54,6 +54,8 @@ def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
 def best_text(best: Best) -> tuple[str, str]:
     """Return a selection in words: what it is, and what work needs by it; `any`, or `people`, if nothing is said."""
     title = BEST if best.name == BEST_NAME else f"{best.name}: {BEST}"
+    if best.entries:
+        return title, visible(" · ".join(best.entries))
     if not best.alternatives:
         return title, f"what {function_text(callable_name(best.needs))} says"
     told = [each.text for each in stated_needs(best)]

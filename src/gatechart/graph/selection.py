@@ -70,6 +70,8 @@ class Best:
     Of the rules, the first that applies says what the work needs, so that "cancel the order" stands above "order". If
     none applies, and neither `needs` nor a text score tells the candidates apart, nothing matches.
 
+    With `entries`, one of those is asked, such as a person: `Best(entries="anna")` takes her place as any choice does.
+
     By default the scorers' weighted sum decides. `order` has them decide one after the other in place of that:
 
     >>> Best(Needs(tier=2), order=("tier", "performance", "load")).order
@@ -82,6 +84,7 @@ class Best:
     order: tuple[str | Scorer, ...]  # a later one decides between those that are equal by the earlier ones
     filters: tuple[str | Filter, ...]  # besides those that always apply
     least: float | None  # text score from which on there is a match; None: that of the directory
+    entries: tuple[str, ...]  # ids in the directory: one of these, whatever texts say; none: anybody
     name: str  # in drawings, names of tools and of states that wait; "best" by default
 
     def __init__(
@@ -93,6 +96,7 @@ class Best:
         order: Iterable[str | Scorer] | str | Scorer = (),
         filters: Iterable[str | Filter] | str | Filter = (),
         least: float | None = None,
+        entries: Iterable[str] | str = (),
         name: str = "best",
     ) -> None:
         ordered = one_or_more(order)
@@ -109,6 +113,7 @@ class Best:
             order=ordered,
             filters=one_or_more(filters),
             least=least,
+            entries=one_or_more(entries),
             name=name,
         )
 

@@ -49,6 +49,7 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
         if not _is_amount(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
+    yield from _text_faults(place, "entries", best.entries)
     if best.least is not None and not is_share(best.least):
         yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
 

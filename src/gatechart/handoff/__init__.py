@@ -33,6 +33,7 @@ from gatechart.handoff.selections import (
     awaits_choice,
     best_of,
     chosen_again,
+    declared_terms,
     with_attempt,
     with_selection,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "best_of",
     "check_change",
     "chosen_again",
+    "declared_terms",
     "fallback_steps",
     "fallbacks_of",
     "fields_for",

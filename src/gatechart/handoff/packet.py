@@ -108,6 +108,7 @@ class SelectionTerms(Part):
     order: tuple[str, ...] = ()  # names of scorers; if there are any, they decide one after the other
     filters: tuple[str, ...] = ()  # names of those besides the ones that always apply
     least: FiniteFloat | None = None  # text score from which on there is a match; None: that of the directory
+    entries: tuple[str, ...] = ()  # ids in the directory: one of these, whatever texts say; none: anybody
     no_rule: bool = False  # whether rules were declared, and none applies
 
     @property

@@ -12,8 +12,14 @@ from gatechart.values import Needs, Obstacle
 
 def best_of(terms: SelectionTerms) -> Best:
     """Read a selection from its form in a packet. Functions of one's own stay names."""
-    weights = None if terms.order else terms.weights
-    return Best(terms.needs, scorers=weights, order=terms.order, filters=terms.filters, least=terms.least)
+    return Best(
+        terms.needs,
+        scorers=None if terms.order else terms.weights,
+        order=terms.order,
+        filters=terms.filters,
+        least=terms.least,
+        entries=terms.entries,
+    )
 
 
 def declared_terms(best: Best) -> SelectionTerms:
@@ -31,6 +37,7 @@ def declared_terms(best: Best) -> SelectionTerms:
         order=best.order_names,
         filters=best.filter_names,
         least=best.least,
+        entries=best.entries,
     )
 
 

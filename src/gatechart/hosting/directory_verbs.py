@@ -74,6 +74,12 @@ def agent_of(entry_id: str) -> AgentId:
     return f"{ENTRY_AGENT}{entry_id}"
 
 
+async def check_entries(directory: Directory, entries: Sequence[str]) -> None:
+    """Raise UnknownEntryError unless the directory has all of these."""
+    for each in entries:
+        await _entry(directory, each)
+
+
 async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:
     graph = _graph_of_users(directory, command.graph)
     graph.entry_point(command.at)

@@ -44,7 +44,7 @@ from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
-from gatechart.hosting.directory_verbs import DIRECTING, directed
+from gatechart.hosting.directory_verbs import DIRECTING, check_entries, directed
 from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
@@ -361,6 +361,7 @@ class RestateRuntime(AgentHome):
     async def _handoff(self, command: HandoffCommand) -> str:
         checked_id(command.idempotency_key, "idempotency_key")
         check_writable(command)
+        await check_entries(self._directory, command.entries)
         answer = await self._calls.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
         return str(answer["handoff"])
 

@@ -14,6 +14,8 @@ from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, Re
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
+from gatechart.hosting.directory import Directory
+from gatechart.hosting.directory_verbs import check_entries
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.search import agent_query, counted_graph
@@ -42,11 +44,14 @@ from gatechart.values import (
 class Operations:
     """Executes these commands for a runtime."""
 
-    def __init__(self, core: Core, registry: Registry, effects: Effects, maintenance: Maintenance) -> None:
+    def __init__(
+        self, core: Core, registry: Registry, effects: Effects, maintenance: Maintenance, entries: Directory
+    ) -> None:
         self._core = core
         self._registry = registry
         self._effects = effects
         self._maintenance = maintenance
+        self._entries = entries
 
     async def execute(self, command: Command) -> Any:
         """Execute a command and return its result. Raises what the verb raises."""
@@ -105,6 +110,7 @@ class Operations:
     async def _handoff(self, command: HandoffCommand) -> str:
         key = checked_id(command.idempotency_key, "idempotency_key")
         agent = await self._effects.directory.get(known_id(command.agent_id))
+        await check_entries(self._entries, command.entries)
         return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
 
     async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:

@@ -112,7 +112,7 @@ class Runtime(AgentHome):
         self._examiner = Examiner(self, registry, core.store, core.clock.now, terms)
         self._effects = Effects(core, registry)
         self._maintenance = Maintenance(core, registry, self._effects)
-        self._operations = Operations(core, registry, self._effects, self._maintenance)
+        self._operations = Operations(core, registry, self._effects, self._maintenance, self._directory)
 
     @classmethod
     @asynccontextmanager

@@ -66,6 +66,8 @@ def _details(
     behind: int,
 ) -> str:
     count = len(question.candidates)
+    if chosen is None and question.terms.entries:
+        return _named_ones(question.terms.entries, fallen)[:_LONGEST]
     if chosen is None:
         found = f"none of {count} fits" if count else "nobody is in the directory"
     else:
@@ -77,6 +79,14 @@ def _details(
     needs = needs_text(question.needs)
     told = [found, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
     return "; ".join(told)[:_LONGEST]
+
+
+def _named_ones(entries: Sequence[str], fallen: Fallen) -> str:
+    """Tell why none of those that were asked for by name gets the work."""
+    why = {each.id: each.fell for each in _nearest(fallen) if each.id in entries}
+    return "; ".join(
+        f"{each} is left out by {why[each]}" if each in why else f"{each} is not there" for each in entries
+    )
 
 
 def _how(chosen: Candidate, fitting: int, equal: int) -> str:

@@ -73,8 +73,17 @@ def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
     return ["no rule says what the work needs"] * len(candidates)
 
 
-def _open(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return ["" if each.is_open and not each.is_excluded else _decided(each) for each in candidates]
+def _entry(question: Question, candidates: Sequence[Candidate]) -> Column:
+    named = frozenset(question.terms.entries)
+    if not named:
+        return _NOBODY
+    why = f"not {' or '.join(question.terms.entries)}"[:_LONGEST]
+    return ["" if each.id in named else why for each in candidates]
+
+
+def _open(question: Question, candidates: Sequence[Candidate]) -> Column:
+    is_named = bool(question.terms.entries)  # what is excluded is still reached by its name
+    return ["" if each.is_open and (is_named or not each.is_excluded) else _decided(each) for each in candidates]
 
 
 def _decided(candidate: Candidate) -> str:
@@ -259,6 +268,7 @@ def _failed_groups(question: Question) -> frozenset[str]:
 
 
 ALWAYS: Final[dict[str, BuiltIn]] = {
+    "entry": _entry,
     "open": _open,
     "rule": _rule,
     "capability": _capability,

@@ -32,6 +32,7 @@ def terms_of(best: Best, packet: HandoffPacket) -> SelectionTerms:
         order=best.order_names,
         filters=best.filter_names,
         least=best.least,
+        entries=best.entries,
         no_rule=bool(best.rules) and ruled is None,
     )
 

@@ -34,8 +34,8 @@ class Question:
 
     @property
     def is_open(self) -> bool:
-        """Whether the needs leave open what the work is about, so that texts have to tell."""
-        return not (self.needs.capabilities or self.needs.domains or self.needs.tier)
+        """Whether the terms leave open what the work is about, so that texts have to tell."""
+        return not (self.terms.entries or self.needs.capabilities or self.needs.domains or self.needs.tier)
 
     @property
     def scorer_names(self) -> tuple[str, ...]:

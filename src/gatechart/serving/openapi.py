@@ -120,7 +120,7 @@ def _operation(operation: Operation, references: Mapping[Any, Json], needs_token
     if not operation.route.has_body:
         described["parameters"] += [_parameter("query", name, schema) for name, schema in _fields(operation.rest)]
     else:
-        needed = any(field.is_required() for field in operation.rest.model_fields.values())
+        needed = operation.needs_body
         described["requestBody"] = _content(references[operation.rest, "validation"], required=needed)
     answer: Json = {"description": operation.route.summary}
     if operation.call.answer is not DONE:

@@ -19,12 +19,15 @@ from starlette.requests import Request
 from gatechart.api import KINDS, Command
 from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import MOST_NAMED, AlarmCommand
+from gatechart.api.directory import EntryId
 from gatechart.api.events import PostCommand
+from gatechart.api.handoffs import HandoffCommand
 from gatechart.api.route import MOST, Route
 from gatechart.api.search import FindCommand
 from gatechart.context import describe_fields, problems_of, told_as
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.handoff import SelectionTerms
 from gatechart.handoff.packet import FallbackKind, Time
 from gatechart.serving.answers import NotServed
 from gatechart.serving.connections import ServerLimits
@@ -92,6 +95,9 @@ _Clock: TypeAlias = Annotated[
 _Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 
 
+_Scorer: TypeAlias = Literal["text", "history", "learned", "performance", "load", "tier", "affinity", "cost"]
+
+
 class TakesWork(BaseModel):
     """Hours in which work is taken, by the clocks of a zone."""
 
@@ -130,6 +136,21 @@ class Wanted(BaseModel):
     all: bool = False
 
 
+class Chosen(Wanted):
+    """What the target of a handoff is chosen by: by needs, or among entries of the directory."""
+
+    weights: dict[_Scorer, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+    order: tuple[_Scorer, ...] = ()
+    filters: tuple[Literal["person", "local"], ...] = ()
+    least: Annotated[float, Field(ge=0, le=1)] | None = None
+    entries: tuple[EntryId, ...] = ()
+    no_rule: Literal[False] = False
+
+
+def _terms(given: Chosen | None) -> SelectionTerms | None:
+    return None if given is None else SelectionTerms(**given.model_dump())
+
+
 def _needs(given: Wanted | None) -> Needs | None:
     return None if given is None else Needs(**given.model_dump())
 
@@ -159,6 +180,21 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
             {"required": ["graph"], "properties": {"to": {"maxItems": 0}, "graph": {"type": "string"}}},
         ]
     },
+    HandoffCommand: {
+        "oneOf": [
+            {
+                "required": ["to", "at"],
+                "properties": {"to": {"type": "string"}, "at": {"type": "string"}, "best": {"type": "null"}},
+            },
+            {
+                "required": ["best"],
+                "properties": {
+                    "best": {"type": "object"},
+                    **{name: {"type": "null"} for name in ("to", "at", "agent")},
+                },
+            },
+        ]
+    },
     EndInvokeCommand: {
         "not": {
             "required": ["result", "error"],
@@ -174,6 +210,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
     "every": _Lasting,
     "lasts": _Lasting,
+    "best": Annotated[Chosen | None, AfterValidator(_terms)],
     "needs": Annotated[Wanted | None, AfterValidator(_needs)],
     "profile": Annotated[CanDo, AfterValidator(_profile)],
     "deadline": Annotated[Time | _Seconds | _Delay | None, told_as(f"a time with its zone, {DELAY_FORMS}")],
@@ -206,6 +243,12 @@ class Operation:
         """The model of the query or the body: the fields that are not in the path."""
         names = [name for name in self.call.model_fields if name not in {"verb", *self.route.in_path}]
         return _part(self, "Body" if self.route.has_body else "Query", names)
+
+    @property
+    def needs_body(self) -> bool:
+        """Whether an empty body says too little."""
+        is_required = any(field.is_required() for field in self.rest.model_fields.values())
+        return is_required or "oneOf" in _EITHER.get(self.call, {})
 
     @cached_property
     def located(self) -> type[BaseModel]:

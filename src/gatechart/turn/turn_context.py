@@ -15,7 +15,8 @@ from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
 from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
-from gatechart.graph import SIGNAL, AnyGraph, Best, callable_name, graph_name
+from gatechart.graph import SIGNAL, AnyGraph, Best, graph_name
+from gatechart.graph.selection import FILTERS, SCORERS
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice, with_finding
 from gatechart.turn.arguments import (
     check_finite_payload,
@@ -349,10 +350,11 @@ class Turn(Generic[ServicesT]):
 
     def _check_selections(self, selections: Iterable[Best]) -> None:
         own = self._log.selectors
-        for name in (callable_name(each) for best in selections for each in best.functions):
-            if name not in own:
-                problem = f"{self.graph!r} declares no selection with the function {name}"
-                raise PayloadError("handoff", (problem,), "one of a Handoff(Best(...)) among the graph's actions")
+        for best in selections:
+            for name in (*best.weights, *best.order_names, *best.filter_names):
+                if name not in own and name not in (*SCORERS, *FILTERS):
+                    problem = f"{self.graph!r} declares no selection with the function {name}"
+                    raise PayloadError("handoff", (problem,), "one of a Handoff(Best(...)) among the graph's actions")
 
     def _packet(self) -> HandoffPacket:
         packet, event = packet_of(self.context, Reason.OTHER), self._log.signal or self.event
