@@ -98,7 +98,7 @@ $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
 
 .bench-venv/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
-	@sh .ci/environment .bench-venv -e '.[client,postgres,restate,serve]' -r benchmarks/requirements.txt
+	@sh .ci/environment .bench-venv -e '.[client,learning,postgres,restate,serve]' -r benchmarks/requirements.txt
 
 .lowest-venv/.ready: pyproject.toml constraints.txt
 	@sh .ci/environment .lowest-venv -e '.[dev]'

@@ -22,7 +22,7 @@ from time import perf_counter
 
 from gatechart.selection.evaluation import Evaluation, Recorded
 from gatechart.selection.exploration import BEST, Exploring
-from gatechart.selection.learned import Learned, LearnedModel, Scored, departs, promised, rival_of
+from gatechart.selection.learned import AllScored, Learned, LearnedModel, departs, rival_of, unlearned
 from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
 from gatechart.selection.rehearsal import evaluate_learned
@@ -115,18 +115,18 @@ def learned_hits(said: Sequence[Said], learned: Learned) -> tuple[list[float], L
     for number, each in enumerate(said):
         groups = {candidate: agent_of(candidate) for candidate in each.scores}
         scored = model.scores(each.features, each.scores, groups)
-        chosen = best({candidate: one.total for candidate, one in scored.items()})
+        chosen = best(scored.totals)
         reward = float(agent_of(chosen) == each.agent)
         hits.append(reward)
         model = model.after(_observed(number, chosen, each, scored))
     return hits, model
 
 
-def _observed(number: int, chosen: str, said: Said, scored: Mapping[str, Scored]) -> Observation:
+def _observed(number: int, chosen: str, said: Said, scored: AllScored) -> Observation:
     groups = {candidate: agent_of(candidate) for candidate in said.scores}
     reward, agent = float(agent_of(chosen) == said.agent), agent_of(chosen)
     at, leaves = START + timedelta(seconds=number), departs(chosen, said.scores, groups)
-    prior, rival = scored[chosen].prior, rival_of(chosen, scored, groups)
+    prior, rival = scored[chosen].prior, rival_of(chosen, scored.totals, groups)
     return Observation(
         f"h{number}", chosen, at, prior, reward, said.features, leaves, agent, (), rival, groups.get(rival, "")
     )
@@ -169,8 +169,7 @@ def recorded(said: Sequence[Said], exploring: Exploring, seed: int) -> list[Reco
         chances = exploring.probabilities(each.scores)
         chosen = exploring.draw(each.scores, f"{seed}-{number}").candidate
         groups = {candidate: agent_of(candidate) for candidate in each.scores}
-        scored = {each: Scored(prior) for each, prior in promised(each.scores, groups).items()}
-        observation = _observed(number, chosen, each, scored)
+        observation = _observed(number, chosen, each, unlearned(each.scores, groups))
         told = (tuple(chances.items()), tuple(each.scores.items()), tuple(groups.items()))
         records.append(Recorded(observation, *told))
     return records

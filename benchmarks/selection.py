@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from random import Random
 from statistics import mean, stdev
@@ -22,8 +22,11 @@ from typing import TypeAlias
 from benchmarks.measure import Better, Contestant, Effort, Measure
 from gatechart import AgentContext, Best, EntryPoint, Handoff, Runtime, State, StateTransitionGraph
 from gatechart.handoff import HandoffPacket
+from gatechart.hosting.choice_learning import Lesson
 from gatechart.selection import choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
+from gatechart.selection.learned import Learned, LearnedModel
+from gatechart.selection.observations import Observation, Observations, packed
 from gatechart.selection.texts import Likeness, TextIndex, index_of, texts_of
 from gatechart.values import Candidate, Profile
 from tests.selection.sentences import CLINC, SGD, Sentences, auroc, read_clinc, read_sgd
@@ -33,6 +36,7 @@ DRAWS = 5
 ENTRY_POINTS = 1_000
 SAMPLES = 10
 OPEN_WORK = 3_000
+OUTCOMES = 3
 
 Texts: TypeAlias = Mapping[str, Iterable[str]]
 
@@ -127,6 +131,42 @@ async def choose_among_many(effort: Effort) -> float:
     return (thread_time() - begun) / len(texts) * 1e6
 
 
+@cache
+def learned_before() -> LearnedModel:
+    """What was learned from three outcomes of each candidate, each of a text that one of its samples says."""
+    candidates, index = directory()[0], directory_index()
+    numbered = enumerate((each, sample) for sample in range(OUTCOMES) for each in candidates)
+    observed = [
+        Observation(
+            f"h{number}",
+            each.id,
+            NOW + timedelta(seconds=number),
+            prior=0.3,
+            reward=float(number % 10 > 0),
+            features=packed(index.features_of(each.profile.samples[sample])),
+            group=each.graph,
+        )
+        for number, (each, sample) in numbered
+    ]
+    return Learned(trusted=True).model(Observations().added(*observed))
+
+
+async def choose_as_learned(effort: Effort) -> float:
+    """The same with the scorer "learned", from outcomes of each of them, as a home asks for it."""
+    candidates, asked = directory()
+    index, packet, model = directory_index(), HandoffPacket(), learned_before()
+    terms = terms_of(Best(scorers={"learned": 1.0}), packet)
+    texts = asked[: effort.part_of(ENTRY_POINTS, 50)]
+    begun = thread_time()
+    for text in texts:
+        of_texts, groups = index.scores(text), {each.id: each.graph for each in candidates if each.is_local}
+        features = packed(index.features_of(text))
+        lesson = Lesson(features, of_texts, groups, model.scores(features, of_texts, groups), {})
+        scores = {"text": of_texts, **lesson.scores}
+        choose(packet, terms, candidates, now=NOW, seed=text, scores=scores, least=index.least, parts=lesson.parts)
+    return (thread_time() - begun) / len(texts) * 1e6
+
+
 async def choose_at_a_home(effort: Effort, *, open_work: int = 0) -> float:
     """The same with the way of a home to it: the directory as it stands now, with loads and breakers.
 
@@ -173,6 +213,7 @@ measure = Measure(
         Contestant("gatechart, a home's choice", choose_at_a_home, target=2_000),
         Contestant(f"gatechart, amid {OPEN_WORK:,} open", partial(choose_at_a_home, open_work=OPEN_WORK), target=2_000),
         Contestant("gatechart, a choice, explained", choose_among_many, target=2_000),
+        Contestant("gatechart, a learned choice", choose_as_learned, target=2_000),
         Contestant("gatechart, its texts alone", score_many, target=1_000),
     ),
 )

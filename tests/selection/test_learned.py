@@ -8,8 +8,9 @@ from gatechart.selection import learned as learned_module
 from gatechart.selection import observations as kept
 from gatechart.selection.evaluation import Recorded, Verdict
 from gatechart.selection.exploration import Exploring
-from gatechart.selection.learned import BELIEVED, Learned, departs, promised, rival_of
+from gatechart.selection.learned import Learned, departs, rival_of
 from gatechart.selection.observations import BUCKETS, Observation, Observations, packed, unpacked
+from gatechart.selection.promises import BELIEVED, promised
 from gatechart.selection.regression import SHARED
 from gatechart.selection.rehearsal import evaluate_learned
 from gatechart.values.frozen import replaced
@@ -119,7 +120,7 @@ def test_what_one_earned_takes_back_what_was_learned_for_the_next_and_not_its_pr
     learned_too_much = observed(1, candidate="refunds.REVIEWING", reward=1.0, prior=0.1)
     model = LEARNED.model().after(replaced(learned_too_much, features=other))
     before = model.scores(text, TEXT_SCORES)
-    rival = rival_of("orders.TAKING", before)
+    rival = rival_of("orders.TAKING", before.totals)
     earned = [observed(number, candidate="orders.TAKING", reward=1.0, prior=0.4, rival=rival) for number in range(2, 9)]
     found = model.after(*(replaced(each, features=text) for each in earned)).scores(text, TEXT_SCORES)
     assert rival == "refunds.REVIEWING"

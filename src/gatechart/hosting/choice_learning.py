@@ -12,7 +12,7 @@ from gatechart.handoff import HandoffPacket
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
 from gatechart.selection.history import HistoryIndex
-from gatechart.selection.learned import Learned, Scored, departs, promised, rival_of
+from gatechart.selection.learned import AllScored, Learned, departs, rival_of, unlearned
 from gatechart.selection.observations import Observations
 from gatechart.selection.rewards import Reward
 from gatechart.values import Candidate, Choice
@@ -30,28 +30,25 @@ class Lesson:
     features: str  # of its text, packed
     text_scores: Mapping[str, float]
     groups: Mapping[str, str]
-    learned: Mapping[str, Scored]
+    learned: AllScored | None  # None: that scorer is not in use
     history: Mapping[str, float]
 
     @property
     def scores(self) -> dict[str, Mapping[str, float]]:
         """The scores of the scorers that learn."""
-        return {"learned": {each: one.score for each, one in self.learned.items()}, "history": self.history}
+        return {"learned": {} if self.learned is None else self.learned.scores, "history": self.history}
 
     @property
-    def scored(self) -> Mapping[str, Scored]:
+    def scored(self) -> AllScored:
         """What was learned of each candidate; what its text score promises where that did not count."""
-        if self.learned:
-            return self.learned
-        return {each: Scored(prior) for each, prior in promised(self.text_scores, self.groups).items()}
+        return unlearned(self.text_scores, self.groups) if self.learned is None else self.learned
 
-    @property
-    def parts(self) -> dict[str, tuple[tuple[str, float], ...]]:
-        """What each learned score is made of, by candidate."""
-        return {
-            each: (("prior", one.prior), ("learned", one.learned), ("bonus", one.bonus))
-            for each, one in self.learned.items()
-        }
+    def parts(self, candidate: str) -> tuple[tuple[str, float], ...]:
+        """Return what the learned score of a candidate is made of."""
+        if self.learned is None or candidate not in self.learned:
+            return ()
+        one = self.learned[candidate]
+        return ("prior", one.prior), ("learned", one.learned), ("bonus", one.bonus)
 
 
 class Learning:
@@ -86,7 +83,7 @@ class Learning:
         async with self._one_learns:
             if wanted & {"learned", "history"}:
                 await self._refresh()
-            learned = await self._learned_scores(features, text_scores, groups, now) if "learned" in wanted else {}
+            learned = await self._learned_scores(features, text_scores, groups, now) if "learned" in wanted else None
             history = await self._history_scores(features) if "history" in wanted else {}
         return Lesson(features, text_scores, groups, learned, history)
 
@@ -106,9 +103,9 @@ class Learning:
 
     async def _learned_scores(
         self, features: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
-    ) -> Mapping[str, Scored]:
+    ) -> AllScored:
         if self._model is None:
-            return {each: Scored(prior) for each, prior in promised(text_scores, groups).items()}
+            return unlearned(text_scores, groups)
         if self._model.observations is not self._observed:
             self._model = await asyncio.to_thread(self._model.over, self._observed)
         undecided = sum(now - each.at < UNDECIDED_FOR for each in self._undecided)
@@ -125,7 +122,7 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
     chosen, scored = choice.candidate.id, lesson.scored
-    rival = rival_of(chosen, scored, lesson.groups)
+    rival = rival_of(chosen, scored.totals, lesson.groups)
     return told_of(
         packet.handoff_id,
         lesson.features,

@@ -188,7 +188,7 @@ class DirectoryChooser:
                 least_described=0.0 if compared is None else compared.least_described,
                 allow_registered=self._choosing.allow_registered,
                 exploring=self._choosing.exploring or BEST,
-                parts={} if lesson is None else lesson.parts,
+                parts=None if lesson is None else lesson.parts,
                 failed=failed,
             )
         return choice, lesson

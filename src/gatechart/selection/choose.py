@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from itertools import takewhile
@@ -22,8 +22,8 @@ from gatechart.values import Candidate, Choice, Judged
 MOST_CHANCES: Final = 20
 """Candidates of which a choice tells with what probability each is chosen."""
 
-Parts: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]
-"""What scores are made of, by candidate's id."""
+Parts: TypeAlias = Callable[[str], tuple[tuple[str, float], ...]]
+"""Tells of a candidate's id what its scores are made of."""
 
 _PARTS: Final = 1 << 32  # in which a probability is drawn
 _STEPS: Final = 10_000  # in which scores are told: four digits
@@ -43,7 +43,7 @@ def choose(
     least_described: float | None = None,
     allow_registered: bool = False,
     exploring: Exploring = BEST,
-    parts: Parts = _NONE,
+    parts: Parts | None = None,
     failed: Sequence[Attempt] = (),
 ) -> Choice:
     """Choose a target for the work in a packet, and explain it. The order of the candidates does not matter.
@@ -62,7 +62,7 @@ def choose(
     allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
     exploring: draws now and then among the best few that are as pinned and as local as the best one.
-    parts: what scores are made of, by candidate's id; told in the explanation.
+    parts: what scores are made of; told in the explanation.
     failed: attempts that failed before the packet was made; everybody of their groups is left out.
 
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions,
@@ -144,19 +144,15 @@ def _judged(
     columns: Sequence[Column],
     totals: Column,
     told: Sequence[int],
-    parts: Parts,
+    parts: Parts | None,
 ) -> list[Judged]:
     names = question.scorer_names
     rounded = [[_short(column[each]) for each in told] for column in columns]
     scores = zip(*rounded, strict=True) if rounded else [()] * len(told)
+    made_of = [() if parts is None else parts(left[each].id) for each in told]
     return [
-        Judged(
-            left[each].id,
-            _short(totals[each]),
-            tuple(zip(names, row, strict=True)),
-            parts=parts.get(left[each].id, ()),
-        )
-        for each, row in zip(told, scores, strict=True)
+        Judged(left[each].id, _short(totals[each]), tuple(zip(names, row, strict=True)), parts=made)
+        for each, row, made in zip(told, scores, made_of, strict=True)
     ]
 
 

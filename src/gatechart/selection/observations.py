@@ -63,7 +63,7 @@ class Observation:
     id: str  # of the handoff, which counts once
     candidate: str  # that was chosen
     at: datetime  # of the outcome; aware
-    prior: float  # the reward that its text score promised; see `gatechart.selection.learned.promised`
+    prior: float  # the reward that its text score promised; see `gatechart.selection.promises.promised`
     reward: float  # from 0 to 1
     features: str  # of the text, packed
     departs: bool = False  # whether the text scores alone would have chosen one of another group; not if it was drawn

@@ -33,16 +33,23 @@ class Told(NamedTuple):
 class Row:
     """The features of a text, with squares that add up to 1."""
 
-    __slots__ = ("dense", "places", "weights")
+    __slots__ = ("_dense", "places", "weights")
 
     def __init__(self, features: str) -> None:
-        np = _numpy()
+        np = numpy()
         pairs = np.array(unpacked(features), dtype=np.float64).reshape(-1, 2)
         self.places: NDArray[Any] = pairs[:, 0].astype(np.int64)
         length = float(np.sqrt(pairs[:, 1] @ pairs[:, 1]))
         self.weights: NDArray[float64] = pairs[:, 1] / length if length else pairs[:, 1]
-        self.dense: NDArray[float64] = np.zeros(BUCKETS)
-        self.dense[self.places] = self.weights
+        self._dense: NDArray[float64] | None = None
+
+    @property
+    def dense(self) -> NDArray[float64]:
+        """The weight of every feature there is."""
+        if self._dense is None:
+            self._dense = numpy().zeros(BUCKETS)
+            self._dense[self.places] = self.weights
+        return self._dense
 
 
 @value
@@ -94,7 +101,7 @@ def _change(before: Sequence[Told], after: Sequence[Told]) -> tuple[list[int], S
 
 
 def _solved_anew(told: tuple[Told, ...], ridge: float) -> Fit:
-    np = _numpy()
+    np = numpy()
     rows = [Row(each.observation.features) for each in told]
     places, weights = _table(rows)
     candidates = np.array([each.candidate for each in told], dtype=object)
@@ -104,7 +111,7 @@ def _solved_anew(told: tuple[Told, ...], ridge: float) -> Fit:
 
 
 def _moved_on(earlier: Fit, told: tuple[Told, ...], left: Sequence[int], came: Sequence[Told], ridge: float) -> Fit:
-    np = _numpy()
+    np = numpy()
     inverse, places, weights, candidates = earlier.inverse, earlier.places, earlier.weights, earlier.candidates
     for place in reversed(left):
         inverse = _without(inverse, place)
@@ -121,7 +128,7 @@ def _moved_on(earlier: Fit, told: tuple[Told, ...], left: Sequence[int], came: S
 
 def _without(inverse: NDArray[float64], place: int) -> NDArray[float64]:
     """Return the inverse of what was inverted without the row and the column of a place."""
-    np = _numpy()
+    np = numpy()
     column = np.delete(inverse[:, place], place)
     rest: NDArray[float64] = np.multiply.outer(column, column / -inverse[place, place])
     rest[:place, :place] += inverse[:place, :place]
@@ -133,7 +140,7 @@ def _without(inverse: NDArray[float64], place: int) -> NDArray[float64]:
 
 def _bordered(inverse: NDArray[float64], likeness: NDArray[float64], own: float) -> NDArray[float64]:
     """Return the inverse of what was inverted with one more row and column."""
-    np = _numpy()
+    np = numpy()
     moved = np.append(inverse @ likeness, -1.0)
     bordered: NDArray[float64] = np.multiply.outer(moved, moved / (own - float(moved[:-1] @ likeness)))
     bordered[:-1, :-1] += inverse
@@ -147,7 +154,7 @@ def _solved(
     candidates: NDArray[Any],
     inverse: NDArray[float64],
 ) -> Fit:
-    surprises = _numpy().array([each.surprise for each in told])
+    surprises = numpy().array([each.surprise for each in told])
     names = {each.candidate for each in told}
     only = names.pop() if len(names) == 1 else ""
     return Fit(told, places, weights, candidates, only, inverse, inverse @ surprises)
@@ -165,7 +172,7 @@ def _likeness(places: NDArray[Any], weights: NDArray[float64], row: Row) -> NDAr
 
 
 def _table(rows: list[Row]) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = _numpy()
+    np = numpy()
     width = max((len(each.places) for each in rows), default=0)
     places, weights = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width))
     for at, each in enumerate(rows):
@@ -174,7 +181,7 @@ def _table(rows: list[Row]) -> tuple[NDArray[Any], NDArray[float64]]:
 
 
 def _joined(places: NDArray[Any], weights: NDArray[float64], row: Row) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = _numpy()
+    np = numpy()
     missing = len(row.places) - places.shape[1]
     before, after = (0, max(missing, 0)), (0, max(-missing, 0))
     tables = (np.pad(places, ((0, 0), before)), np.pad(weights, ((0, 0), before)))
@@ -182,7 +189,8 @@ def _joined(places: NDArray[Any], weights: NDArray[float64], row: Row) -> tuple[
     return np.vstack((tables[0], new[0])), np.vstack((tables[1], new[1]))
 
 
-def _numpy() -> Any:
+def numpy() -> Any:
+    """Return numpy. Raises ExtraMissingError where it is missing."""
     with needing("learning", "learning of choices"):
         import numpy as np  # noqa: PLC0415 (an extra)
     return np

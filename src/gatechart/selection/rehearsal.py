@@ -35,7 +35,7 @@ def rehearsed(
     for number, record in enumerate(records):
         if number >= first:
             scored = model.scores(record.observation.features, dict(record.text_scores), dict(record.groups))
-            chances[record.id] = exploring.probabilities({each: one.total for each, one in scored.items()})
+            chances[record.id] = exploring.probabilities(scored.totals)
             expected[record.id] = {each: _expected(one) for each, one in scored.items()}
         model = model.after(replaced(record.observation, departs=False) if record.was_drawn else record.observation)
     return Rehearsal(tuple(records[first:]), chances, expected)

@@ -69,7 +69,7 @@ class TextIndex:
     'refunds'
     """
 
-    __slots__ = ("_everything", "_ids", "_rarity", "_words", "least", "least_described")
+    __slots__ = ("_everything", "_ids", "_last", "_rarity", "_words", "least", "least_described")
 
     def __init__(self, texts: Mapping[str, Iterable[str]]) -> None:
         """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
@@ -77,19 +77,23 @@ class TextIndex:
         self._ids = tuple(sorted(texts))
         documents = [documents_of(texts[each]) for each in self._ids]
         self._rarity = Rarity(documents)
+        self._last: tuple[str, Mapping[str, float]] = "", {}
         self._everything = Rows([self._sum(each) for each in documents])
         self._words = tuple(Rows([self._rarity.weighed(words_of(each)) for each in document]) for document in documents)
 
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
         found = features(text)
-        together = self._everything.sums(whole(self._rarity.weighed(found)))
+        weighed = self._rarity.weighed(found)
+        self._last = text, weighed  # which learning asks for next
+        together = self._everything.sums(whole(weighed))
         words = whole(self._rarity.weighed(words_of(found)))
         return blended(self._ids, together, lambda at: max(self._words[at].sums(words)), UNIT * UNIT)
 
     def features_of(self, text: str) -> Mapping[str, float]:
         """See Likeness."""
-        return self._rarity.weighed(features(text))
+        last, weighed = self._last
+        return weighed if last == text else self._rarity.weighed(features(text))
 
     def _sum(self, documents: Iterable[Mapping[str, float]]) -> dict[str, float]:
         total: dict[str, float] = {}
