@@ -90,16 +90,17 @@ class Looking(Repeats):
         return None
 
 
-def repeats_in(detector: Repeats, numbers: list[int]) -> list[dict[str, object] | None]:
-    """What an agent finds that moves to and fro by events with these numbers."""
+def repeats_in(detector: Repeats, numbers: list[int]) -> list[object]:
+    """What an agent finds, and what its trail is, that moves to and fro by events with these numbers."""
     edges = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
-    signals = Signal(detector, "repeats")
+    signals = Signals(Signal(detector, "repeats"), states=5, calls=3, window=3)
     graph = StateTransitionGraph("pair", transitions=edges, entry_points=["A"], signals=signals)
     snapshot, found = at_once(started(graph, "A")).snapshot, []
     for number in numbers:
         record = at_once(take_mail(graph, snapshot, Event("GO", {"number": number}, NOW)))
         snapshot = record.snapshot
-        found.append(record.fired and {**record.fired.evidence[0], "detector": ""})
+        fired = record.fired and {**record.fired.evidence[0], "detector": ""}
+        found.append((fired, replaced(snapshot.trail, slots=(), marks="")))
     return found
 
 

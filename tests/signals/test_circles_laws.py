@@ -17,9 +17,9 @@ WINDOW = 20
 
 
 def stamped(state: str, number: int, stamp: int) -> Moved:
-    """A move whose payload says when it happened."""
+    """A move by an event that is known by its payload, which says when it happened, too."""
     payload = {"number": number, "at": stamp, "items": [{"id": stamp, "kind": state}]}
-    return Moved((state,), "CAME", digest_of(payload, ["at", "id"]))
+    return Moved((state,), f"CAME_{digest_of(payload, ['at', 'id'])}")
 
 
 @given(st.integers(1, 10), st.integers(0, 40), st.data())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gatechart.graph import ANY, Signal, Signals, State, StateTransitionGraph, Transition
-from gatechart.signals import UserAsked
+from gatechart.signals import Repeats, UserAsked
 from gatechart.turn import DUE, Turn, take_mail
 from gatechart.turn.mail import Void
 from gatechart.values import (
@@ -60,14 +60,14 @@ async def test_an_agent_without_signals_has_no_trail() -> None:
     assert record.fired is None
 
 
-async def test_each_move_is_an_entry_with_the_digest_of_its_payload() -> None:
-    graph = go_round(signals=Signals(Moves(), ignore="at"))
+async def test_each_move_is_an_entry_and_by_other_payloads_another_move() -> None:
+    graph = go_round(signals=Signals(Repeats(), ignore="at"))
     begun = await started(graph)
     here = [(await applied(graph, begun.snapshot, "GO", {"order": 7, "at": at})).snapshot.trail for at in (1, 2)]
     other = (await applied(graph, begun.snapshot, "GO", {"order": 8})).snapshot.trail
-    assert here[0].text == here[1].text != other.text
-    assert entries_in(here[0].text)[0] == Moved(("HERE",), "agent.started.HERE")
-    assert entries_in(here[0].text)[1].event == "GO"
+    assert entries_in(here[0].text) == (Moved(("HERE",), "agent.started.HERE"), Moved(("THERE",), "GO"))
+    assert here[0].text == here[1].text == other.text
+    assert here[0].slots == here[1].slots != other.slots
 
 
 async def test_what_moves_nothing_leaves_no_entry() -> None:

@@ -11,7 +11,7 @@ from gatechart.graph import AnyGraph, Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import move_of
 from gatechart.turn.payloads import with_marks
-from gatechart.turn.progress import entered, told_progress
+from gatechart.turn.progress import is_first, told_progress, with_entered
 from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_told
 from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, fields_of, watch_of
@@ -28,6 +28,7 @@ from gatechart.values import (
     Look,
     Moved,
     Origin,
+    Payload,
     Said,
     Snapshot,
     StateName,
@@ -40,7 +41,7 @@ from gatechart.values import (
 )
 from gatechart.values.detectors import WORKED
 from gatechart.values.frozen import maker, replaced
-from gatechart.values.trail import checksum_of_content, text_of
+from gatechart.values.trail import text_of
 
 _make_trail: Final = maker(Trail)
 _ENDS: Final = ("done.invoke.", "error.invoke.")
@@ -51,61 +52,90 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
 
     This is part of each turn of an agent with signals: whatever only some turns need is asked for first.
     """
-    trail, event, graph = macrostep.trail, macrostep.turn.event, macrostep.graph
-    watch = watch_of(graph, trail.entry_point)
+    watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
         _judge_end(macrostep)
         return None
-    terms = watch.terms
+    moved = None if previous is None else _trail_after_move(macrostep, previous, watch)
+    if moved is None:
+        return _fired_by_look(macrostep, previous, watch)
+    macrostep.trail = moved
+    return None
+
+
+def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) -> Trail | None:
+    """Return the trail after a turn that did no more than move the agent, if detectors can tell without a look.
+
+    Nearly all turns are such, and this leaves a trail as `_fired_by_look` does, without all that others need.
+    """
+    trail, event, graph, after = macrostep.trail, macrostep.turn.event, macrostep.graph, macrostep.configuration
+    is_more = after == previous.configuration or trail.working or trail.marks != watch.marks
+    if is_more or (macrostep.attended and _working(macrostep, trail)):
+        return None
+    payload = with_marks(graph, event).payload if graph.event_types else event.payload
+    if payload and not watch.telling.isdisjoint(payload):
+        return None
+    move = move_of(previous.configuration, after, event.name)
+    character = move.by(payload, watch.terms.ignore) if payload else move.character
+    slots = watch.after_move(trail.slots, character, move.place)
+    if slots is None:
+        return None
+    recent, task, best = with_entered(trail.recent, move.entered, watch.terms.window), trail.task, trail.best
+    if watch.is_told or macrostep.log.progressed:
+        progress = told_progress(macrostep, watch, recent)
+        if progress.entries:
+            return None
+        recent, task, best = progress.recent, progress.task, progress.best
+    escapes = trail.escapes
+    if escapes is not NO_ESCAPES:
+        is_forward = watch.implies and is_first(trail.recent, move.entered, watch.terms.window)
+        escapes = _escapes_after(trail, event, True, is_forward)
+    text, appended = grown(trail, move.line, 1, watch.bounds)
+    is_timed = trail.is_timed and event.name != DUE
+    return _make_trail(text, slots, trail.marks, recent, (), task, best, is_timed, appended, trail.entry_point, escapes)
+
+
+def _fired_by_look(macrostep: Macrostep, previous: Snapshot | None, watch: Watch) -> FiredSignal | None:
+    """Write a turn into the trail, and show it to the detectors. Return what fires by it; None if nothing does."""
+    trail, event, graph, terms = macrostep.trail, macrostep.turn.event, macrostep.graph, watch.terms
     before, after = () if previous is None else previous.configuration, macrostep.configuration
-    event = with_marks(graph, event) if graph.event_types else event
-    payload = event.payload
+    payload = with_marks(graph, event).payload if graph.event_types else event.payload
     added = character = place = ""
     told: tuple[TrailEntry, ...] = ()
     recent, is_forward, kinds = trail.recent, False, 0
     if after != before or _is_led_back(macrostep, event):
         move = move_of(before, after, event.name)
-        added, character = move.line, move.character
-        place, kinds = move.place, MOVED
-        if payload and (checksum := checksum_of_content(payload, terms.ignore)) is not None:
-            added, character = move.by(checksum)
-        recent, is_forward = entered(recent, move.entered, terms.window)
+        added, place, kinds = move.line, move.place, MOVED
+        character = move.by(payload, terms.ignore) if payload else move.character
+        is_forward = is_first(recent, move.entered, terms.window)
+        recent = with_entered(recent, move.entered, terms.window)
     if payload and not watch.telling.isdisjoint(payload):
-        told = _entries_of(event, watch)
+        told = _entries_of(event, payload, watch)
     task, best, is_told = trail.task, trail.best, False
     if watch.is_told or macrostep.log.progressed:
         progress = told_progress(macrostep, watch, recent)
         recent, task, best, is_told = progress.recent, progress.task, progress.best, progress.is_told
         is_forward = bool(progress.entries) or (is_forward and watch.implies)
         told += progress.entries
-    if told:
-        added += text_of(told)
-        kinds |= kinds_of(told)
-    text, appended = grown(trail, added, bool(character) + len(told), terms)
-    is_idle = trail.marks and not (trail.working or macrostep.attended)  # as nearly always
-    working = () if is_idle else _working(macrostep, trail)
-    kinds |= WORKED if working or trail.working else 0
-    known = trail.slots if trail.marks == watch.marks else watch.slots_of(trail)
-    slots = watch.after_move(known, character, place) if kinds == MOVED else None
-    fired = None
-    if slots is None:
-        look = Look(
-            macrostep.turn.event,
-            before,
-            after,
-            told,
-            kinds,
-            macrostep.context,
-            text,
-            character,
-            place,
-            is_forward,
-            is_told,
-            trail.working != (),
-            working != (),
-        )
-        slots, fired = watch.asked(known, look)
-    is_timed = trail.is_timed and event.name != DUE
+    text, appended = grown(trail, added + text_of(told), bool(character) + len(told), watch.bounds)
+    working = _working(macrostep, trail)
+    kinds |= kinds_of(told) | (WORKED if working or trail.working else 0)
+    look = Look(
+        macrostep.turn.event,
+        before,
+        after,
+        told,
+        kinds,
+        macrostep.context,
+        text,
+        character,
+        place,
+        is_forward,
+        is_told,
+        trail.working != (),
+        working != (),
+    )
+    slots, fired = watch.asked(watch.slots_of(trail), look)
     macrostep.trail = _make_trail(
         text,
         slots,
@@ -114,7 +144,7 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
         working,
         task,
         best,
-        is_timed,
+        trail.is_timed and event.name != DUE,
         appended,
         trail.entry_point,
         NO_ESCAPES if trail.escapes is NO_ESCAPES else _escapes_after(trail, event, bool(character), is_forward),
@@ -140,7 +170,7 @@ def note_late(macrostep: Macrostep, event: Event) -> None:
     trail, watch = macrostep.trail, watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is not None:
         entries = entries_told(event)
-        text, appended = grown(trail, text_of(entries), len(entries), watch.terms)
+        text, appended = grown(trail, text_of(entries), len(entries), watch.bounds)
         macrostep.trail = replaced(trail, text=text, appended=appended)
 
 
@@ -151,7 +181,7 @@ def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...
         return
     after = macrostep.configuration
     moved = (Moved(after, event.name),) if after != before else ()
-    text, appended = grown(macrostep.trail, text_of(moved), len(moved), watch.terms)
+    text, appended = grown(macrostep.trail, text_of(moved), len(moved), watch.bounds)
     macrostep.trail = replaced(
         macrostep.trail, text=text, appended=appended, working=_working(macrostep, macrostep.trail)
     )
@@ -241,7 +271,7 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
     entries = entries_told(event)
     if watch is None or not entries:
         return snapshot, None
-    text, appended = grown(trail, text_of(entries), len(entries), watch.terms)
+    text, appended = grown(trail, text_of(entries), len(entries), watch.bounds)
     is_working = bool(trail.working)
     kinds = kinds_of(entries) | (WORKED if is_working else 0)
     look = Look(event, leaves, leaves, entries, kinds, context, text, was_working=is_working, is_working=is_working)
@@ -250,11 +280,11 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
     return replaced(snapshot, trail=after), fired
 
 
-def _entries_of(event: Event, watch: Watch) -> tuple[TrailEntry, ...]:
+def _entries_of(event: Event, payload: Payload, watch: Watch) -> tuple[TrailEntry, ...]:
     """Return the entries of which the turn's event itself tells."""
     if event.name in EVENTS:
         return entries_told(event)
-    return _said(event, watch.terms)
+    return _said(event, payload, watch.terms)
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
@@ -270,9 +300,8 @@ def _is_brought(event: Event, agent_id: AgentId) -> bool:
     return is_other or event.origin in (Origin.OUTSIDE, Origin.OPERATOR)
 
 
-def _said(event: Event, terms: Signals) -> tuple[Said, ...]:
-    """Return what somebody says by the event."""
-    payload = event.payload
+def _said(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
+    """Return what somebody says by the event. payload: of it."""
     for field in fields_of(terms, event.name):
         if field in payload:
             text = payload[field]

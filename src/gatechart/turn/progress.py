@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.watch import Watch
 from gatechart.values import LONGEST_NAME, LONGEST_TOLD, Progressed, character_of
 from gatechart.values.frozen import value
+
+_SLACK: Final = 8
+"""Characters beyond the window that are kept, so that they are not cut off with each turn."""
 
 
 @value
@@ -19,15 +24,20 @@ class Progress:
     best: float | None
 
 
-def entered(recent: str, characters: str, window: int) -> tuple[str, bool]:
-    """Return the characters of states entered lately with others, and whether one of those was not among them."""
-    # as a substring, in the turns that enter one state or none, which are nearly all
-    is_new = characters not in recent if len(characters) < 2 else any(each not in recent for each in characters)
-    return (recent + characters)[-window:], is_new
+def with_entered(recent: str, characters: str, window: int) -> str:
+    """Return the characters of states entered lately with others at their end: at least those of the window."""
+    recent += characters
+    return recent if len(recent) <= window + _SLACK else recent[-window:]
+
+
+def is_first(recent: str, characters: str, window: int) -> bool:
+    """Tell whether one of the characters is of a state that was not entered within the window."""
+    lately = recent[-window:]
+    return any(each not in lately for each in characters)
 
 
 def told_progress(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
-    """Return the progress of which the chart tells in a turn. recent: see `entered`."""
+    """Return the progress of which the chart tells in a turn. recent: see `with_entered`."""
     trail, terms, context, states = macrostep.trail, watch.terms, macrostep.context, watch.progress_states
     told = [*macrostep.log.progressed]
     if states:
@@ -37,8 +47,8 @@ def told_progress(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
     if terms.task:
         task, done = _text(getattr(context, terms.task, None)), task
         character = character_of(f"task {done}") if done and done != task else ""
-        recent, is_done = entered(recent, character, terms.window)
-        done = done if is_done and watch.implies else ""
+        done = done if is_first(recent, character, terms.window) and watch.implies else ""
+        recent = with_entered(recent, character, terms.window)
     if terms.measure:
         number = getattr(context, terms.measure, None)
         if isinstance(number, int | float) and (best is None or number > best):

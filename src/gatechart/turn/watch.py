@@ -13,6 +13,7 @@ from gatechart.errors import is_failure
 from gatechart.graph import AnyGraph, Signal, Signals
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.trail_mail import FIELDS
+from gatechart.turn.trail_text import bounds_of
 from gatechart.turn.turn_context import told
 from gatechart.values import (
     HOLDS,
@@ -60,6 +61,7 @@ class Watch:
         "_concerned",
         "_moving",
         "asking",
+        "bounds",
         "detectors",
         "implies",
         "is_told",
@@ -73,6 +75,7 @@ class Watch:
 
     def __init__(self, graph: AnyGraph, terms: Signals, profile: Profile | None = None) -> None:
         self.terms = terms
+        self.bounds = bounds_of(terms)
         self.signals = tuple(sorted(terms.signals, key=_place_of))
         self.detectors = tuple(walk([each.when for each in terms.signals]))
         self.asking = tuple(each.of_entry_point(profile) for each in self.detectors)

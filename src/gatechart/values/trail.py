@@ -55,7 +55,6 @@ class Moved:
 
     states: tuple[StateName, ...]  # the active leaves
     event: EventName
-    digest: str = ""  # of the event's payload without ignored fields; empty for none
 
 
 @value
@@ -201,12 +200,12 @@ def _without(content: object, ignore: frozenset[str]) -> object:
 def written(entry: TrailEntry) -> str:
     r"""Return the line of an entry, without its end.
 
-    >>> written(Moved(("CHECKING",), "ORDER_PLACED", "x1f3"))
-    'mCHECKING\tORDER_PLACED\tx1f3'
+    >>> written(Moved(("CHECKING",), "ORDER_PLACED"))
+    'mCHECKING\tORDER_PLACED'
     """
     match entry:
-        case Moved(states, event, digest):
-            return _line("m", _BETWEEN_STATES.join(map(_kept, states)), _kept(event), digest)
+        case Moved(states, event):
+            return _line("m", _BETWEEN_STATES.join(map(_kept, states)), _kept(event))
         case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms):
             told = (_kept(tool), arguments, "+" if ok else "-", outcome, _kept(error))
             return _line("c", *told, str(attempts), _kept(task), str(time_ms))
@@ -243,8 +242,8 @@ def _line(kind: str, *fields: str) -> str:
 def _read(line: str) -> TrailEntry:
     fields = line[1:].split(_SEPARATOR)
     match line[0], fields:
-        case "m", (states, event, digest):
-            return Moved(tuple(map(_shown, states.split(_BETWEEN_STATES))), _shown(event), digest)
+        case "m", (states, event) | (states, event, _):  # the third, a digest of the payload, is no longer written
+            return Moved(tuple(map(_shown, states.split(_BETWEEN_STATES))), _shown(event))
         case "c", (tool, arguments, ok, outcome, error, attempts, task, time_ms):
             told = _shown(tool), arguments, ok == "+", outcome, _shown(error)
             return Called(*told, int(attempts), _shown(task), int(time_ms))
