@@ -142,11 +142,21 @@ def test_an_address_that_is_taken_is_told():
 @pytest.mark.parametrize(
     ("options", "chosen"), [((), "senior"), (("--choosing", "tests.restate.busy_team:make_choosing"), "junior")]
 )
-async def test_a_service_chooses_by_the_choosing_that_is_named(options, chosen, engine, tmp_path):
+async def test_a_service_chooses_by_the_choosing_that_is_named_and_so_does_a_dry_run(options, chosen, engine, tmp_path):
     (port,) = free_ports(1)
-    names = ("--app", "tests.restate.busy_team:graphs", "--namespace", f"by-{chosen}", *options)
+    names = ("--app", "tests.restate.busy_team:graphs", *options)
     store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
-    command = ("restate", "serve", "--bind", f"127.0.0.1:{port}", "--store", store, *names)
+    command = (
+        "restate",
+        "serve",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--namespace",
+        f"by-{chosen}",
+        "--store",
+        store,
+        *names,
+    )
 
     async def is_registered():
         try:
@@ -170,6 +180,10 @@ async def test_a_service_chooses_by_the_choosing_that_is_named(options, chosen, 
         finally:
             child.kill()
     assert handoff.target_graph == chosen
+    asked = ("directory", "choose", "--tier", "1", "--json", *names, "--store", store)
+    with fork(COMMAND, *asked, cwd=ROOT, stdout=PIPE) as child:
+        out, _ = child.communicate(timeout=30)
+    assert json.loads(out)["candidate"]["graph"] == chosen  # by the projection
 
 
 def test_a_service_whose_choosing_cannot_be_had_is_not_begun(tmp_path, capsys):
