@@ -277,6 +277,7 @@ def test_a_payload_that_no_packet_fills_is_found_at_its_entry_point() -> None:
         "entry point 'REVIEWING': selections find it, but the context of 'desk' has no claim"
     ]
     assert problems("GC804", refunds, asking(Best(Needs(domains=("refunds",))), context=Asking)) != []
+    assert problems("GC804", refunds, asking(Best(entries="refunds.REVIEWING"), context=Asking)) != []
 
 
 @pytest.mark.parametrize(
@@ -286,6 +287,7 @@ def test_a_payload_that_no_packet_fills_is_found_at_its_entry_point() -> None:
         asking(Best(), context=ConversationContext),
         asking(Best(), context=Asking, packet=lambda context, event: HandoffPacket()),
         asking(Best(Needs(domains=("orders",))), context=Asking),
+        asking(Best(entries="orders.REVIEWING"), context=Asking),
     ],
 )
 def test_a_payload_that_a_packet_may_fill_or_that_nobody_brings_is_not_found(graph: AnyGraph) -> None:
@@ -321,6 +323,7 @@ def test_a_selection_by_words_is_found_where_the_context_tells_none(best: Best) 
         asking(Best(Needs(domains=("refunds",))), context=Asking),
         asking(Best(lambda packet: Needs(tier=2)), context=Asking),
         asking(Best(order=("tier", "load")), context=Asking),
+        asking(Best(entries="refunds.REVIEWING"), context=Asking),
         asking(Best(scorers={"tier": 1}), context=Asking),
         asking(Best(rules=[NeedRule(Needs(tier=2), reason=Reason.TOOL_FAILURE)]), context=Asking),
     ],

@@ -114,7 +114,8 @@ def unfilled_payload(analysis: Analysis) -> Iterator[Hit]:
 def no_words(analysis: Analysis) -> Iterator[Hit]:
     """The packet of a ConversationContext has a problem and what was said; that of another context has values alone.
 
-    Left alone are packets that a function or a model builds, and selections with needs, or with a rule for any text.
+    Left alone are packets that a function or a model builds, and selections with needs, with entries, or with a rule
+    for any text.
     """
     if getattr(analysis.graph.context, "tells_words", False):  # a conversation
         return
@@ -276,6 +277,8 @@ def _sources(graphs: Iterable[AnyGraph], door: _Door) -> dict[str, frozenset[str
 
 
 def _may_fit(best: Best, door: _Door) -> bool:
+    if best.entries and door.name not in best.entries:
+        return False
     needs = best.alternatives
     return not needs or any(each.are_met_by(door.profile) for each in needs)
 
@@ -297,7 +300,7 @@ def _is_built(asking: Asking) -> bool:
 
 def _goes_by_words(best: Best) -> bool:
     """Whether nobody is found without a text."""
-    if best.needs is not None:
+    if best.needs is not None or best.entries:
         return False
     if best.rules:
         return all(each.words for each in best.rules)
