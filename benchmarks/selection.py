@@ -27,7 +27,7 @@ from gatechart.selection import choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
 from gatechart.selection.learned import Learned, LearnedModel
 from gatechart.selection.observations import Observation, Observations, packed
-from gatechart.selection.texts import Likeness, TextIndex, index_of, texts_of
+from gatechart.selection.texts import Least, Likeness, TextIndex, index_of, texts_of
 from gatechart.values import Candidate, Profile
 from tests.selection.sentences import CLINC, SGD, Sentences, auroc, read_clinc, read_sgd
 
@@ -46,8 +46,9 @@ class Mixed:
 
     def __init__(self, one: Likeness, other: Likeness) -> None:
         self._both = one, other
-        self.least = (one.least + other.least) / 2
-        self.least_described = (one.least_described + other.least_described) / 2
+        self.least = Least(
+            (one.least.sampled + other.least.sampled) / 2, (one.least.described + other.least.described) / 2
+        )
 
     def scores(self, text: str) -> dict[str, float]:
         one, other = (each.scores(text) for each in self._both)
@@ -80,8 +81,8 @@ def _draw(sentences: Sentences, index: Likeness) -> tuple[float, ...]:
         mean(agents[best] == agents[intent] for intent, best, _ in asked),
         mean(best == intent for intent, best, _ in asked),
         auroc([score for *_, score in asked], foreign),
-        mean(score < index.least for *_, score in asked),
-        mean(score < index.least for score in foreign),
+        mean(score < index.least.sampled for *_, score in asked),
+        mean(score < index.least.sampled for score in foreign),
     )
 
 
@@ -89,7 +90,7 @@ def print_services(name: str, services: Mapping[str, str], said: Sequence[tuple[
     """Print how often the right service is found, by descriptions alone. services: by entry point."""
     asked = [(service, *found(index, text)) for text, service in said]
     right = mean(service == services[best] for service, best, _ in asked)
-    lost = mean(score < index.least_described for *_, score in asked)
+    lost = mean(score < index.least.described for *_, score in asked)
     print(
         f"  {name}: right service of {len({*services.values()})} {right:.3f}, lost {lost:.3f}, of {len(asked)} wishes"
     )

@@ -17,6 +17,7 @@ from gatechart.handoff import MOST_HOPS, Attempt, PathStep
 from gatechart.results import Candidate, Choice
 from gatechart.selection import MOST_TOLD, choose, terms_of
 from gatechart.selection.filters import ALWAYS
+from gatechart.selection.texts import Least
 from gatechart.values import Obstacle
 from gatechart.values.frozen import replaced
 
@@ -243,7 +244,7 @@ def test_an_order_decides_one_after_the_other() -> None:
 def test_work_of_unknown_needs_matches_only_near_texts() -> None:
     near, far = door("a.A"), door("b.A")
     scores = {"text": {"a.A": 0.3, "b.A": 0.05}}
-    assert fell(chosen_of(Best(), near, far, scores=scores)) == {"b.A": "text: 0.05 is below 0.17"}
+    assert fell(chosen_of(Best(), near, far, scores=scores)) == {"b.A": "text: 0.05 is below 0.07"}
     assert winner(Best(least=0.4), near, far, scores=scores) == ""
     assert winner(Best(Needs(tier=1), least=0.4), near, far, scores=scores) == "a.A"
 
@@ -251,7 +252,7 @@ def test_work_of_unknown_needs_matches_only_near_texts() -> None:
 def test_whoever_is_named_needs_no_near_text_and_may_be_excluded() -> None:
     anna, other = door("anna", is_person=True, is_local=False, is_excluded=True), door("b.A")
     texts = {"text": {"b.A": 0.9}}
-    choice = chosen_of(Best(entries="anna"), anna, other, scores=texts, least=0.2)
+    choice = chosen_of(Best(entries="anna"), anna, other, scores=texts, least=Least.alike(0.2))
     assert choice.candidate == anna
     assert [(each.id, each.fell) for each in choice.explanation.judged] == [("anna", ""), ("b.A", "entry: not anna")]
 

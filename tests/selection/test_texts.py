@@ -14,7 +14,7 @@ from gatechart.graph import Best
 from gatechart.handoff import HandoffPacket
 from gatechart.selection import choose, terms_of
 from gatechart.selection.features import LONGEST, features
-from gatechart.selection.texts import LEAST, LEAST_DESCRIBED, NEAR, TextIndex, index_of, texts_of
+from gatechart.selection.texts import LEAST, NEAR, TextIndex, index_of, texts_of
 from gatechart.values import Candidate, Profile
 
 SHOP = {
@@ -86,8 +86,8 @@ def test_a_sample_scores_highest_for_its_own_candidate():
 
 def test_a_foreign_text_scores_below_the_threshold_and_one_of_ours_above():
     index = TextIndex(SHOP)
-    assert max(index.scores("my fridge makes a strange noise").values()) < index.least
-    assert max(index.scores("where is the parcel?").values()) > index.least
+    assert max(index.scores("my fridge makes a strange noise").values()) < index.least.sampled
+    assert max(index.scores("where is the parcel?").values()) > index.least.sampled
 
 
 def test_case_width_and_punctuation_do_not_count():
@@ -109,7 +109,7 @@ def test_the_threshold_is_lower_for_a_candidate_with_descriptions_alone_whoever_
     described = Candidate("a", "a", "A", text="Finds orders.")
     sampled = Candidate("b", "b", "B", profile=Profile(samples=("where is it",)))
     everybody = [sampled, described, *(Candidate(f"c{n}", "c", "C", text="people") for n in range(9))]
-    for score, fit in ((LEAST_DESCRIBED - 0.01, set()), (LEAST_DESCRIBED, {"a"}), (LEAST, {"a", "b"})):
+    for score, fit in ((LEAST.described - 0.01, set()), (LEAST.described, {"a"}), (LEAST.sampled, {"a", "b"})):
         index = index_of(everybody)
         choice = choose(
             HandoffPacket(),
@@ -119,7 +119,6 @@ def test_the_threshold_is_lower_for_a_candidate_with_descriptions_alone_whoever_
             seed="s",
             scores={"text": {"a": score, "b": score}},
             least=index.least,
-            least_described=index.least_described,
         )
         assert {each.id for each in choice.explanation.judged if not each.fell} == fit
 

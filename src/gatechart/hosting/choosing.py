@@ -34,6 +34,7 @@ from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.observations import packed
 from gatechart.selection.rewards import Reward, kind_of, reward_of
+from gatechart.selection.texts import Least
 from gatechart.values import Candidate, Choice, Profile
 from gatechart.values.frozen import replaced, value
 
@@ -184,8 +185,7 @@ class DirectoryChooser:
                 seed=packet.handoff_id,
                 scores=scores if lesson is None else {**scores, **lesson.scores},
                 functions=self._functions(packet),
-                least=0.0 if compared is None else compared.least,
-                least_described=0.0 if compared is None else compared.least_described,
+                least=Least.alike(0.0) if compared is None else compared.least,
                 allow_registered=self._choosing.allow_registered,
                 exploring=self._choosing.exploring or BEST,
                 parts=None if lesson is None else lesson.parts,
@@ -237,8 +237,7 @@ class _Compared:
     text: str
     likeness: Likeness
     scores: Mapping[str, float]
-    least: float  # from which on there is a match with a candidate that has samples
-    least_described: float  # the same with one that has none
+    least: Least  # from which on there is a match
 
 
 class _Texts:
@@ -269,8 +268,7 @@ class _Texts:
         is_quick = self._choosing.embed is None
         found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
         asked = self._choosing.least
-        least = (likeness.least, likeness.least_described) if asked is None else (asked, asked)
-        return _Compared(text, likeness, found, *least)
+        return _Compared(text, likeness, found, likeness.least if asked is None else Least.alike(asked))
 
     async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
         # These are mostly the same objects as before, and so compared at once; the texts made of them are not.

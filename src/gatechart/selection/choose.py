@@ -16,7 +16,7 @@ from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.filters import filtered
 from gatechart.selection.question import Functions, Question, Scores
 from gatechart.selection.scorers import Column, columns_of
-from gatechart.selection.texts import LEAST
+from gatechart.selection.texts import LEAST, Least
 from gatechart.values import Candidate, Choice, Judged
 
 MOST_CHANCES: Final = 20
@@ -39,8 +39,7 @@ def choose(
     seed: str,
     scores: Scores = _NONE,
     functions: Functions = _NONE,
-    least: float = LEAST,
-    least_described: float | None = None,
+    least: Least = LEAST,
     allow_registered: bool = False,
     exploring: Exploring = BEST,
     parts: Parts | None = None,
@@ -56,9 +55,8 @@ def choose(
     scores: by scorer and by candidate's id, from 0 to 1, those that are computed elsewhere: "text", "history" and
         "learned". 0 for candidates without one.
     functions: filters and scorers of the user's own, by name, as the source's graph has them.
-    least, least_described: text score from which on there is a match, with a candidate that has samples and with one
-        that has none (None: the same), if the terms do not say: as `TextIndex` has them where there is an index. They
-        count where the work needs no capability, domain or tier.
+    least: text scores from which on there is a match, if the terms do not say: as `TextIndex` has them where there is
+        an index. They count where the work needs no capability, domain or tier.
     allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
         it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
     exploring: draws now and then among the best few that are as pinned and as local as the best one.
@@ -69,8 +67,7 @@ def choose(
     SelectionAnswerError for a score that is no finite number, and SelectionFunctionError.
     """
     everybody = sorted(candidates, key=attrgetter("id"))
-    described = least if least_described is None else least_described
-    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, described, failed)
+    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)
     left, fallen = filtered(question)
     if not left:
         return Choice(explained(question, seed, fallen))

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.errors import EmbeddingError, needing
 from gatechart.selection.features import Rarity, features
-from gatechart.selection.texts import MOST_TEXTS, TOGETHER, blended, documents_of
+from gatechart.selection.texts import MOST_TEXTS, TOGETHER, Least, blended, documents_of
 
 Embed: TypeAlias = Callable[[Sequence[str]], Iterable[Iterable[float]]]
 """Makes a vector of each text, all of one length. Called outside of turns, with many texts at once."""
@@ -42,7 +42,7 @@ class EmbeddingIndex:
     True
     """
 
-    __slots__ = ("_candidates", "_embed", "_ids", "_rarity", "_together", "least", "least_described", "vectors")
+    __slots__ = ("_candidates", "_embed", "_ids", "_rarity", "_together", "least", "vectors")
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class EmbeddingIndex:
         self.vectors = _vectors(embed, {each for known_texts in told for each in known_texts}, known)
         self._candidates = [[self.vectors[each] for each in known_texts] for known_texts in told]
         self._together = [_sum(each) for each in self._candidates]
-        self.least = self.least_described = self._own_least() if least is None else least
+        self.least = Least.alike(self._own_least() if least is None else least)
 
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text is blank.

@@ -13,6 +13,7 @@ from gatechart.graph import TEXT_SCORERS, callable_name
 from gatechart.handoff import MOST_HOPS, Attempt, HandoffPacket, loop_in
 from gatechart.handoff.packet import readable
 from gatechart.selection.question import Question
+from gatechart.selection.texts import Least
 from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
 from gatechart.values.profiles import is_same_language
 
@@ -207,10 +208,10 @@ def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not question.is_open or TEXT_SCORERS.isdisjoint(question.scorer_names):
         return _NOBODY
     asked = question.terms.least
-    sampled, described = (question.least, question.least_described) if asked is None else (asked, asked)
+    least = question.least if asked is None else Least.alike(asked)
     score = question.scores.get("text", {}).get
     scores = [score(each.id, 0.0) for each in candidates]
-    leasts = [sampled if each.profile.samples else described for each in candidates]
+    leasts = [least.of(each) for each in candidates]
 
     @cache  # to format each of a thousand scores would take as long as the rest of the choice
     def why(hundredths: int, least: float) -> str:

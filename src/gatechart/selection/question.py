@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from gatechart.handoff import Attempt, HandoffPacket, SelectionTerms
+from gatechart.selection.texts import Least
 from gatechart.values import Candidate, Needs
 from gatechart.values.frozen import value
 
@@ -28,8 +29,7 @@ class Question:
     now: datetime
     scores: Scores
     functions: Functions
-    least: float  # text score from which on there is a match with a candidate that has samples
-    least_described: float  # the same with one that has none
+    least: Least  # text scores from which on there is a match, unless the terms have their own
     failed: Sequence[Attempt] = ()  # in earlier turns; nobody of their groups is asked
 
     @property

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from gatechart.selection.features import Rarity, features, scaled, spoken, words_of
 from gatechart.selection.rows import UNIT, Rows, whole
 from gatechart.values import Candidate
+from gatechart.values.frozen import value
 
 MOST_TEXTS: Final = 100
 """Texts of a candidate that count: the first."""
@@ -19,30 +20,40 @@ NEAR: Final = 50
 TOGETHER: Final = 0.65
 """What part of a score all texts of a candidate have together; the rest has the one that is most alike."""
 
-LEAST: Final = 0.17
-"""The score from which on a text fits a candidate that has samples.
+_NOTHING: Final = 1e-6  # a likeness below this is none
+
+
+@value
+class Least:
+    """The text scores from which on there is a match."""
+
+    sampled: float  # with a candidate that has samples
+    described: float  # with one that has descriptions alone, which are less like what people say
+
+    @classmethod
+    def alike(cls, score: float) -> Least:
+        """Return the same score for both."""
+        return cls(score, score)
+
+    def of(self, candidate: Candidate) -> float:
+        """Return the score from which on there is a match with a candidate."""
+        return self.sampled if candidate.profile.samples else self.described
+
+
+LEAST: Final = Least(0.17, 0.07)
+"""By words, without a model.
 
 Of sentences that belong to one of 150 candidates with 1 to 10 samples each, 4 to 8 % score less; of those that belong
-to none, about half do.
+to none, about half do. Of wishes that belong to a candidate with descriptions alone, 6 % score less.
 """
-
-LEAST_DESCRIBED: Final = 0.07
-"""The same for a candidate that has descriptions alone, which are less like what people say: 6 % score less."""
-
-_NOTHING: Final = 1e-6  # a likeness below this is none
 
 
 class Likeness(Protocol):
     """Tells how well a text fits each candidate of a fixed set."""
 
     @property
-    def least(self) -> float:
-        """The score from which on a candidate that has samples matches, unless a selection has its own."""
-        ...
-
-    @property
-    def least_described(self) -> float:
-        """The same for one that has none."""
+    def least(self) -> Least:
+        """The scores from which on there is a match, unless a selection has its own."""
         ...
 
     def scores(self, text: str) -> dict[str, float]:
@@ -69,11 +80,11 @@ class TextIndex:
     'refunds'
     """
 
-    __slots__ = ("_everything", "_ids", "_last", "_rarity", "_words", "least", "least_described")
+    __slots__ = ("_everything", "_ids", "_last", "_rarity", "_words", "least")
 
     def __init__(self, texts: Mapping[str, Iterable[str]]) -> None:
         """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
-        self.least, self.least_described = LEAST, LEAST_DESCRIBED
+        self.least = LEAST
         self._ids = tuple(sorted(texts))
         documents = [documents_of(texts[each]) for each in self._ids]
         self._rarity = Rarity(documents)
