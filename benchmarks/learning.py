@@ -27,6 +27,7 @@ from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
 from gatechart.selection.rehearsal import evaluate_learned
 from gatechart.selection.texts import Likeness, TextIndex
+from gatechart.values.frozen import replaced
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "clinc150"
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -95,14 +96,14 @@ def strong(said: Sequence[Said], seed: int) -> list[Said]:
     """The same sentences with a score for each agent that is right in 94.5 % of cases."""
     source = Random(seed)
     agents = sorted({each.agent for each in said})
-    replaced = []
+    simulated = []
     for each in said:
         others = [agent for agent in agents if agent != each.agent]
         first = each.agent if source.random() < STRONG else source.choice(others)
         scores = {agent: source.uniform(0.2, 0.6) for agent in agents}
         scores[first] = max(scores.values()) + source.uniform(0.02, 0.25)
-        replaced.append(Said(each.features, each.agent, scores))
-    return replaced
+        simulated.append(Said(each.features, each.agent, scores))
+    return simulated
 
 
 def best(scores: Mapping[str, float]) -> str:
@@ -169,7 +170,8 @@ def recorded(said: Sequence[Said], exploring: Exploring, seed: int) -> list[Reco
         chances = exploring.probabilities(each.scores)
         chosen = exploring.draw(each.scores, f"{seed}-{number}").candidate
         groups = {candidate: agent_of(candidate) for candidate in each.scores}
-        observation = _observed(number, chosen, each, unlearned(each.scores, groups))
+        observed = _observed(number, chosen, each, unlearned(each.scores, groups))
+        observation = replaced(observed, departs=False)  # what is not by text scores was drawn
         told = (tuple(chances.items()), tuple(each.scores.items()), tuple(groups.items()))
         records.append(Recorded(observation, *told))
     return records

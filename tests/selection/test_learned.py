@@ -4,15 +4,17 @@ from random import Random
 
 import pytest
 
+from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.selection import learned as learned_module
-from gatechart.selection import observations as kept
-from gatechart.selection.evaluation import Recorded, Verdict
+from gatechart.selection import observations as observations_module
+from gatechart.selection.evaluation import Verdict
 from gatechart.selection.exploration import Exploring
 from gatechart.selection.learned import Learned, departs, rival_of
 from gatechart.selection.observations import BUCKETS, Observation, Observations, packed, unpacked
 from gatechart.selection.promises import BELIEVED, promised
 from gatechart.selection.regression import SHARED
 from gatechart.selection.rehearsal import evaluate_learned
+from gatechart.values import Ended
 from gatechart.values.frozen import replaced
 
 np = pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")
@@ -154,8 +156,8 @@ def test_outcomes_of_their_own_leave_less_room_for_those_as_a_rival(monkeypatch,
 
 @pytest.mark.parametrize("all_at_once", [True, False])
 def test_only_the_newest_are_kept(monkeypatch, all_at_once):
-    monkeypatch.setattr(kept, "MOST", 10)
-    monkeypatch.setattr(kept, "MOST_IN_ALL", 25)
+    monkeypatch.setattr(observations_module, "MOST", 10)
+    monkeypatch.setattr(observations_module, "MOST_IN_ALL", 25)
     model = LEARNED.model().after(*SOME) if all_at_once else one_by_one(LEARNED, SOME)
     counts = {each: len(own) for each, own in model.observations.by_learner().items()}
     assert sum(counts.values()) == 25
@@ -166,7 +168,7 @@ def test_only_the_newest_are_kept(monkeypatch, all_at_once):
 def test_a_set_that_is_full_is_bounded_in_bytes():
     text = packed({f"feature {number}": 1.0 for number in range(1_000)})
     assert len(text) <= 512
-    assert len(unpacked(text)) <= kept.MOST_FEATURES
+    assert len(unpacked(text)) <= observations_module.MOST_FEATURES
 
 
 def test_features_of_something_else_are_refused():
@@ -328,15 +330,19 @@ def test_a_choice_departs_if_the_text_scores_alone_would_have_chosen_another_gro
 
 def test_learning_is_better_in_hindsight_though_most_draws_failed():
     """Text scores are right for one kind of text and wrong for another; what is drawn beside them fails oftener."""
-    exploring, scores, records = Exploring(0.2, 3), {"a": 0.9, "b": 0.5, "c": 0.2}, []
+    exploring, scores, kept = Exploring(0.2, 3), {"a": 0.9, "b": 0.5, "c": 0.2}, []
     for number in range(1_500):
         kind = "b" if number % 4 == 0 else "a"
         chosen = exploring.draw(scores, str(number)).candidate
-        known = replaced(
-            observed(number), candidate=chosen, features=packed({kind: 1.0}), departs=departs(chosen, scores)
+        chances = exploring.probabilities(scores)
+        ranked = tuple(
+            (each, "", scores[each], chances[each]) for each in sorted(scores, key=lambda each: each != chosen)
         )
-        observation = replaced(known, prior=promised(scores)[chosen], reward=float(chosen == kind))
-        records.append(Recorded(observation, tuple(exploring.probabilities(scores).items()), tuple(scores.items())))
-    drawn = [each.observation for each in records[-1_000:] if each.observation.departs]
-    assert sum(1.0 - 2.0 * each.reward for each in drawn) > 5
+        known = KeptChoice(f"h{number}", START, packed({kind: 1.0}), ranked, promised(scores)[chosen])
+        ended = Ended.COMPLETED if chosen == kind else Ended.FAILED
+        at = START + timedelta(seconds=number)
+        kept.append(replaced(known, departs=departs(chosen, scores), ended=ended, ended_at=at))
+    drawn = [each.ended for each in kept[-1_000:] if each.departs]
+    assert drawn.count(Ended.FAILED) - drawn.count(Ended.COMPLETED) > 5
+    records = [each.recorded() for each in kept]
     assert evaluate_learned(Learned(), records).verdict is Verdict.BETTER

@@ -17,7 +17,6 @@ from enum import StrEnum
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
-from gatechart.selection.exploration import was_drawn
 from gatechart.selection.observations import Observation
 from gatechart.values.frozen import value
 
@@ -45,11 +44,6 @@ class Recorded:
     def id(self) -> str:
         """Of the handoff."""
         return self.observation.id
-
-    @property
-    def was_drawn(self) -> bool:
-        """Whether a draw chose, and not the scores."""
-        return was_drawn(dict(self.chances).get(self.observation.candidate, 1.0))
 
 
 Policy: TypeAlias = Callable[[Recorded], Mapping[str, float]]

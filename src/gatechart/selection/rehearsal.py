@@ -8,7 +8,7 @@ from typing import Final
 from gatechart.selection.evaluation import Evaluation, Recorded, evaluate
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned, Scored
-from gatechart.values.frozen import replaced, value
+from gatechart.values.frozen import value
 
 JUDGED: Final = 0.75
 """The part of recorded choices that is judged, the last. Those before only teach."""
@@ -37,7 +37,7 @@ def rehearsed(
             scored = model.scores(record.observation.features, dict(record.text_scores), dict(record.groups))
             chances[record.id] = exploring.probabilities(scored.totals)
             expected[record.id] = {each: _expected(one) for each, one in scored.items()}
-        model = model.after(replaced(record.observation, departs=False) if record.was_drawn else record.observation)
+        model = model.after(record.observation)
     return Rehearsal(tuple(records[first:]), chances, expected)
 
 
