@@ -211,7 +211,8 @@ def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     least = question.least if asked is None else Least.alike(asked)
     score = question.scores.get("text", {}).get
     scores = [score(each.id, 0.0) for each in candidates]
-    leasts = [least.of(each) for each in candidates]
+    sampled, described = least.sampled, least.described
+    leasts = [sampled if each.profile.samples else described for each in candidates]
 
     @cache  # to format each of a thousand scores would take as long as the rest of the choice
     def why(hundredths: int, least: float) -> str:

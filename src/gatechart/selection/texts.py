@@ -35,10 +35,6 @@ class Least:
         """Return the same score for both."""
         return cls(score, score)
 
-    def of(self, candidate: Candidate) -> float:
-        """Return the score from which on there is a match with a candidate."""
-        return self.sampled if candidate.profile.samples else self.described
-
 
 LEAST: Final = Least(0.17, 0.07)
 """By words, without a model.
