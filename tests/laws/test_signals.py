@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -28,6 +28,8 @@ GRAPH = go_round(
     profile=Profile(domains=("orders",), capabilities=("refund",)),
 )
 SNAPSHOT = TypeAdapter(Snapshot)
+
+timeless = settings(deadline=None)  # these are laws of what is noticed, however busy the machine
 
 said = st.sampled_from(
     ["hello", "I want a person", "转人工", "", "tab\tnew\nline \x1f \\", "a refund", "我要退款", "my order"]
@@ -56,6 +58,7 @@ def lived(given: list[tuple[str, dict[str, object]]], stores: set[int]) -> list[
     return seen
 
 
+@timeless
 @given(events, st.sets(st.integers(0, 29)))
 def test_a_restored_agent_notices_the_same_as_one_that_never_stopped(given, stores):
     seen = lived(given, set())
@@ -64,6 +67,7 @@ def test_a_restored_agent_notices_the_same_as_one_that_never_stopped(given, stor
     assert all(len("".join(snapshot.trail.slots).encode()) < 500 for snapshot, _ in seen)
 
 
+@timeless
 @given(st.integers(2, 10), st.integers(0, 3), st.data())
 def test_a_planted_loop_is_found_when_it_is_complete_also_where_the_agent_begins(length, before, data):
     """Entry points lie before the loop or in it, and the payload's ignored field differs each time."""
@@ -104,6 +108,7 @@ def repeats_in(detector: Repeats, numbers: list[int]) -> list[object]:
     return found
 
 
+@timeless
 @given(st.lists(st.integers(0, 9), max_size=50), st.integers(2, 6))
 def test_a_move_that_is_told_without_a_look_is_noticed_as_one_that_is_looked_at(numbers, window):
     assert repeats_in(Repeats(window=window), numbers) == repeats_in(Looking(window=window), numbers)
