@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from gatechart.values.trail import entries_in, text_of
 TEXT = st.text(max_size=12) | st.text(alphabet="\\\t\n\x1fstn", max_size=8)
 DIGEST = st.text(alphabet="0123456789abcdef", max_size=8)
 ENTRIES: st.SearchStrategy[TrailEntry] = st.one_of(
-    st.builds(Moved, st.lists(TEXT, min_size=1, max_size=3).map(tuple), TEXT, DIGEST),
+    st.builds(Moved, st.lists(TEXT, min_size=1, max_size=3).map(tuple), TEXT),
     st.builds(Called, TEXT, DIGEST, st.booleans(), DIGEST, TEXT, st.integers(0, 9), TEXT, st.integers(0, 2**45)),
     st.builds(Said, TEXT),
     st.builds(Reasoned, TEXT, TEXT, TEXT),
@@ -28,3 +29,9 @@ def test_every_entry_comes_back_as_it_was_written(entries: list[TrailEntry]) -> 
 @given(ENTRIES)
 def test_an_entry_is_one_line(entry: TrailEntry) -> None:
     assert text_of([entry]).count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["x", "mHERE", "nsure\tvery", "csearch\t1f\t+\t\t\tonce\t\t0"])
+def test_a_damaged_line_is_refused_by_its_text(line: str) -> None:
+    with pytest.raises(ValueError, match="is no entry of a trail"):
+        entries_in(f"{line}\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from marshal import dumps
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -240,6 +241,15 @@ def _line(kind: str, *fields: str) -> str:
 
 
 def _read(line: str) -> TrailEntry:
+    entry = None
+    with suppress(ValueError):  # of what is no number
+        entry = _entry_in(line)
+    if entry is None:
+        raise ValueError(f"{line[:_SHOWN]!r} is no entry of a trail")
+    return entry
+
+
+def _entry_in(line: str) -> TrailEntry | None:
     fields = line[1:].split(_SEPARATOR)
     match line[0], fields:
         case "m", (states, event) | (states, event, _):  # the third, a digest of the payload, is no longer written
@@ -256,7 +266,7 @@ def _read(line: str) -> TrailEntry:
         case "p", (by,):
             return Progressed(_shown(by))
         case _:
-            raise ValueError(f"{line[:_SHOWN]!r} is no entry of a trail")
+            return None
 
 
 def _kept(text: str) -> str:
