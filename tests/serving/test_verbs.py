@@ -182,6 +182,14 @@ async def test_work_is_handed_on_to_somebody_in_the_directory_or_to_the_best(htt
         assert [each["source"] for each in row] == [agent]
 
 
+async def test_work_is_handed_on_with_fallbacks(http):
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    steps = [{"kind": "same_target", "attempts": 2}, {"kind": "human", "graph": "shop", "entry_point": "OPEN"}]
+    for target in ({"to": "shop", "at": "OPEN"}, {"best": {"tier": 9}}):
+        asked = await http.post("/agents/a/handoffs", json={**target, "fallbacks": steps})
+        assert asked.status_code == 202, asked.text
+
+
 async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for best in (Best(scorers=dict.fromkeys(SCORERS, 1.0), filters=FILTERS), Best(order=SCORERS, least=0.5)):

@@ -13,7 +13,7 @@ from gatechart.api.codec import ASKED, HANDOFFS, RECEIPT, Answer
 from gatechart.api.command import Command, Count, Deadline, Executor, WritingCommand
 from gatechart.api.route import Route
 from gatechart.errors import PayloadError
-from gatechart.graph import Best, Handoff
+from gatechart.graph import Best, Fallbacks, Handoff
 from gatechart.graph.selection import WEIGHTS
 from gatechart.handoff import FallbackStep, HandoffPacket, SelectionTerms, best_of, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
@@ -41,8 +41,12 @@ class HandoffCommand(WritingCommand):
     @property
     def entries(self) -> tuple[str, ...]:
         """Ids of entries of the directory that it names."""
-        steps = (each.selection for each in self.fallbacks or ())
-        return tuple(dict.fromkeys(chain.from_iterable(each.entries for each in (self.best, *steps) if each)))
+        own = () if self.best is None else self.best.entries
+        return tuple(dict.fromkeys((*own, *chain.from_iterable(each.entries for each in self._fallbacks.selections))))
+
+    @property
+    def _fallbacks(self) -> Fallbacks:
+        return fallbacks_of(self.fallbacks or ())
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -51,7 +55,7 @@ class HandoffCommand(WritingCommand):
             raise PayloadError("handoff", ("it has no target",), "a graph as to= with its entry point as at=, or best=")
         if self.best is not None and (self.to or self.at or self.agent is not None):
             raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
-        fallbacks = None if self.fallbacks is None else fallbacks_of(self.fallbacks)
+        fallbacks = None if self.fallbacks is None else self._fallbacks
         asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline")}
         to = self.to if self.best is None else _selection(self.best)
         return asked | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
