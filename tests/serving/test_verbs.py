@@ -190,6 +190,13 @@ async def test_work_is_handed_on_with_fallbacks(http):
         assert asked.status_code == 202, asked.text
 
 
+@pytest.mark.parametrize("deadline", ["2999-01-01T12:00:00+02:00", "30s", "PT1H30M", 90])
+async def test_work_is_handed_on_with_a_deadline_that_is_a_time_or_a_delay(deadline, http):
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    asked = await http.post("/agents/a/handoffs", json={"to": "shop", "at": "OPEN", "deadline": deadline})
+    assert asked.status_code == 202, asked.text
+
+
 async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for best in (Best(scorers=dict.fromkeys(SCORERS, 1.0), filters=FILTERS), Best(order=SCORERS, least=0.5)):

@@ -213,7 +213,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "best": Annotated[Chosen | None, AfterValidator(_terms)],
     "needs": Annotated[Wanted | None, AfterValidator(_needs)],
     "profile": Annotated[CanDo, AfterValidator(_profile)],
-    "deadline": Annotated[Time | _Seconds | _Delay | None, told_as(f"a time with its zone, {DELAY_FORMS}")],
+    "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {
