@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gatechart.graph import NeedRule, Signal, Signals, StateTransitionGraph, Transition
+from gatechart.graph import NeedRule, Signal, Signals, State, StateTransitionGraph, Transition
 from gatechart.signals import Repeats, handing_on, looping
 from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
 from gatechart.turn import take_mail
@@ -94,14 +94,14 @@ class Looking(Repeats):
         return None
 
 
-def repeats_in(detector: Repeats, numbers: list[int]) -> list[object]:
-    """What an agent finds, and what its trail is, that moves to and fro by events with these numbers."""
-    edges = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
-    signals = Signals(Signal(detector, "repeats"), states=5, calls=3, window=3)
-    graph = StateTransitionGraph("pair", transitions=edges, entry_points=["A"], signals=signals)
-    snapshot, found = at_once(started(graph, "A")).snapshot, []
-    for number in numbers:
-        record = at_once(take_mail(graph, snapshot, Event("GO", {"number": number}, NOW)))
+def repeats_in(detector: Repeats, sent: list[tuple[str, int]], progress: bool) -> list[object]:
+    """What an agent finds, and what its trail is, that moves by these events with numbers."""
+    signals = Signals(Signal(detector, "repeats"), states=5, calls=3, window=3, task="task")
+    states = ["HERE", State("THERE", after={"5s": "HERE"}), State("REST", progress=progress)]
+    graph = go_round(Transition("REST", "REST", "THERE"), signals=signals, states=states)
+    snapshot, found = at_once(started(graph, "HERE")).snapshot, []
+    for event, number in sent:
+        record = at_once(take_mail(graph, snapshot, Event(event, {"number": number} if number else {}, NOW)))
         snapshot = record.snapshot
         fired = record.fired and {**record.fired.evidence[0], "detector": ""}
         found.append((fired, replaced(snapshot.trail, slots=(), marks="")))
@@ -109,6 +109,11 @@ def repeats_in(detector: Repeats, numbers: list[int]) -> list[object]:
 
 
 @timeless
-@given(st.lists(st.integers(0, 9), max_size=50), st.integers(2, 6))
-def test_a_move_that_is_told_without_a_look_is_noticed_as_one_that_is_looked_at(numbers, window):
-    assert repeats_in(Repeats(window=window), numbers) == repeats_in(Looking(window=window), numbers)
+@given(
+    st.lists(st.tuples(st.sampled_from(["GO", "GO", "REST"]), st.integers(0, 9)), max_size=50),
+    st.integers(2, 6),
+    st.booleans(),
+)
+def test_a_move_that_is_told_without_a_look_is_noticed_as_one_that_is_looked_at(sent, window, progress):
+    looked_at = repeats_in(Looking(window=window), sent, progress)
+    assert repeats_in(Repeats(window=window), sent, progress) == looked_at
