@@ -143,6 +143,7 @@ REMEDIES: dict[str, str] = {
     "UnknownMailError": "list them with mail(status='refused') or 'dead'",
     "UnknownEntryError": "look it up with directory()",
     "UnknownScheduleError": "look it up with schedules()",
+    "UnknownSelectorError": "there are 'one', 'two'",
     "UnknownPlaceError": "pass the `next` of a page",
     "UnknownStateError": "there are 'one', 'two'",
     "UnknownTriggerError": "there are 'one', 'two'",

@@ -5,10 +5,10 @@ import pytest
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import (
     InvalidChoosingError,
-    PayloadError,
     SelectionAnswerError,
     SelectionFunctionError,
     StoreUnreachableError,
+    UnknownSelectorError,
 )
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
 from gatechart.selection import words_of_packet
@@ -157,7 +157,9 @@ async def test_all_faults_of_choosing_are_told_at_once():
 
 async def test_a_dry_run_with_an_unknown_scorer_is_refused():
     async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES]) as runtime:
-        with pytest.raises(PayloadError, match=r"no scorer is named 'nearness'\. Expected: some of text, history"):
+        with pytest.raises(
+            UnknownSelectorError, match=r"no scorer is named 'nearness': .* There are 'text', 'history'"
+        ):
             await runtime.choose(packet("fridge", SelectionTerms(order=("nearness",))))
 
 

@@ -38,6 +38,19 @@ async def test_who_may_only_raise_alarms_may_do_nothing_else():
             assert (await http.post("/alarms", json=DISK)).status_code == 401
 
 
+async def test_an_alarm_for_agents_within_bounds_is_the_same_over_http_and_in_the_database():
+    async with serving(token=TOKEN) as served, HttpClient(served.url, token=TOKEN) as client:
+        agent = await client.start("shop", at="OPEN", payload={"name": "Anna"})
+        async with httpx.AsyncClient(base_url=served.url, headers=bearer(TOKEN)) as http:
+            found = {"graph": "shop", "where": {"count": {"lt": 1}, "name": ["Anna", "Bob"]}}
+            assert (await http.post("/alarms", json={**DISK, **found})).json()["recipients"] == [agent.id]
+            refused = await http.post("/alarms", json={**DISK, **found, "where": {"name": [None]}})
+            assert (refused.status_code, refused.json()["error"]) == (422, "BadRequest")
+        here = {"alarm_id": DISK["alarm_id"], "payload": DISK["payload"]}
+        raised = await served.runtime.alarm(DISK["name"], **here, **found)
+        assert (raised.repeat, raised.recipients) == (True, (agent.id,))
+
+
 async def test_alarms_are_raised_no_oftener_than_allowed():
     limits = ServerLimits(alarms="2/min")
     async with serving(token=TOKEN, alarmists={"monitor": MONITOR, "other": OTHER}, server=limits) as served:

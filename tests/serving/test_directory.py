@@ -45,6 +45,12 @@ async def test_an_entry_is_registered_listed_marked_and_deregistered(http):
     assert (gone.status_code, gone.json()["error"]) == (404, "UnknownEntryError")
 
 
+async def test_a_choice_by_a_filter_that_the_asking_graph_does_not_have_is_not_found(http):
+    said = await http.post("/choices", json={"packet": {"selection": {"filters": ["persons"]}}})
+    assert (said.status_code, said.json()["error"]) == (404, "UnknownSelectorError")
+    assert "did you mean 'person'?" in said.json()["message"]
+
+
 async def test_a_client_reads_what_the_server_wrote(client):
     profile = Profile(("talk",), samples=("a human, please",), schedule=(Hours(("MON",), "09:00", "17:00"),), cost=2.5)
     made = await client.register_entry("anna", "shop", at="OPEN", profile=profile, text="people", lasts="5m")

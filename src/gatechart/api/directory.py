@@ -211,7 +211,8 @@ class DirectoryHome(Executor):
     async def choose(self, packet: HandoffPacket | None = None, *, needs: Needs | None = None) -> Choice:
         """Tell whom a piece of work would be handed to now, and why; nothing is offered, and nothing is stored.
 
-        packet: what is known of the work; its texts count. needs: what it needs besides that. Raises PayloadError.
+        packet: what is known of the work; its texts count. needs: what it needs besides that.
+        Raises UnknownSelectorError for a filter or a scorer that is neither built in nor of the graph that asks.
         """
         given = {} if packet is None else {"packet": packet}
         choice: Choice = await self.execute(made(ChooseCommand, **given, needs=needs))

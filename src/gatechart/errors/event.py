@@ -46,6 +46,18 @@ class UnknownFieldError(EventError):
 
 
 @dataclass(eq=False)
+class UnknownSelectorError(EventError):
+    """No filter or scorer of this name is built in, or declared by the graph that asks."""
+
+    kind: str  # filter or scorer
+    name: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no {self.kind} is named {self.name!r}: {suggestion(self.name, self.names)}"
+
+
+@dataclass(eq=False)
 class UnknownPlaceError(EventError):
     """A list in this order has no such place to go on from."""
 

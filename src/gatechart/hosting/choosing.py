@@ -15,8 +15,8 @@ from gatechart.errors import (
     Fault,
     InvalidChoosingError,
     OutsideError,
-    PayloadError,
     SelectionAnswerError,
+    UnknownSelectorError,
     asking,
     contained,
 )
@@ -137,7 +137,7 @@ class DirectoryChooser:
         return choice if lesson is None else replaced(choice, noted=noted(choice, lesson, packet))
 
     async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
-        """Execute `choose`. Raises PayloadError for a filter or a scorer that the source's graph does not have."""
+        """Execute `choose`. Raises UnknownSelectorError for a filter or scorer that the graph that asks lacks."""
         terms = command.packet.selection or ANYBODY
         if command.needs is not None:
             needs = terms.needs.joined(command.needs)
@@ -153,9 +153,9 @@ class DirectoryChooser:
             ("scorer", terms.order or terms.weights, SCORERS),
         ):
             known = (*built_in, *own)
-            unknown = tuple(f"no {what} is named {each!r}" for each in named if each not in known)
-            if unknown:
-                raise PayloadError("choose", unknown, f"some of {', '.join(known)}")
+            for each in named:
+                if each not in known:
+                    raise UnknownSelectorError(what, each, known)
 
     def _functions(self, packet: HandoffPacket) -> Mapping[str, Any]:
         """Return the filters and scorers of the graph that asks."""

@@ -27,7 +27,7 @@ _ERRORS: Final = {
     "400": "The request is malformed.",
     "401": "The token is missing or wrong.",
     "403": "The server has no token, and the request comes from another machine or from a web page of another site.",
-    "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer, invoke or schedule.",
+    "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer, invoke, schedule, filter or scorer.",
     "408": "The body did not arrive in time.",
     "409": "The request conflicts with the present state. Nothing was changed; a turn that failed was undone.",
     "413": "The body is too large.",

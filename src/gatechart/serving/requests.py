@@ -16,10 +16,10 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from gatechart.api import KINDS, Command
+from gatechart.api import KINDS, Command, conditions
 from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import MOST_NAMED, AlarmCommand
-from gatechart.api.directory import EntryId
+from gatechart.api.directory import EntryId, RateHandoffCommand
 from gatechart.api.events import PostCommand
 from gatechart.api.handoffs import HandoffCommand
 from gatechart.api.route import MOST, Route
@@ -155,6 +155,17 @@ def _needs(given: Wanted | None) -> Needs | None:
     return None if given is None else Needs(**given.model_dump())
 
 
+_Conditions: TypeAlias = dict[str, conditions.Wanted]  # in a body they are no JSON text
+
+
+def _as_sent(given: _Conditions | None) -> dict[str, Any] | None:
+    """Return conditions as they were sent: so they are compared with those of an alarm that was raised before."""
+    return given and {
+        field: each.model_dump(exclude_unset=True) if isinstance(each, conditions.Bounds) else each
+        for field, each in given.items()
+    }
+
+
 def _profile(given: CanDo) -> Profile:
     return Profile(**given.model_dump(exclude={"schedule"}), schedule=tuple(map(_hours, given.schedule)))
 
@@ -173,6 +184,7 @@ _Alarm: TypeAlias = Annotated[
 ]
 """The name of an alarm that is not the framework's own."""
 
+_RATED: Final = ("needed", "in_time", "quality")
 _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
     AlarmCommand: {
         "oneOf": [
@@ -194,6 +206,9 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
                 },
             },
         ]
+    },
+    RateHandoffCommand: {
+        "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in _RATED]
     },
     EndInvokeCommand: {
         "not": {
@@ -217,7 +232,11 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {
-    AlarmCommand: {"name": _Alarm, "to": Annotated[tuple[Text, ...], Field(max_length=MOST_NAMED)]}
+    AlarmCommand: {
+        "name": _Alarm,
+        "to": Annotated[tuple[Text, ...], Field(max_length=MOST_NAMED)],
+        "where": Annotated[_Conditions | None, AfterValidator(_as_sent)],
+    }
 }
 
 
@@ -248,7 +267,7 @@ class Operation:
     def needs_body(self) -> bool:
         """Whether an empty body says too little."""
         is_required = any(field.is_required() for field in self.rest.model_fields.values())
-        return is_required or "oneOf" in _EITHER.get(self.call, {})
+        return is_required or not {"oneOf", "anyOf"}.isdisjoint(_EITHER.get(self.call, {}))
 
     @cached_property
     def located(self) -> type[BaseModel]:
