@@ -93,6 +93,7 @@ REMEDIES: dict[str, str] = {
     "MicrostepLimitError": "Break the cycle with a guard",
     "MoveError": "a text",  # the remedy that it was given
     "NoGraphError": "pass graphs=[...]",
+    "NoWorkError": "rate needed or in_time",
     "NoToolBoxError": "give them an attribute or an item `tools`",
     "BudgetUsedUpError": "give it more, or let `error.invoke.<id>` lead to somebody",
     "ModelFailedError": "ask it again, or see to its provider",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatechart.errors import NoHandoffError, PayloadError, UnknownEntryError
+from gatechart.errors import NoHandoffError, NoWorkError, PayloadError, UnknownEntryError
 from gatechart.hosting.directory_graph import MOST_RATINGS, entry_context
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.values import Mark, Profile
@@ -65,7 +65,7 @@ async def test_of_what_nobody_was_right_for_it_is_said_whether_it_was_needed_and
     async with house(place, asking(NOBODY), plain) as runtime:
         agent = await begun(runtime)
         row = await only(runtime)
-        with pytest.raises(PayloadError, match="nobody did the work") as caught:
+        with pytest.raises(NoWorkError, match="nobody did the work") as caught:
             await runtime.rate_handoff(row.id, needed=True, quality=0.5)
         assert "needed or in_time" in str(caught.value)
         assert (await runtime.find(graph="gatechart.directory")).agents == ()

@@ -232,8 +232,8 @@ class DirectoryHome(Executor):
         quality: of the work, from 0 to 1: of whoever did it.
         Any handoff that is stored can be rated, also one that names its target, and before its work has ended; the
         last 200 ratings of an entry point are kept, and of what nobody was right for the last 200 of each graph.
-        Raises NoHandoffError, also while the target is being chosen, and PayloadError for a quality out of range or of
-        work that nobody did, or if nothing is said.
+        Raises NoHandoffError, also while the target is being chosen, NoWorkError for a quality of what nobody was right
+        for, and PayloadError for a quality out of range, or if nothing is said.
         """
         rating = {"needed": needed, "in_time": in_time, "quality": quality}
         receipt: Receipt = await self.execute(made(RateHandoffCommand, handoff_id=handoff_id, **rating))

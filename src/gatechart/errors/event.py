@@ -460,6 +460,19 @@ class OpenHandoffError(EventError):
 
 
 @dataclass(eq=False)
+class NoWorkError(EventError):
+    """Nobody was right for what was handed on, so there is no work whose quality could be rated."""
+
+    handoff: str
+
+    def __str__(self) -> str:
+        return (
+            f"handoff {self.handoff!r} has no quality: nobody did the work, since nobody was right for it; "
+            "rate needed or in_time, which are of the agent that handed it on"
+        )
+
+
+@dataclass(eq=False)
 class NoHandoffError(EventError):
     """No handoff has this id, or its status no longer allows the call."""
 

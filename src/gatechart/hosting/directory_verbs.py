@@ -20,6 +20,7 @@ from gatechart.errors import (
     AgentExistsError,
     EntryTakenError,
     NoHandoffError,
+    NoWorkError,
     PayloadError,
     UnknownAgentError,
     UnknownEntryError,
@@ -243,8 +244,7 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     if record.status is HandoffStatus.CHOOSING:  # who keeps what is said of it is not known yet
         raise NoHandoffError(record.id, record.status.value)
     if record.is_to_nobody and command.quality is not None:
-        problem = "quality: nobody did the work, since nobody was right for it"
-        raise PayloadError("rate_handoff", (problem,), "needed or in_time, which are of the agent that handed it on")
+        raise NoWorkError(record.id)
     user = str(record.packet.get("user_id", ""))[:LONGEST_TEXT]
     rating = Rating(handoff=record.id, user=user, source=record.source, **answers)
     given: Payload = rating.model_dump(mode="json", exclude_none=True)
