@@ -236,7 +236,9 @@ def configuration() -> str:
     }
     project = (
         ("`app`", "the graphs: `module:attribute`, or `chart.yaml:module`; several, with commas between them"),
+        ("`dialect`", "the language of chart files that do not say it themselves"),
         ("`services`", "what actions and invokes get as `services`: `module:attribute`"),
+        ("`choosing`", "how whom work is handed to is chosen: `module:attribute`"),
         ("`packet_migrations`", "migrations of handoff packets: `module:attribute`"),
         ("`tool_policies`", "a file with policies of tool calls; also the variable `GATECHART_TOOL_POLICIES`"),
     )

@@ -114,3 +114,17 @@ def test_a_project_that_names_no_app_rightly_is_told(text, told, folder, gatecha
     assert failed.code == 3
     assert failed.err.startswith(f"error: {folder / 'pyproject.toml'}: {told}")
     assert failed.err.endswith('under [tool.gatechart] write app = "module:attribute" or "chart.yaml:module"\n')
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("chosing", "there is no key 'chosing': did you mean 'choosing'? There are 'app', "),
+        ("store", "under [tool.gatechart] write one of these, and name the store with --store or GATECHART_STORE\n"),
+    ],
+)
+def test_a_key_of_the_project_that_nothing_reads_is_refused(key, told, folder, gatechart):
+    (folder / "pyproject.toml").write_text(f'[tool.gatechart]\napp = "desk:both"\n{key} = "x:y"\n')
+    failed = gatechart("check")
+    assert failed.code == 3
+    assert told in failed.err

@@ -29,7 +29,7 @@ from gatechart.cli.errors import (
 )
 from gatechart.cli.options import Dialect, Settings
 from gatechart.context import AgentContext
-from gatechart.errors import GatechartError, InvalidChartError
+from gatechart.errors import GatechartError, InvalidChartError, suggestion
 from gatechart.graph import AnyGraph, StateTransitionGraph
 from gatechart.hosting.registry import Registry
 
@@ -305,6 +305,7 @@ _ELSE: Final = {
     "tool_policies": "file.yaml",
 }
 """What a project may name beside its app, and how."""
+_KEYS: Final = ("app", "dialect", *_ELSE)
 
 
 def of_project(folder: Path, key: str) -> App | None:
@@ -312,6 +313,7 @@ def of_project(folder: Path, key: str) -> App | None:
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         settings = _settings(path) if path.is_file() else None
         if settings is not None:
+            _check_keys(path, settings)
             name = settings.get(key)
             if name is None and key != "app":
                 return None
@@ -323,6 +325,14 @@ def of_project(folder: Path, key: str) -> App | None:
                 raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(Dialect)}")
             return App(name, path.parent, settings.get("dialect"), key)
     return None
+
+
+def _check_keys(path: Path, settings: Mapping[str, Any]) -> None:
+    for key in settings:
+        if key not in _KEYS:
+            remedy = "one of these, and name the store with --store or GATECHART_STORE"
+            problem = f"there is no key {key!r}: {suggestion(key, _KEYS)}"
+            raise AppConfigError(str(path), problem, remedy if key == "store" else "one of these")
 
 
 def _settings(path: Path) -> Mapping[str, Any] | None:
