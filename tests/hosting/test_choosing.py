@@ -1,5 +1,7 @@
 """How a home chooses whom work is handed to: by what the packet says, and by what candidates are for."""
 
+import re
+
 import pytest
 
 from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
@@ -11,7 +13,8 @@ from gatechart.errors import (
     UnknownSelectorError,
 )
 from gatechart.handoff import HandoffPacket, Message, SelectionTerms
-from gatechart.selection import words_of_packet
+from gatechart.hosting.choosing import check_choosing
+from gatechart.selection import Exploring, Learned, words_of_packet
 from gatechart.testing import VirtualClock
 
 BY_TEXT = SelectionTerms(weights={"text": 1.0})
@@ -153,6 +156,24 @@ async def test_all_faults_of_choosing_are_told_at_once():
     with pytest.raises(InvalidChoosingError, match="is no Choosing"):
         async with Runtime.open("memory:", graphs=[REFUNDS], choosing=answering_later):
             pass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (Choosing(exploring=Exploring(20)), "exploring: share=20 cannot be; pass a number from 0 to 1"),
+        (Choosing(exploring=Exploring(-0.1)), "exploring: share=-0.1 cannot be"),
+        (Choosing(exploring=Exploring(among=2.5)), "exploring: among=2.5 cannot be; pass a whole number of 1 or more"),
+        (Choosing(learned=Learned(loss=8)), "learned: loss=8 cannot be"),
+        (Choosing(learned=Learned(deficit=float("nan"))), "learned: deficit=nan cannot be"),
+        (Choosing(learned=Learned(ridge=0)), "learned: ridge=0 cannot be; pass a number above 0"),
+        (Choosing(learned=Learned(exploration=-1)), "learned: exploration=-1 cannot be"),
+        (Choosing(learned=Learned(trusted="yes")), "learned: trusted='yes' cannot be; pass True or False"),
+    ],
+)
+def test_numbers_that_learning_and_exploring_cannot_go_by_are_refused(wrong, told):
+    with pytest.raises(InvalidChoosingError, match=re.escape(told)):
+        check_choosing(wrong)
 
 
 async def test_a_dry_run_with_an_unknown_scorer_is_refused():

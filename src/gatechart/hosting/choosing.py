@@ -37,6 +37,7 @@ from gatechart.selection.rewards import Reward, kind_of, reward_of
 from gatechart.selection.texts import Least
 from gatechart.values import Candidate, Choice, Profile
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import is_number
 
 
 class Chooser(Protocol):
@@ -83,6 +84,20 @@ _TAKES: Final = {
     "load": "(candidate)",
     "reward": "(outcome)",
 }  # what each is called with
+_A_SHARE: Final = (is_share, "a number from 0 to 1")
+_FITS: Final[Mapping[str, Mapping[str, tuple[Callable[[Any], bool], str]]]] = {
+    "exploring": {
+        "share": _A_SHARE,
+        "among": (lambda given: is_number(given) and given >= 1 and given == int(given), "a whole number of 1 or more"),
+    },
+    "learned": {
+        "exploration": (lambda given: is_number(given) and given >= 0, "a number of 0 or more"),
+        "loss": _A_SHARE,
+        "deficit": _A_SHARE,
+        "ridge": (lambda given: is_number(given) and given > 0, "a number above 0"),
+        "trusted": (lambda given: isinstance(given, bool), "True or False"),
+    },
+}  # what the fields of Exploring and Learned must be
 
 
 def check_choosing(choosing: Choosing) -> None:
@@ -104,8 +119,17 @@ def _faults(choosing: Any) -> Iterator[Fault]:
         yield Fault("choosing", f"least={choosing.least!r} is no text score", "pass a number from 0 to 1")
     for name, kind in (("learned", Learned), ("exploring", Exploring)):
         given = getattr(choosing, name)
-        if given is not None and not isinstance(given, kind):
+        if isinstance(given, kind):
+            yield from _misfits(name, given)
+        elif given is not None:
             yield Fault("choosing", f"{name}={given!r} is no {kind.__name__}", f"write {name}={kind.__name__}()")
+
+
+def _misfits(name: str, given: Learned | Exploring) -> Iterator[Fault]:
+    for field, (fits, remedy) in _FITS[name].items():
+        number = getattr(given, field)
+        if not fits(number):
+            yield Fault("choosing", f"{name}: {field}={number!r} cannot be", f"pass {remedy}")
 
 
 BY_TEXT: Final = LEARNING | {"text"}
