@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from gatechart import BreakerPolicy, EntryPoint, Handoff, ModelLoop, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import OpenHandoffError, PayloadError, UnknownEntryError
+from gatechart.errors import OpenHandoffError, PayloadError, UnknownEntryError, UnknownSelectorError
 from gatechart.graph import (
     Accepts,
     Best,
@@ -653,8 +653,8 @@ async def test_what_is_asked_in_code_is_chosen_alike(place):
     [
         ({"at": "WORKING"}, "its target is chosen, and it has at= or agent="),
         ({"agent": "a"}, "its target is chosen, and it has at= or agent="),
-        ({"to": Best(filters=[is_senior])}, "declares no selection with the function is_senior"),
-        ({"fallbacks": Fallbacks(Best(scorers={by_name: 1.0}))}, "declares no selection with the function by_name"),
+        ({"to": Best(filters=[is_senior])}, "no filter is named 'is_senior'"),
+        ({"fallbacks": Fallbacks(Best(scorers={by_name: 1.0}))}, "no scorer is named 'by_name'"),
     ],
 )
 async def test_what_cannot_be_chosen_is_refused_in_the_turn(wanted, why_not):
@@ -663,7 +663,7 @@ async def test_what_cannot_be_chosen_is_refused_in_the_turn(wanted, why_not):
     def ask(context, event, turn):
         try:
             turn.handoff(**{"to": HIGHEST} | wanted)
-        except PayloadError as error:
+        except (PayloadError, UnknownSelectorError) as error:
             raised.append(str(error))
 
     graph = StateTransitionGraph(
@@ -836,11 +836,23 @@ async def test_what_an_operator_cannot_hand_on_to_is_refused_and_changes_nothing
         for to, error in (
             (Best(entries="bert"), UnknownEntryError),
             (Best(entries=("anna", "bert")), UnknownEntryError),
-            (Best(order="nearness"), PayloadError),
+            (Best(order="nearness"), UnknownSelectorError),
+            (Best(order="person"), UnknownSelectorError),  # a filter
+            (Best(filters="load"), UnknownSelectorError),  # a scorer
+            (Best(filters="tier"), UnknownSelectorError),  # a scorer, and a filter that always applies
             (Best(rules=NeedRule(Needs(tier=2))), PayloadError),
             (Best(lambda packet: Needs()), PayloadError),
+            (Best("refunds"), PayloadError),
+            (Best(Needs(tier=-1)), PayloadError),
+            (Best(Needs(domains="refunds")), PayloadError),
+            (Best(Needs(domains=("a\0b",))), PayloadError),
+            (Best(scorers={"tier": float("nan")}), PayloadError),
+            (Best(least=2), PayloadError),
         ):
-            with pytest.raises(error):
-                await runtime.handoff(agent.id, Handoff(to))
+            for handoff in (Handoff(to), Handoff(NOBODY, fallbacks=Fallbacks(to))):
+                with pytest.raises(error):
+                    await runtime.handoff(agent.id, handoff)
+        with pytest.raises(PayloadError, match="best= and to=, at= or agent= name its target"):
+            await runtime.handoff(agent.id, Handoff(ANNA, at="WORKING"))
         await rest(runtime)
         assert (len(await runtime.handoffs()), (await runtime.read(agent.id)).version) == (0, version)

@@ -4,9 +4,13 @@ import asyncio
 
 import pytest
 
-from gatechart import Best, Handoff
+from gatechart import Best, Handoff, StateTransitionGraph, Transition
+from gatechart.clients import HttpClient
+from gatechart.graph import WEIGHTS, Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.graph.selection import FILTERS, SCORERS
-from tests.serving.conftest import within
+from gatechart.handoff import fallbacks_of, read_packet
+from gatechart.values import Needs
+from tests.serving.conftest import serving, within
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
@@ -169,6 +173,7 @@ async def test_work_is_handed_on_and_the_handoff_can_be_looked_up(http, served):
     assert (cancelled.status_code, cancelled.json()["error"]) == (404, "NoHandoffError")
 
 
+NOBODY = Best(Needs(domains=("moon",)))
 ANNA = {"id": "anna", "graph": "shop", "at": "OPEN", "is_person": True, "capacity": 1}
 
 
@@ -197,6 +202,48 @@ async def test_work_is_handed_on_with_a_deadline_that_is_a_time_or_a_delay(deadl
     assert asked.status_code == 202, asked.text
 
 
+async def test_a_client_hands_on_with_every_kind_of_fallback(client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
+    steps = SameTarget(attempts=1), OtherGraph("shop", at="OPEN"), Best(Needs(tier=9)), Human("shop", at="OPEN")
+    for target in (
+        Handoff("shop", at="OPEN", fallbacks=Fallbacks(*steps)),
+        Handoff(NOBODY, fallbacks=Fallbacks(*steps)),
+    ):
+        handoff_id = await client.handoff("a", target)
+        tried = await client.handoffs(handoff_id=handoff_id)
+        assert fallbacks_of(read_packet(tried[0].packet).fallbacks) == Fallbacks(*steps)
+
+
+async def test_a_selection_without_weights_goes_by_what_usually_decides_also_as_a_fallback(http):
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    nobody, usual = {"tier": 9}, dict(WEIGHTS)
+    steps = [{"kind": "best"}, {"kind": "best", "selection": {"weights": {}}}]
+    asked = await http.post("/agents/a/handoffs", json={"best": nobody, "fallbacks": steps})
+    (row, *_) = (await http.get("/handoffs", params={"handoff_id": asked.json()["handoff"]})).json()["handoffs"]
+    assert row["packet"]["selection"]["weights"] == usual
+    assert [each["selection"].get("weights", {}) for each in row["packet"]["fallbacks"]] == [usual, {}]
+
+
+def nearness(packet, candidate):
+    return 1.0
+
+
+def is_near(packet, candidate):
+    return True
+
+
+async def test_a_client_hands_on_by_the_functions_of_the_agents_graph(place):
+    own = Best(scorers={nearness: 1.0}, filters=is_near)
+    near = StateTransitionGraph(
+        "near", transitions=[Transition("OPEN", "ASKED", "WAITING", actions=Handoff(own))], entry_points=["OPEN"]
+    )
+    async with serving(place, graphs=[near]) as served, HttpClient(served.url) as client:
+        await client.start("near", at="OPEN", agent_id="a")
+        for home in (client, served.runtime):
+            for best in (own, Best(order="nearness", filters="is_near")):
+                assert await home.handoff("a", Handoff(best))
+
+
 async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for best in (Best(scorers=dict.fromkeys(SCORERS, 1.0), filters=FILTERS), Best(order=SCORERS, least=0.5)):
@@ -206,7 +253,8 @@ async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [
-        ({"best": {"order": ["nearness"]}}, 422, "best.order.0: Input should be 'text'"),
+        ({"best": {"order": ["nearness"]}}, 404, "no scorer is named 'nearness'"),
+        ({"best": {"filters": ["load"]}}, 404, "no filter is named 'load'"),
         ({"best": {"entries": ["bert"]}}, 404, "no entry 'bert'"),
         ({"best": {}, "to": "shop", "at": "OPEN"}, 422, "best= and to=, at= or agent= name its target"),
         ({}, 422, "it has no target. Expected: a graph as to= with its entry point as at=, or best="),

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from gatechart.api.command import Command
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
-from gatechart.graph import Handoff
+from gatechart.graph import Best, Handoff
+from gatechart.graph.selection_faults import terms_faults
 from gatechart.handoff import declared_terms, fallback_steps
 
 _WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
@@ -37,11 +38,10 @@ def handoff_fields(handoff: Handoff) -> dict[str, Any]:
         raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
     deadline, fallbacks = handoff.deadline, handoff.fallbacks
     for best in handoff.selections:
-        if best.rules or callable(best.needs):
-            problem = f"{best.name!r} has rules or a function as its needs, as an action of a graph may"
-            raise PayloadError("handoff", (problem,), "Best(Needs(...)) or Best(entries=...)")
+        _check_selection(best)
     return {
-        **({"to": handoff.to, "at": handoff.at} if handoff.best is None else {"best": declared_terms(handoff.best)}),
+        **({"to": handoff.to} if handoff.best is None else {"best": declared_terms(handoff.best)}),
+        "at": handoff.at or None,
         "packet": handoff.packet,
         "reason": handoff.reason,
         "agent": handoff.agent,
@@ -49,6 +49,16 @@ def handoff_fields(handoff: Handoff) -> dict[str, Any]:
         "deadline": deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
         "fallbacks": None if fallbacks is None else fallback_steps(fallbacks),
     }
+
+
+def _check_selection(best: Best) -> None:
+    if best.rules or callable(best.needs):
+        problem = f"{best.name!r} has rules or a function as its needs, as an action of a graph may"
+        raise PayloadError("handoff", (problem,), "Best(Needs(...)) or Best(entries=...)")
+    faults = tuple(terms_faults("the selection", best))
+    if faults:
+        remedies = dict.fromkeys(each.remedy for each in faults)
+        raise PayloadError("handoff", tuple(f"{each.place}: {each.problem}" for each in faults), "; ".join(remedies))
 
 
 def check_writable(command: Command) -> None:

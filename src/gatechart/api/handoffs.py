@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_serializer
 
 from gatechart.api.arguments import handoff_fields, made
 from gatechart.api.codec import ASKED, HANDOFFS, RECEIPT, Answer
 from gatechart.api.command import Command, Count, Deadline, Executor, WritingCommand
 from gatechart.api.route import Route
 from gatechart.errors import PayloadError
-from gatechart.graph import Best, Fallbacks, Handoff
-from gatechart.graph.selection import WEIGHTS
+from gatechart.graph import Fallbacks, Handoff
 from gatechart.handoff import FallbackStep, HandoffPacket, SelectionTerms, best_of, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS
 from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, all_shown
@@ -38,6 +37,11 @@ class HandoffCommand(WritingCommand):
     fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
     idempotency_key: str | None = None
 
+    @field_serializer("fallbacks")
+    def _own_fields(self, fallbacks: tuple[FallbackStep, ...] | None) -> list[dict[str, Any]] | None:
+        """Write of each fallback what was given, as a server refuses fields that are of another kind."""
+        return None if fallbacks is None else [each.model_dump(mode="json", exclude_unset=True) for each in fallbacks]
+
     @property
     def entries(self) -> tuple[str, ...]:
         """Ids of entries of the directory that it names."""
@@ -57,14 +61,8 @@ class HandoffCommand(WritingCommand):
             raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
         fallbacks = None if self.fallbacks is None else self._fallbacks
         asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline")}
-        to = self.to if self.best is None else _selection(self.best)
+        to = self.to if self.best is None else best_of(self.best)
         return asked | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
-
-
-def _selection(terms: SelectionTerms) -> Best:
-    """Read a selection, which goes by what usually decides if it does not say otherwise."""
-    is_told = terms.weights or terms.order
-    return best_of(terms if is_told else terms.model_copy(update={"weights": dict(WEIGHTS)}))
 
 
 class HandoffsCommand(Command):
@@ -111,7 +109,8 @@ class HandoffsHome(Executor):
             directory, or `Handoff(Best(Needs(domains=("refunds",))))`; without functions and rules, which only a graph
             can have.
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
-        Raises UnknownAgentError, UnknownEntryError, PayloadError, and EventRefusedError if the agent has ended.
+        Raises UnknownAgentError, UnknownEntryError, UnknownSelectorError for a filter or a scorer that is neither built
+        in nor of the agent's graph, PayloadError, and EventRefusedError if the agent has ended.
         """
         command = made(HandoffCommand, agent_id=agent_id, **handoff_fields(handoff), idempotency_key=idempotency_key)
         handoff_id: str = await self.execute(command)

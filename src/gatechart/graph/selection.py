@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from gatechart.errors import UnknownSelectorError
 from gatechart.graph.callables import callable_name
 from gatechart.graph.names import one_or_more
 from gatechart.values import Candidate, Needs, Reason
@@ -153,6 +154,18 @@ class Best:
     def filter_names(self) -> tuple[str, ...]:
         """Names of the filters besides those that always apply."""
         return tuple(map(_name, self.filters))
+
+
+def check_selectors(scorers: Iterable[str], filters: Iterable[str], own: Iterable[str]) -> None:
+    """Raise UnknownSelectorError for a name that is neither built in nor of a function of one's own.
+
+    >>> check_selectors(("text", "nearness"), ("person",), own=("nearness",))
+    """
+    for kind, named, built_in in (("scorer", scorers, SCORERS), ("filter", filters, FILTERS)):
+        known = (*built_in, *own)
+        for each in named:
+            if each not in known:
+                raise UnknownSelectorError(kind, each, known)
 
 
 def _name(given: object) -> str:

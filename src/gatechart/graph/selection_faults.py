@@ -38,13 +38,18 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
 
 def best_faults(place: str, best: Best) -> Iterator[Fault]:
     """Yield the faults of a selection. place: where it is declared."""
-    yield from _needs_faults(f"{place}, needs", best.needs)
+    yield from terms_faults(place, best)
     for rule in best.rules:
         yield from _rule_faults(f"{place}, rules", rule)
     for scorer in (*(each for each, _ in best.scorers), *best.order):
         yield from _selector_faults(place, "scorer", scorer, SCORERS)
     for each in best.filters:
         yield from _selector_faults(place, "filter", each, FILTERS)
+
+
+def terms_faults(place: str, best: Best) -> Iterator[Fault]:
+    """Yield the faults of a selection, its rules apart, and what it names of a graph, which a caller may not have."""
+    yield from _needs_faults(f"{place}, needs", best.needs)
     for scorer, weight in best.scorers:
         if not _is_amount(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)

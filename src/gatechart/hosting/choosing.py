@@ -16,13 +16,12 @@ from gatechart.errors import (
     InvalidChoosingError,
     OutsideError,
     SelectionAnswerError,
-    UnknownSelectorError,
     asking,
     contained,
 )
 from gatechart.graph.callables import callable_name
 from gatechart.graph.function_faults import call_faults
-from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
+from gatechart.graph.selection import WEIGHTS, check_selectors
 from gatechart.graph.selection_faults import is_share
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
@@ -167,19 +166,8 @@ class DirectoryChooser:
             needs = terms.needs.joined(command.needs)
             told: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
             terms = terms.model_copy(update={**told, "languages": needs.languages, "all": needs.all})
-        self._check_names(command.packet, terms)
+        check_selectors(terms.order or terms.weights, terms.filters, self._functions(command.packet))
         return (await self._considered(command.packet, terms, now))[0]
-
-    def _check_names(self, packet: HandoffPacket, terms: SelectionTerms) -> None:
-        own = self._functions(packet)
-        for what, named, built_in in (
-            ("filter", terms.filters, FILTERS),
-            ("scorer", terms.order or terms.weights, SCORERS),
-        ):
-            known = (*built_in, *own)
-            for each in named:
-                if each not in known:
-                    raise UnknownSelectorError(what, each, known)
 
     def _functions(self, packet: HandoffPacket) -> Mapping[str, Any]:
         """Return the filters and scorers of the graph that asks."""

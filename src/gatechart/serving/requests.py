@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from gatechart.api import KINDS, Command, conditions
 from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import MOST_NAMED, AlarmCommand
-from gatechart.api.directory import EntryId, RateHandoffCommand
+from gatechart.api.directory import RateHandoffCommand
 from gatechart.api.events import PostCommand
 from gatechart.api.handoffs import HandoffCommand
 from gatechart.api.route import MOST, Route
@@ -27,33 +27,22 @@ from gatechart.api.search import FindCommand
 from gatechart.context import describe_fields, problems_of, told_as
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.handoff import SelectionTerms
-from gatechart.handoff.packet import FallbackKind, Time
+from gatechart.handoff.packet import Time
 from gatechart.serving.answers import NotServed
+from gatechart.serving.body_parts import BestBody, FallbackBody, NeedsBody, NewText, ProfileBody, Seconds, Text
 from gatechart.serving.connections import ServerLimits
 from gatechart.values import (
     ALARM_NAME,
-    DAYS,
     DELAY_FORMS,
     HIGHEST_NUMBER,
-    LONGEST_NAME,
     LONGEST_REASON,
     PATTERN,
     WATCHDOG_NAME,
-    Hours,
-    Needs,
-    Profile,
 )
 from gatechart.values.names import RESERVED_PATTERN
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
-
-Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
-"""An id to look up. It may be longer than a new one, as ids were not always bounded."""
-
-NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
-"""A new name or id, which every store can keep."""
 
 _Words: TypeAlias = Annotated[
     str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
@@ -61,99 +50,7 @@ _Words: TypeAlias = Annotated[
 """A text that says something."""
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
-_Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
-_Lasting: TypeAlias = Annotated[_Seconds | _Delay | None, told_as(DELAY_FORMS)]
-
-
-class SameTarget(BaseModel):
-    """Offer again to the same target, after a wait."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal[FallbackKind.SAME_TARGET]
-    attempts: Annotated[int, Field(ge=1, lt=2**31)] = 3
-    first_s: _Seconds = 1.0
-    factor: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
-    most_s: _Seconds = 60.0
-
-
-class Target(BaseModel):
-    """Offer to another graph, or to a human's, at an entry point: to a new agent or a living one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal[FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN]
-    graph: NewText
-    entry_point: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-    agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-
-
-_Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-_Clock: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), told_as("a time of day, such as '09:00'")
-]
-_Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
-
-
-_Scorer: TypeAlias = Literal["text", "history", "learned", "performance", "load", "tier", "affinity", "cost"]
-
-
-class TakesWork(BaseModel):
-    """Hours in which work is taken, by the clocks of a zone."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    days: Annotated[tuple[_Day, ...], Field(min_length=1)] = DAYS
-    begins: _Clock = "00:00"
-    ends: _Clock = "00:00"
-    zone: _Plain = "UTC"
-
-
-class CanDo(BaseModel):
-    """What somebody can do to whom work is handed. What is left out is taken from the entry point."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    capabilities: tuple[_Plain, ...] = ()
-    domains: tuple[_Plain, ...] = ()
-    tier: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    languages: tuple[_Plain, ...] = ()
-    samples: tuple[_Plain, ...] = ()
-    group: _Plain = ""
-    schedule: tuple[TakesWork, ...] = ()
-    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-
-
-class Wanted(BaseModel):
-    """What work needs of whoever takes it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    capabilities: tuple[_Plain, ...] = ()
-    domains: tuple[_Plain, ...] = ()
-    tier: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    languages: tuple[_Plain, ...] = ()
-    all: bool = False
-
-
-class Chosen(Wanted):
-    """What the target of a handoff is chosen by: by needs, or among entries of the directory."""
-
-    weights: dict[_Scorer, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
-    order: tuple[_Scorer, ...] = ()
-    filters: tuple[Literal["person", "local"], ...] = ()
-    least: Annotated[float, Field(ge=0, le=1)] | None = None
-    entries: tuple[EntryId, ...] = ()
-    no_rule: Literal[False] = False
-
-
-def _terms(given: Chosen | None) -> SelectionTerms | None:
-    return None if given is None else SelectionTerms(**given.model_dump())
-
-
-def _needs(given: Wanted | None) -> Needs | None:
-    return None if given is None else Needs(**given.model_dump())
-
+_Lasting: TypeAlias = Annotated[Seconds | _Delay | None, told_as(DELAY_FORMS)]
 
 _Conditions: TypeAlias = dict[str, conditions.Wanted]  # in a body they are no JSON text
 
@@ -164,14 +61,6 @@ def _as_sent(given: _Conditions | None) -> dict[str, Any] | None:
         field: each.model_dump(exclude_unset=True) if isinstance(each, conditions.Bounds) else each
         for field, each in given.items()
     }
-
-
-def _profile(given: CanDo) -> Profile:
-    return Profile(**given.model_dump(exclude={"schedule"}), schedule=tuple(map(_hours, given.schedule)))
-
-
-def _hours(given: TakesWork) -> Hours:
-    return Hours(**given.model_dump())
 
 
 _Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
@@ -220,15 +109,15 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
 """What a body must have, or must not have, together."""
 
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
-    "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
+    "fallbacks": tuple[FallbackBody, ...] | None,
     "event": _Event,
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
     "every": _Lasting,
     "lasts": _Lasting,
-    "best": Annotated[Chosen | None, AfterValidator(_terms)],
-    "needs": Annotated[Wanted | None, AfterValidator(_needs)],
-    "profile": Annotated[CanDo, AfterValidator(_profile)],
-    "deadline": Time | _Seconds | _Delay | None,
+    "best": BestBody,
+    "needs": NeedsBody,
+    "profile": ProfileBody,
+    "deadline": Time | Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {

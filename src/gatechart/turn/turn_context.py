@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 from gatechart.context import AgentContext, problems_of
 from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
 from gatechart.graph import SIGNAL, AnyGraph, Best, graph_name
-from gatechart.graph.selection import FILTERS, SCORERS
+from gatechart.graph.selection import check_selectors
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice, with_finding
 from gatechart.turn.arguments import (
     check_finite_payload,
@@ -305,7 +305,7 @@ class Turn(Generic[ServicesT]):
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
-        PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
+        PayloadError and UnknownSelectorError, and later HandoffNotAwaitedError if the turn ends in a final state.
         """
         best, target, door, peer = self._target(to, at, agent)
         wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
@@ -349,12 +349,8 @@ class Turn(Generic[ServicesT]):
         return to, "", "", None
 
     def _check_selections(self, selections: Iterable[Best]) -> None:
-        own = self._log.selectors
         for best in selections:
-            for name in (*best.weights, *best.order_names, *best.filter_names):
-                if name not in own and name not in (*SCORERS, *FILTERS):
-                    problem = f"{self.graph!r} declares no selection with the function {name}"
-                    raise PayloadError("handoff", (problem,), "one of a Handoff(Best(...)) among the graph's actions")
+            check_selectors((*best.weights, *best.order_names), best.filter_names, self._log.selectors)
 
     def _packet(self) -> HandoffPacket:
         packet, event = packet_of(self.context, Reason.OTHER), self._log.signal or self.event

@@ -1,0 +1,148 @@
+"""Parts of request bodies, each with all that is checked: names, needs, selections, profiles and fallbacks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from gatechart.api.directory import EntryId
+from gatechart.context import told_as
+from gatechart.graph import WEIGHTS
+from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
+from gatechart.values import DAYS, LONGEST_NAME, Hours, Needs, Profile
+
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
+"""An id to look up. It may be longer than a new one, as ids were not always bounded."""
+
+NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
+"""A new name or id, which every store can keep."""
+
+Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
+
+
+class SameTarget(BaseModel):
+    """Offer again to the same target, after a wait."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal[FallbackKind.SAME_TARGET]
+    attempts: Annotated[int, Field(ge=1, lt=2**31)] = 3
+    first_s: Seconds = 1.0
+    factor: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
+    most_s: Seconds = 60.0
+
+
+class Target(BaseModel):
+    """Offer to another graph, or to a human's, at an entry point: to a new agent or a living one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal[FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN]
+    graph: NewText
+    entry_point: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
+    agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
+
+
+_Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+_Clock: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), told_as("a time of day, such as '09:00'")
+]
+_Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
+
+
+class TakesWork(BaseModel):
+    """Hours in which work is taken, by the clocks of a zone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[tuple[_Day, ...], Field(min_length=1)] = DAYS
+    begins: _Clock = "00:00"
+    ends: _Clock = "00:00"
+    zone: _Plain = "UTC"
+
+
+class CanDo(BaseModel):
+    """What somebody can do to whom work is handed. What is left out is taken from the entry point."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    capabilities: tuple[_Plain, ...] = ()
+    domains: tuple[_Plain, ...] = ()
+    tier: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    languages: tuple[_Plain, ...] = ()
+    samples: tuple[_Plain, ...] = ()
+    group: _Plain = ""
+    schedule: tuple[TakesWork, ...] = ()
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class Wanted(BaseModel):
+    """What work needs of whoever takes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    capabilities: tuple[_Plain, ...] = ()
+    domains: tuple[_Plain, ...] = ()
+    tier: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    languages: tuple[_Plain, ...] = ()
+    all: bool = False
+
+
+class Chosen(Wanted):
+    """What the target of a handoff is chosen by: by needs, or among entries of the directory.
+
+    Scorers and filters are those that there are, and functions that the agent's graph declares, by name. What usually
+    decides does so without `weights` and `order`.
+    """
+
+    weights: dict[NewText, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+    order: tuple[NewText, ...] = ()
+    filters: tuple[NewText, ...] = ()
+    least: Annotated[float, Field(ge=0, le=1)] | None = None
+    entries: tuple[EntryId, ...] = ()
+    no_rule: Literal[False] = False
+
+
+def _terms(given: Chosen | None) -> SelectionTerms | None:
+    if given is None:
+        return None
+    usual = {} if given.order or "weights" in given.model_fields_set else {"weights": dict(WEIGHTS)}
+    return SelectionTerms(**given.model_dump() | usual)
+
+
+class BestTarget(BaseModel):
+    """Offer to the best target in the directory."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal[FallbackKind.BEST]
+    selection: Chosen = Chosen()
+
+
+def _step(given: SameTarget | Target | BestTarget) -> FallbackStep:
+    if isinstance(given, BestTarget):
+        return FallbackStep(kind=given.kind, selection=_terms(given.selection))
+    return FallbackStep(**given.model_dump())
+
+
+FallbackBody: TypeAlias = Annotated[
+    SameTarget | Target | BestTarget, Field(discriminator="kind"), AfterValidator(_step)
+]
+
+
+def _needs(given: Wanted | None) -> Needs | None:
+    return None if given is None else Needs(**given.model_dump())
+
+
+def _profile(given: CanDo) -> Profile:
+    return Profile(**given.model_dump(exclude={"schedule"}), schedule=tuple(map(_hours, given.schedule)))
+
+
+def _hours(given: TakesWork) -> Hours:
+    return Hours(**given.model_dump())
+
+
+BestBody: TypeAlias = Annotated[Chosen | None, AfterValidator(_terms)]
+NeedsBody: TypeAlias = Annotated[Wanted | None, AfterValidator(_needs)]
+ProfileBody: TypeAlias = Annotated[CanDo, AfterValidator(_profile)]
