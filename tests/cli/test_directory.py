@@ -52,7 +52,7 @@ def test_an_entry_is_pinned_excluded_closed_and_opened(gatechart):
     assert gatechart("directory", "pin", "anna").out.splitlines()[1].endswith("first")
     assert "excluded: it guesses" in gatechart("directory", "exclude", "anna", "--reason", "it guesses").out
     assert "closed: holiday" in gatechart("directory", "close", "anna", "--reason", "holiday").out
-    assert "closed holiday" in gatechart("directory", "show", "anna").out
+    assert "mark         closed: holiday" in gatechart("directory", "show", "anna").out
     assert gatechart("directory", "open", "anna").out.splitlines()[1].endswith("yes")
 
 

@@ -47,6 +47,11 @@ def test_an_app_may_lie_in_a_package(folder, gatechart):
             "AppModuleError",
             "no module 'desk.front' is installed or in the module 'desk': there are none",
         ),
+        (
+            "desk.py:desk",
+            "AppModuleError",
+            "no module 'desk.py' is installed or in the module 'desk': did you mean 'desk'? There are 'desk'",
+        ),
         ("email.mime.txt:a", "AppModuleError", "did you mean 'email.mime.text'"),
         (
             "desk:dask",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTransitionGraph, answered
+from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTransitionGraph, answered, looping
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import Signal, Signals, Transition
 from gatechart.kernel import candidates
@@ -60,6 +60,13 @@ def test_a_signal_without_anything_to_notice_is_refused_with_what_would_be_one()
         Signal("repeats")  # type: ignore[arg-type]
 
 
+def test_a_preset_that_is_not_called_is_told_to_be_called() -> None:
+    with pytest.raises(
+        TypeError, match=r"is nothing to notice; write looping\(\) if it makes detectors, or Noticed\(loo"
+    ):
+        graph(signals=looping)
+
+
 @pytest.mark.parametrize("least", [0, -1, 3, 1.5, "2", True, Always()], ids=repr)
 def test_a_number_of_symptoms_that_cannot_hold_is_refused_when_they_are_joined(least: Any) -> None:
     with pytest.raises(ValueError, match="pass a whole number from 1 to 2, then the symptoms"):
@@ -83,7 +90,9 @@ def test_nothing_joined_is_refused() -> None:
     ids=["and", "or", "any of", "not"],
 )
 def test_only_what_notices_something_can_be_joined(join: Callable[[Any], Symptom], other: Any) -> None:
-    with pytest.raises(TypeError, match=r"is nothing to notice; use a detector, such as Repeats\(\)"):
+    with pytest.raises(
+        TypeError, match=r"is nothing to notice; (use a detector, such as Repeats\(\)|write Always\(\.\.\.\))"
+    ):
         join(other)
 
 

@@ -38,6 +38,11 @@ async def test_every_link_of_the_console_leads_to_a_page(browser):
     assert len(seen) == 1 + 2 + 1 + 3 + 3  # the beginning, lists, style, handoffs and entries
 
 
+async def test_the_console_is_found_with_a_slash_behind_it_too(browser):
+    answer = await browser.get("/console/", follow_redirects=True)
+    assert (answer.status_code, answer.url.path) == (200, "/console/handoffs")
+
+
 async def test_a_browser_asks_for_the_token_as_a_password(browser):
     asked = await browser.get("/console/handoffs", auth=httpx.BasicAuth("", ""))
     assert asked.status_code == 401

@@ -174,7 +174,7 @@ def entry_facts(entry: DirectoryEntry) -> Iterator[Fact]:
         "hours": "; ".join(map(_hours_text, profile.schedule)),
         "work": load_text(entry),
         "available": availability_text(entry),
-        "mark": f"{entry.mark.value} {entry.mark_reason}".strip() if entry.mark is not Mark.NONE else "",
+        "mark": ": ".join(filter(None, (entry.mark.value, entry.mark_reason))) if entry.mark is not Mark.NONE else "",
         "performance": f"{candidate.performance:.2f}",
         "so far": f"{entry.completed} completed, {entry.failed} failed, {entry.came_back} came back",
         "registered by": entry.registrant,

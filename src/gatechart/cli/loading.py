@@ -64,7 +64,8 @@ def _not_found(app: App, module: str) -> AppModuleError:
     package, _, _ = module.rpartition(".")
     paths = list(getattr(sys.modules[package], "__path__", ())) if package else [str(app.folder)]
     prefix = f"{package}." if package else ""
-    modules = tuple(found.name for found in iter_modules(paths, prefix))
+    is_file = bool(package) and module == f"{package}.py"  # the module was named as a file is
+    modules = (package,) if is_file else tuple(found.name for found in iter_modules(paths, prefix))
     where = paths[0] if paths else f"the module {package!r}"
     return AppModuleError(app.name, module, where, modules, app.what)
 

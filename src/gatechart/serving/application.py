@@ -125,6 +125,7 @@ class Application:
         """Endpoints of the console, by path."""
         return {
             HOME: to_first_page,
+            f"{HOME}/": to_first_page,
             STYLE: answer_with_style,
             **{path: partial(self._page, path) for path in PAGES},
             f"{HOME}/{{rest:path}}": self._unknown_page,

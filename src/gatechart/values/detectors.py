@@ -213,7 +213,16 @@ def require_symptoms(*parts: object) -> None:
     """Refuse what nothing can be noticed by. Raises TypeError, which says what would do."""
     for part in parts:
         if not isinstance(part, Symptom) or not part.detectors:
-            raise TypeError(f"{part!r} is nothing to notice; use a detector, such as Repeats(), or several joined")
+            raise TypeError(f"{part!r} is nothing to notice; {_remedy(part)}")
+
+
+def _remedy(part: object) -> str:
+    name = getattr(part, "__name__", "")
+    if isinstance(part, type) and issubclass(part, Symptom):
+        return f"write {name}(...)"
+    if name and callable(part):
+        return f"write {name}() if it makes detectors, or Noticed({name}) if it is to be asked in each turn"
+    return "use a detector, such as Repeats(), or several joined"
 
 
 def walk(symptoms: Sequence[Symptom]) -> Iterator[Detector]:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from gatechart import Handoff, Runtime, Status
+from gatechart import Handoff, Profile, Runtime, Status
 from gatechart.checks import check
 from gatechart.contrib.human_desk import ENTRY_POINTS, RANKS, SubtaskStatus, desk, human_desk
 from gatechart.handoff import Priority
@@ -421,3 +421,14 @@ async def test_a_case_outlives_the_process_with_its_operator_and_its_time_limit(
         await again.send("RETURN")
         source = await runtime.resume("o-1")
         await soon(source.until("CHECKING"))
+
+
+async def test_selections_find_a_desk_where_it_has_a_profile(place):
+    night = desk("night_desk", profiles={Priority.NORMAL: Profile(domains=("refunds",))})
+    async with Runtime.open(place, graphs=[night]) as runtime:
+        assert [entry.id for entry in await runtime.directory()] == ["night_desk.NORMAL"]
+
+
+def test_a_profile_for_a_priority_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match="'NORMAL' is no priority; there are 'low', 'normal', 'high', 'urgent'"):
+        desk(profiles={"NORMAL": Profile(domains=("refunds",))})

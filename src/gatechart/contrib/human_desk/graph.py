@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gatechart.contrib.human_desk import actions as do
 from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
+from gatechart.errors import suggestion
 from gatechart.graph import Accepts, AnyGraph, EntryPoint, State, StateTransitionGraph, Then, Transition
 from gatechart.handoff import Priority
 from gatechart.values import Delay, Profile
@@ -35,10 +36,14 @@ def desk(
 
     time_limit: after so long a case that is neither resolved nor returned becomes overdue, and urgent; None: never.
     capacity: how many cases are open at once, before others are rejected as an overload; None: any number.
-    profiles: what people can do who look after cases of a priority; selections do not find the entry points of others.
+    profiles: what people can do who look after cases of a priority ("urgent", "high", "normal", "low"); selections do
+        not find the entry points of others.
 
     A case ends with a result: `{"outcome": "resolved" or "returned", "answer", "rating", "note", "operator"}`.
     """
+    for each in profiles:
+        if each not in ENTRY_POINTS:
+            raise ValueError(f"{each!r} is no priority; {suggestion(each, tuple(map(str, Priority)))}")
     limit = {} if time_limit is None else {time_limit: Then(actions=do.escalate)}
     return StateTransitionGraph(
         name,
