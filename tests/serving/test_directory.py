@@ -52,7 +52,9 @@ async def test_a_choice_by_a_filter_that_the_asking_graph_does_not_have_is_not_f
 
 
 async def test_a_client_reads_what_the_server_wrote(client):
-    profile = Profile(("talk",), samples=("a human, please",), schedule=(Hours(("MON",), "09:00", "17:00"),), cost=2.5)
+    profile = Profile(
+        ("talk",), samples=("a human, please",), schedule=(Hours(("MON",), "09:00", "17:00"),), cost=2.5, expected_s=60
+    )
     made = await client.register_entry("anna", "shop", at="OPEN", profile=profile, text="people", lasts="5m")
     assert (made.candidate.profile, made.candidate.text, made.registrant) == (profile, "people", "")
     assert made.expires is not None

@@ -75,6 +75,7 @@ class CanDo(BaseModel):
     group: _Plain = ""
     schedule: tuple[TakesWork, ...] = ()
     cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    expected_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
 class Wanted(BaseModel):
