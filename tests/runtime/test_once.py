@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart import ANY, AgentContext, EntryPoint, Handoff, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError
+from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError, UnknownEntryError
+from gatechart.graph import Best
 from gatechart.hosting.idempotency import MOST_APPLIED_IDS
 from gatechart.stores.sql.store import SqlStore
 from tests.runtime.support import soon
@@ -81,6 +82,20 @@ async def test_work_is_handed_on_once(runtime):
     assert await hand_on("h-1") == first
     assert await hand_on("h-2") != first
     assert len(await runtime.handoffs(source=agent.id)) == 2
+
+
+async def test_work_is_handed_on_once_to_somebody_who_has_left_the_directory_meanwhile(runtime):
+    agent = await runtime.start("giving", at="ASKING", payload=ADA)
+    await runtime.register_entry("anna", "taking", at="WORKING", is_person=True)
+    anna = Handoff(Best(entries="anna"), mode="delegate")
+    first = await runtime.handoff(agent.id, anna, idempotency_key="h-1")
+    async with asyncio.timeout(20):
+        while not await runtime.handoffs(source=agent.id):  # noqa: ASYNC110  a projection lags
+            await asyncio.sleep(0.01)
+    await runtime.deregister_entry("anna")
+    assert await runtime.handoff(agent.id, anna, idempotency_key="h-1") == first
+    with pytest.raises(UnknownEntryError):
+        await runtime.handoff(agent.id, anna, idempotency_key="h-2")
 
 
 async def test_a_handoff_is_withdrawn_once(runtime):

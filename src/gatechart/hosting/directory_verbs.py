@@ -15,6 +15,7 @@ from gatechart.api.directory import (
     RateHandoffCommand,
     RegisterEntryCommand,
 )
+from gatechart.api.handoffs import HandoffCommand
 from gatechart.context import canonical_json
 from gatechart.errors import (
     AgentExistsError,
@@ -43,6 +44,7 @@ from gatechart.hosting.directory_graph import (
     digest_of,
     entry_context,
 )
+from gatechart.ports import Store
 from gatechart.turn import checked_key, known_id
 from gatechart.turn.arguments import checked_delay
 from gatechart.values import (
@@ -75,10 +77,19 @@ def agent_of(entry_id: str) -> AgentId:
     return f"{ENTRY_AGENT}{entry_id}"
 
 
-async def check_entries(directory: Directory, entries: Sequence[str]) -> None:
-    """Raise UnknownEntryError unless the directory has all of these."""
-    for each in entries:
-        await _entry(directory, each)
+async def check_entries(directory: Directory, command: HandoffCommand, store: Store | None) -> None:
+    """Raise UnknownEntryError unless the directory has all entries that a handoff names.
+
+    They may have left since the handoff was offered, and a repeated call is to return its id. store: tells whether the
+    call is repeated; None if nothing here can.
+    """
+    try:
+        for each in command.entries:
+            await _entry(directory, each)
+    except UnknownEntryError:
+        key = command.idempotency_key
+        if key is None or store is None or await store.applied(command.agent_id, key) is None:
+            raise
 
 
 async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:

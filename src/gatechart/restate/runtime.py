@@ -361,7 +361,7 @@ class RestateRuntime(AgentHome):
     async def _handoff(self, command: HandoffCommand) -> str:
         checked_id(command.idempotency_key, "idempotency_key")
         check_writable(command)
-        await check_entries(self._directory, command.entries)
+        await check_entries(self._directory, command, self._store)
         answer = await self._calls.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
         return str(answer["handoff"])
 

@@ -110,7 +110,7 @@ class Operations:
     async def _handoff(self, command: HandoffCommand) -> str:
         key = checked_id(command.idempotency_key, "idempotency_key")
         agent = await self._effects.directory.get(known_id(command.agent_id))
-        await check_entries(self._entries, command.entries)
+        await check_entries(self._entries, command, self._core.store)
         return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
 
     async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
