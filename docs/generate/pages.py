@@ -235,7 +235,10 @@ def configuration() -> str:
         if one.envvar and isinstance(one.envvar, str)
     }
     project = (
-        ("`app`", "the graphs: `module:attribute`, or `chart.yaml:module`; several, with commas between them"),
+        (
+            "`app`",
+            "the graphs: `module:attribute`, or `chart.yaml:module`; commas join several modules",
+        ),
         ("`dialect`", "the language of chart files that do not say it themselves"),
         ("`services`", "what actions and invokes get as `services`: `module:attribute`"),
         ("`choosing`", "how whom work is handed to is chosen: `module:attribute`"),

@@ -136,6 +136,10 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
         ("charts/lamp.yaml:a:b:c", "AppNameError", "malformed app"),
         ("charts/lamp.yaml:house.lamps,", "AppNameError", "join several modules with commas"),
         ("charts/lamp.yaml:./house/lamps.py", "AppNameError", "malformed app"),
+        ("charts/lamp.yaml,charts/fan.yaml", "AppNameError", "load each with gatechart.charts.load in a module"),
+        ("charts/lamp.yaml:house.lamps,charts/fan.yaml", "AppNameError", "is several chart files"),
+        ("charts/lamp.yaml:house.lamps,fan.yaml", "AppNameError", "is several chart files"),
+        ("house.lamps:graphs,charts/lamp.yaml", "AppNameError", "is several chart files"),
         (
             "charts/lamp.yaml:house.lmps",
             "AppModuleError",

@@ -99,8 +99,14 @@ class AppNameError(DefinitionError):
     """The name of an app is malformed."""
 
     app: str
+    is_several_charts: bool = False
 
     def __str__(self) -> str:
+        if self.is_several_charts:
+            return (
+                f"the app {self.app!r} is several chart files; load each with gatechart.charts.load in a module, and "
+                "name the list of their graphs as module:attribute"
+            )
         return (
             f"malformed app {self.app!r}; write module:attribute for graphs in Python, like 'statecharts:graphs', or "
             "chart.yaml, chart.yaml:module or chart.yaml:module:attribute for a chart file and the functions it names; "

@@ -129,6 +129,8 @@ def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = 
     form = _FORM.fullmatch(app.name)
     if form is None:
         raise AppNameError(app.name)
+    if _is_several(app, form):
+        raise AppNameError(app.name, is_several_charts=True)
     path = _seen_from_here(app.folder / form["file"])
     bind = [_bindings(app, name) for name in form["bindings"].split(",")] if form["bindings"] else []
     if form["ending"].lower() == "scxml":
@@ -136,6 +138,13 @@ def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = 
     if app.dialect == Dialect.TRANSITIONS:
         return _of_transitions(app, path, bind, entries)
     return _loaded(app, path, form, bind, entries, unbound)
+
+
+def _is_several(app: App, form: re.Match[str]) -> bool:
+    # A file that is there may have a comma in its name.
+    is_there = (app.folder / form["file"]).exists()
+    others = form["bindings"] or "" if is_there else app.name.partition(",")[2]
+    return any(map(is_chart, others.split(",")))
 
 
 def _loaded(
