@@ -99,7 +99,18 @@ moonstruck = StateTransitionGraph(
     transitions=[Transition("A", "ASK", "B", actions=best), Transition("B", "ASK", "B", actions=best)],
     entry_points=["A"],
 )
-graphs = [reception, moonstruck, *team]
+
+
+def stumbling(packet):
+    raise KeyError("plan")
+
+
+helpless = StateTransitionGraph(
+    "helpless",
+    transitions=[Transition("A", "ASK", "B", actions=Handoff(Best(stumbling)))],
+    entry_points=["A"],
+)
+graphs = [reception, moonstruck, helpless, *team]
 """
 
 
@@ -135,6 +146,7 @@ def test_a_dry_run_tells_who_is_named_for_what_nobody_matches(project, gatechart
     [
         (("--of", "OrderAgent"), "no handoff of 'OrderAgent' has its target chosen"),
         (("--of", "receptoin"), "did you mean 'reception'"),
+        (("--of", "helpless"), "needs= of 'best' raised KeyError: 'plan'; mend that function"),
         (("--reason", "timeout"), "add --of GRAPH"),
         (("--of", "reception", "--reason", "spite"), "'knowledge gap', 'out of scope'"),
     ],

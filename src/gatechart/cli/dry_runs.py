@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.output import Cell, print_facts, print_line
+from gatechart.errors import GatechartError, asking
 from gatechart.values import Choice, Needs
 from gatechart.values.frozen import replaced, value
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gatechart.cli import handoff_views
     from gatechart.graph import AnyGraph, Asking, Best
     from gatechart.graph.handoff import Fallback
-    from gatechart.handoff import HandoffPacket
+    from gatechart.handoff import HandoffPacket, SelectionTerms
 else:
     graphs, packets, selection, codec, handoff_views = late(
         "gatechart.graph",
@@ -71,18 +72,18 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
     asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
     found: list[DryRun] = []
     known: list[tuple[object, ...]] = []
-    for asking in graphs.askings(graph.nodes):
-        if asking.handoff.best is None:
+    for each in graphs.askings(graph.nodes):
+        if each.handoff.best is None:
             continue
-        rungs = tuple(_rungs(asking))
-        key = (rungs, asking.handoff.reason)
+        rungs = tuple(_rungs(each))
+        key = (rungs, each.handoff.reason)
         if key in known:
             place = known.index(key)
-            found[place] = replaced(found[place], places=(*found[place].places, _place(asking)))
+            found[place] = replaced(found[place], places=(*found[place].places, _place(each)))
             continue
         known.append(key)
-        given = asked.model_copy(update={"reason": asking.handoff.reason or packet.reason})
-        found.append(await _run(home, rungs, given, needs, _place(asking)))
+        given = asked.model_copy(update={"reason": each.handoff.reason or packet.reason})
+        found.append(await _run(home, rungs, given, needs, _place(each)))
     if not found:
         raise UsageError(f"no handoff of {graph.name!r} has its target chosen; leave out --of, or name another graph")
     return tuple(found)
@@ -94,14 +95,24 @@ async def _run(
     made: list[tuple[str, Choice]] = []
     for rung in rungs:
         if isinstance(rung, graphs.Best):
-            terms = selection.terms_of(rung, packet)
-            choice = await home.choose(packet.model_copy(update={"selection": terms}), needs=needs)
+            choice = await home.choose(packet.model_copy(update={"selection": _terms(rung, packet)}), needs=needs)
             made.append((rung.name, choice))
             if choice.candidate is not None:
                 break
         elif isinstance(rung, graphs.OtherGraph | graphs.Human):
             return DryRun((place,), tuple(made), f"{rung.graph} at {rung.at}")
     return DryRun((place,), tuple(made))
+
+
+def _terms(best: Best, packet: HandoffPacket) -> SelectionTerms:
+    """Return the terms of a selection. Raises SelectionFunctionError, and SelectionAnswerError."""
+    try:
+        return selection.terms_of(best, packet)
+    except GatechartError:
+        raise
+    except Exception:
+        with asking(f"needs= of {best.name!r}"):
+            raise
 
 
 def _rungs(asking: Asking) -> Iterator[_Rung]:

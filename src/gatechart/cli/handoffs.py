@@ -155,8 +155,8 @@ async def hand_on(
 ) -> ExitCode | None:
     """Hand the work of an agent to another agent.
 
-    --to and --at name who gets it. --to alone names an entry of the directory, such as a person, who gets it if
-    there is a place and it is not closed. --best leaves it to the directory, and so do --can, --domain, --tier and
+    --to and --at name who gets it. --to alone names an entry of the directory, such as a person, who gets it unless
+    away, full or closed. --best leaves it to the directory, and so do --can, --domain, --tier and
     --language, which say what the work needs.
 
     The conversation in the agent's context goes along. The agent stays in its state; when a transfer is accepted, it
