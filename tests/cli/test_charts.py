@@ -205,6 +205,19 @@ def test_fields_of_types_that_do_not_exist_yet_are_taken_as_they_are_written(fie
     assert gatechart("check", "charts/lamp.yaml").code == 0
 
 
+def test_a_chart_file_alone_may_hand_work_to_graphs_of_other_files(folder, gatechart):
+    away = "{target: ASKING, actions: [{handoff: {to: refunds, at: REVIEWING}}]}"
+    (folder / "orders.yaml").write_text(
+        f"id: orders\nentry_points: [TALKING]\nstates: {{TALKING: {{on: {{ASKED: {away}}}}}, "
+        "ASKING: {on: {handoff.rejected: TALKING}}}\n"
+    )
+    checked = gatechart("check", "orders.yaml", "--json")
+    assert (checked.code, [each["code"] for each in checked.document["findings"]]) == (0, ["GC302"])
+    as_the_app = gatechart("check", "--app", "orders.yaml", "--json")
+    assert as_the_app.code == 3
+    assert "GC503" in {each["code"] for each in as_the_app.document["findings"]}
+
+
 def test_one_chart_file_is_checked_at_a_time(lamp, gatechart):
     failed = gatechart("check", "charts/lamp.yaml", "charts/b.yaml")
     assert (failed.code, failed.err) == (

@@ -254,6 +254,7 @@ async def check_graphs(
     it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
     errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and what
     selections need must be in one of their profiles; with --directory, also in that of whoever is registered.
+    Of a chart file that is named here, and not as the app, only what stands in it is checked.
 
     The functions that a chart file names need not exist yet, unless the app names a module for them: CHART.yaml alone
     is checked without them, with a warning that lists them.
@@ -270,13 +271,16 @@ async def check_graphs(
       gatechart check charts/lamp.yaml:house.lamps
       gatechart check --app statecharts:graphs --json | jq '.findings[].code'
     """
-    settings, graphs = loading.with_chart(settings, graphs or ())
+    named = graphs or ()
+    settings, graphs = loading.with_chart(settings, named)
+    is_alone = len(graphs) < len(named)  # a chart file, and the other graphs of its application are not known
     unbound = _stand_ins()
     found = loading.newest(loading.load_as_written(settings, unbound))
     chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
     entries = await _entries(settings, found) if has_directory else []
     registered = [each.candidate for each in entries if not each.candidate.is_local]
-    reports = {graph.name: checks.report(graph, among=found, registered=registered) for graph in chosen}
+    among = None if is_alone else found
+    reports = {graph.name: checks.report(graph, among=among, registered=registered) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
     has_failed = not severities.isdisjoint(failing) or (strict and bool(unbound.names))
