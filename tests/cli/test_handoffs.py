@@ -178,6 +178,20 @@ def test_an_offer_that_nobody_in_the_directory_can_take_is_told_at_once_on_reque
     assert "anna is left out by open: closed" in failed.out
 
 
+def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
+    (folder / "full.py").write_text(
+        "from gatechart.contrib.human_desk import desk\n"
+        "from tests.contrib.human_desk.support import orders\n"
+        "graphs = (orders, desk(capacity=0))\n"
+    )
+    app = ("--app", "full:graphs")
+    gatechart("directory", "register", "anna", "human_desk", "--at", "HIGH", "--person", *app)
+    failed = gatechart("handoff", "o-1", "--to", "anna", "--wait", *app)
+    assert failed.code == 1
+    assert "anna is left out by refused: it has had the offer" in failed.out
+    assert re.search(r"in vain +human_desk at HIGH: no capacity", failed.out)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [

@@ -61,10 +61,12 @@ def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
     print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", in_zone("OFFERED")))
 
 
-def print_handoff(handoff: HandoffRecord) -> None:
-    """Print a handoff in short: from whom, to whom, and its status."""
-    details = handoff.changes[-1].details
-    print_facts([*_facts(handoff), *fact_cells([("details", details)])])
+def print_handoff(handoff: HandoffRecord, earlier: Iterable[HandoffRecord] = ()) -> None:
+    """Print a handoff in short: from whom, to whom, and its status. earlier: attempts that were in vain."""
+    tried = (f"{each.target_graph} at {each.entry_point}: {each.changes[-1].details}" for each in earlier)
+    print_facts(
+        [*_facts(handoff), *fact_cells([("details", handoff.changes[-1].details), ("in vain", "; ".join(tried))])]
+    )
 
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -183,7 +183,7 @@ async def hand_on(
         if living is not None:
             _check_graph(await store.load(living), str(to))
 
-    async def hand(reached: Connection) -> tuple[HandoffRecord, bool]:
+    async def hand(reached: Connection) -> tuple[Sequence[HandoffRecord], bool]:
         context = turn.committed_context(graph, await reached.home.read(agent))
         packet = _packet(handoff_package.packet_of(context, reason), problem)
 
@@ -192,11 +192,12 @@ async def hand_on(
             return await reached.home.handoff(agent, offer)
 
         asked = await (_answered(reached, agent, ask, timeout) if wait else ask())
-        return (await reached.home.handoffs(request=asked))[-1], reached.runtime is None
+        return await reached.home.handoffs(request=asked), reached.runtime is None
 
     opening = partial(connection.open_host, settings, graphs, SystemClock()) if wait else None
-    made, is_hosted = await connection.execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
-    emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made))
+    attempts, is_hosted = await connection.execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
+    *earlier, made = attempts
+    emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made, earlier))
     if made.status in _WAITS and not is_hosted:
         print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
     return None if made.status in (*_WAITS, *_GOES_ON) else ExitCode.REFUSED
