@@ -69,6 +69,7 @@ OTHERS = (  # texts of errors whose remedies are not those of their classes
     "Graphviz took longer than 20 s; draw to a .dot or .mmd file, or raise limit_s",
     "it is not XState's; write one of the two, or pass load(entry_points=[...])",
     "give the guard a name in XState's setup({guards: ...}), write that name, and bind it with bind=",
+    "missing or wrong token; send the header `Authorization: Bearer TOKEN` with the server's token",
     *(str(ReservedEventError(each)) for each in ("after.2d.A", "done.invoke.search", "handoff.accepted", "agent.x")),
     *(str(sample(each)) for each in LEAVES),
 )

@@ -204,6 +204,16 @@ async def test_what_cannot_be_registered_is_refused_and_changes_nothing(runtime)
     assert await runtime.directory() == before
 
 
+async def test_what_operators_registered_belongs_to_them(runtime):
+    await runtime.register_entry("bert", desk, at="REVIEWING")
+    before = await runtime.directory()
+    with pytest.raises(EntryTakenError, match="belongs to the operators; register another id"):
+        await runtime.register_entry("bert", desk, at="REVIEWING", registrant="erp")
+    with pytest.raises(EntryTakenError, match="belongs to the operators"):
+        await runtime.deregister_entry("bert", registrant="erp")
+    assert await runtime.directory() == before
+
+
 async def test_an_agent_of_another_graph_with_the_id_of_an_entry_is_left_alone(runtime):
     await runtime.start(desk, at="REVIEWING", agent_id="directory:anna")
     with pytest.raises(AgentExistsError):

@@ -81,6 +81,10 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
         "make file and folder writable; commands that only read need not write",
     ),
     (r"wait longer, or see what the owner is doing", "wait longer with --timeout, or see what the owner is doing"),
+    (
+        r"send the header `Authorization: Bearer TOKEN` with the server's token",
+        "put the server's token into GATECHART_TOKEN",
+    ),
     # charts and drawings
     (r"write one of the two, or pass load\(entry_points=\[\.\.\.\]\)", "write one of the two, or add --entry STATE"),
     (

@@ -109,7 +109,7 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
     if kept is not None and kept.terms.is_local:
         raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which is not here")
     if kept is not None and kept.is_registered and kept.terms.registrant != command.registrant:
-        raise EntryTakenError(command.id, f"the registrant {kept.terms.registrant!r}")
+        raise EntryTakenError(command.id, _owner(kept))
     snapshot = await _begun(directory, terms)
     if kept is not None:
         await directory.home.send(snapshot.agent_id, REGISTER, terms)
@@ -204,6 +204,10 @@ async def _entry(directory: Directory, entry_id: str) -> DirectoryEntry:
     return entry
 
 
+def _owner(kept: EntryContext) -> str:
+    return f"the registrant {kept.terms.registrant!r}" if kept.terms.registrant else "the operators"
+
+
 async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> None:
     kept = await _kept(directory, command.id)
     if kept is None or not kept.is_registered or kept.terms.is_local:
@@ -212,7 +216,7 @@ async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> 
             raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude this one")
         raise UnknownEntryError(command.id)
     if command.registrant not in (None, kept.terms.registrant):
-        raise EntryTakenError(command.id, f"the registrant {kept.terms.registrant!r}")
+        raise EntryTakenError(command.id, _owner(kept))
     await directory.home.send(agent_of(command.id), DEREGISTER)
     directory.see(await directory.home.read(agent_of(command.id)))
 
