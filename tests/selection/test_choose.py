@@ -116,6 +116,13 @@ def test_whoever_has_closed_hours_a_full_house_an_open_breaker_or_an_operators_w
     }
 
 
+def test_the_word_of_an_operator_is_told_as_briefly_as_any_reason() -> None:
+    choice = chosen_of(
+        ANYBODY, *(door(f"a{each}.A", is_open=False, mark_reason="ü" * 300) for each in range(MOST_TOLD))
+    )
+    assert {len(each) for each in fell(choice).values()} == {len("open: ") + 200}
+
+
 def test_the_agent_that_asks_is_never_chosen_nor_another_at_the_entry_point_where_it_began() -> None:
     path = (PathStep(agent="o-1", graph="orders", entry_point="NEW", achieved="the address was checked"),)
     packet = HandoffPacket(source_agent="o-1", source_graph="orders", path=path)

@@ -90,7 +90,7 @@ def _open(question: Question, candidates: Sequence[Candidate]) -> Column:
 def _decided(candidate: Candidate) -> str:
     """Say what an operator decided against a candidate, with the reason if one was given."""
     decision = "excluded by an operator" if candidate.is_open else "closed"
-    return f"{decision}: {candidate.mark_reason}" if candidate.mark_reason else decision
+    return f"{decision}: {candidate.mark_reason}"[:_LONGEST] if candidate.mark_reason else decision
 
 
 def _capability(question: Question, candidates: Sequence[Candidate]) -> Column:
