@@ -133,7 +133,7 @@ async def list_directory(
     Examples:
       gatechart directory
       gatechart directory show refunds.REVIEWING
-      gatechart directory register anna human_desk --at CASES --person --tier 3 --can talk --capacity 4
+      gatechart directory register anna human_desk --at NORMAL --person --tier 3 --can talk --capacity 4
       gatechart directory close refunds.REVIEWING --reason stocktaking
       gatechart directory open refunds.REVIEWING
       gatechart directory --server http://127.0.0.1:8700
@@ -181,9 +181,9 @@ async def register_entry(
     Its work begins at an entry point of a graph of the app. What the profile leaves out is taken from there.
 
     Examples:
-      gatechart directory register anna human_desk --at CASES --person --tier 3 --can talk --capacity 4
+      gatechart directory register anna human_desk --at NORMAL --person --tier 3 --can talk --capacity 4
       gatechart directory register crm-bot bridge --at ASKED --domain invoices --lasts 5m --registrant crm
-      gatechart directory register bert human_desk --at CASES --person --profile @bert.json
+      gatechart directory register bert human_desk --at NORMAL --person --profile @bert.json
     """
     given = read_json("--profile", profile) if profile is not None else {}
     if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""The usual plan to get out, ready to pass to a graph: `escape=getting_out(human="human_desk", at="HELPING")`."""
+"""The usual plan to get out, ready to pass to a graph: `escape=getting_out(human="human_desk", at="NORMAL")`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def getting_out(
     human: graph that stands for people, or what chooses it; at: its entry point. restart: entry point at which to begin
     anew before the work goes to a person; without a person, by default the one at which the agent began.
 
-    >>> plan = getting_out(human="human_desk", at="HELPING")
+    >>> plan = getting_out(human="human_desk", at="NORMAL")
     >>> [strategy.name for strategy in plan.answers("failing_tool")], plan.last.name
     (['switch_tool', 'reroute'], 'to_human')
     """

@@ -43,7 +43,7 @@ class Signal:
     ) -> None:
         require_symptoms(when)
         if not (answer is None or isinstance(answer, Handoff)):
-            raise TypeError(f"{answer!r} is no answer; use a handoff, such as Handoff('human_desk', at='HELPING')")
+            raise TypeError(f"{answer!r} is no answer; use a handoff, such as Handoff('human_desk', at='NORMAL')")
         _require_hashable(when.detectors)
         first = when.detectors[0]
         fields = {
@@ -95,7 +95,7 @@ def answered(
     waits: Name = "",
     otherwise: Name = "",
 ) -> tuple[Signal, ...]:
-    """Return the signals with this answer to each, such as `answered(handing_on(), Handoff("desk", at="HELPING"))`.
+    """Return the signals with this answer to each, such as `answered(looping(), Handoff("desk", at="NORMAL"))`.
 
     waits, otherwise: see `Signal`.
     """
