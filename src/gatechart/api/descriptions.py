@@ -143,8 +143,8 @@ def _fallback_text(step: FallbackStep) -> str:
     if step.kind is FallbackKind.SAME_TARGET:
         return f"up to {step.attempts} offers to the same target"
     if step.selection is not None:
-        needs = needs_text(step.selection.needs)
-        return f"the best for {needs}" if needs else "the best"
+        who, needs = " or ".join(step.selection.entries) or "the best", needs_text(step.selection.needs)
+        return f"{who} for {needs}" if needs else who
     return target_text(step.graph, step.entry_point, step.agent)
 
 
