@@ -162,6 +162,9 @@ async def test_a_dry_run_tells_whom_work_would_go_to_and_changes_nothing(place):
         assert (await runtime.find(graph="gatechart.directory")).agents == ()
         with pytest.raises(UnknownSelectorError, match="no filter is named 'strange': there are 'person', 'local'"):
             await runtime.choose(HandoffPacket(selection=SelectionTerms(filters=("strange",))))
+        for needs, told in ((Needs(tier=-1), "tier=-1 is no tier"), (Needs(("a\0",)), "it has the character NUL")):
+            with pytest.raises(PayloadError, match=f"does not fit choose: needs: .*{told}"):
+                await runtime.choose(needs=needs)
 
 
 @pytest.mark.parametrize(("group", "reads"), [("", 0), ("east", 1)])

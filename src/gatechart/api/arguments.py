@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from gatechart.api.command import Command
 from gatechart.context import problems_of
-from gatechart.errors import PayloadError
+from gatechart.errors import Fault, PayloadError
 from gatechart.graph import Best, Handoff
 from gatechart.graph.selection_faults import terms_faults
 from gatechart.handoff import declared_terms, fallback_steps
@@ -55,10 +56,15 @@ def _check_selection(best: Best) -> None:
     if best.rules or callable(best.needs):
         problem = f"{best.name!r} has rules or a function as its needs, as an action of a graph may"
         raise PayloadError("handoff", (problem,), "Best(Needs(...)) or Best(entries=...)")
-    faults = tuple(terms_faults("the selection", best))
-    if faults:
-        remedies = dict.fromkeys(each.remedy for each in faults)
-        raise PayloadError("handoff", tuple(f"{each.place}: {each.problem}" for each in faults), "; ".join(remedies))
+    refuse("handoff", terms_faults("the selection", best))
+
+
+def refuse(verb: str, faults: Iterable[Fault]) -> None:
+    """Raise PayloadError if there is a fault."""
+    found = tuple(faults)
+    if found:
+        remedies = dict.fromkeys(each.remedy for each in found)
+        raise PayloadError(verb, tuple(f"{each.place}: {each.problem}" for each in found), "; ".join(remedies))
 
 
 def check_writable(command: Command) -> None:

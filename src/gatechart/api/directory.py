@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AllowInfNan, Field, Strict
 
-from gatechart.api.arguments import made
+from gatechart.api.arguments import made, refuse
 from gatechart.api.codec import CHOICE, DONE, ENTRIES, ENTRY, RECEIPT, Answer, Closed
 from gatechart.api.command import Command, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
 from gatechart.context import told_as
 from gatechart.graph import AnyGraph, graph_name
+from gatechart.graph.selection_faults import needs_faults
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (
     LONGEST_NAME,
@@ -212,8 +213,11 @@ class DirectoryHome(Executor):
         """Tell whom a piece of work would be handed to now, and why; nothing is offered, and nothing is stored.
 
         packet: what is known of the work; its texts count. needs: what it needs besides that.
-        Raises UnknownSelectorError for a filter or a scorer that is neither built in nor of the graph that asks.
+        Raises PayloadError, and UnknownSelectorError for a filter or a scorer that is neither built in nor of the graph
+        that asks.
         """
+        if isinstance(needs, Needs):
+            refuse("choose", needs_faults("needs", needs))
         given = {} if packet is None else {"packet": packet}
         choice: Choice = await self.execute(made(ChooseCommand, **given, needs=needs))
         return choice

@@ -49,7 +49,7 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
 
 def terms_faults(place: str, best: Best) -> Iterator[Fault]:
     """Yield the faults of a selection, its rules apart, and what it names of a graph, which a caller may not have."""
-    yield from _needs_faults(f"{place}, needs", best.needs)
+    yield from needs_faults(f"{place}, needs", best.needs)
     for scorer, weight in best.scorers:
         if not _is_amount(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
@@ -64,7 +64,7 @@ def _rule_faults(place: str, rule: object) -> Iterator[Fault]:
         yield Fault(place, f"{rule!r} is no rule", "write NeedRule(Needs(...), reason=..., mentions=...)")
         return
     if isinstance(rule.needs, Needs):
-        yield from _needs_faults(place, rule.needs)
+        yield from needs_faults(place, rule.needs)
     else:
         yield Fault(place, f"{rule.needs!r} are no needs", _NEEDS)
     yield from _text_faults(place, "mentions", rule.words)
@@ -89,7 +89,8 @@ def _schedule_faults(place: str, schedule: object) -> Iterator[Fault]:
             yield Fault(f"{place}, schedule", f"{each.fault[0]} cannot be", each.fault[1])
 
 
-def _needs_faults(place: str, needs: object) -> Iterator[Fault]:
+def needs_faults(place: str, needs: object) -> Iterator[Fault]:
+    """Yield the faults of needs, or of a function in their place; None has none. place: where they are declared."""
     if needs is None:
         return
     if not isinstance(needs, Needs):
