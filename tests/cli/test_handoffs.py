@@ -178,6 +178,14 @@ def test_an_offer_that_nobody_in_the_directory_can_take_is_told_at_once_on_reque
     assert "anna is left out by open: closed" in failed.out
 
 
+def test_the_best_for_work_that_nothing_tells_of_is_asked_for_with_a_problem_or_needs(gatechart):
+    gatechart(*ANNA)
+    failed = gatechart("handoff", "o-1", "--best", "--problem", "", "--wait")
+    assert (failed.code, "nothing says what is to be done; add --problem, or needs such as" in failed.err) == (1, True)
+    assert "nothing says" not in gatechart("handoff", "o-1", "--best", "--problem", "a tea cosy", "--wait").err
+    assert "nothing says" not in gatechart("handoff", "o-1", "--domain", "bills", "--wait").err
+
+
 def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
     (folder / "full.py").write_text(
         "from gatechart.contrib.human_desk import desk\n"

@@ -200,6 +200,8 @@ async def hand_on(
     emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made, earlier))
     if made.status in _WAITS and not is_hosted:
         print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
+    if best and made.status is HandoffStatus.REJECTED and not made.packet.get("current_problem"):
+        print_hint("nothing says what is to be done; add --problem, or needs such as --can, --domain or --tier")
     return None if made.status in (*_WAITS, *_GOES_ON) else ExitCode.REFUSED
 
 
