@@ -158,11 +158,15 @@ def test_what_cannot_be_handed_on_is_told_with_what_can(options, code, told, gat
 ANNA = ("directory", "register", "anna", "refunds", "--at", "REVIEWING", "--person", "--domain", "bills")
 
 
-@pytest.mark.parametrize("options", [("--to", "anna"), ("--domain", "bills", "--tier", "1")], ids=" ".join)
-def test_work_is_handed_on_to_somebody_in_the_directory_by_name_or_by_needs(options, gatechart):
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [(("--to", "anna"), "anna"), (("--domain", "bills", "--tier", "1"), "the best for bills, tier 1")],
+)
+def test_work_is_handed_on_to_somebody_in_the_directory_by_name_or_by_needs(options, wanted, gatechart):
     assert gatechart(*ANNA, "--capacity", "1").code == 0
     waiting = gatechart("handoff", "o-1", *options)
     assert (waiting.code, "it waits for a host" in waiting.err) == (0, True)
+    assert re.search(rf"^to +nobody yet\nwanted +{wanted}$", waiting.out, re.MULTILINE)
     assert gatechart("run", "--once").code == 0
     (found,) = handoffs(gatechart)
     assert (found["status"], found["target_graph"]) == ("accepted", "refunds")

@@ -9,7 +9,16 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from gatechart.handoff import Attempt, FallbackKind, FallbackStep, HandoffPacket, PathStep, ReasoningStep, ToolCall
+from gatechart.handoff import (
+    Attempt,
+    FallbackKind,
+    FallbackStep,
+    HandoffPacket,
+    PathStep,
+    ReasoningStep,
+    SelectionTerms,
+    ToolCall,
+)
 from gatechart.selection import explanation_of, needs_text
 from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, HandoffStatus, Hours, Mark, Needs, WorkOutcome
 
@@ -34,6 +43,8 @@ def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
     yield "from", f"{handoff.source}, of {handoff.source_graph}"
     there = f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
     yield "to", _nobody(handoff) if handoff.is_to_nobody else there
+    if handoff.status is HandoffStatus.CHOOSING and (wanted := _wanted_text(handoff.packet.get("selection"))):
+        yield "wanted", wanted
     if handoff.packet.get("recipient"):
         yield "chosen", str(handoff.packet["recipient"])
     if handoff.deadline is not None:
@@ -143,9 +154,21 @@ def _fallback_text(step: FallbackStep) -> str:
     if step.kind is FallbackKind.SAME_TARGET:
         return f"up to {step.attempts} offers to the same target"
     if step.selection is not None:
-        who, needs = " or ".join(step.selection.entries) or "the best", needs_text(step.selection.needs)
-        return f"{who} for {needs}" if needs else who
+        return _terms_text(step.selection)
     return target_text(step.graph, step.entry_point, step.agent)
+
+
+def _terms_text(terms: SelectionTerms) -> str:
+    who, needs = " or ".join(terms.entries) or "the best", needs_text(terms.needs)
+    return f"{who} for {needs}" if needs else who
+
+
+def _wanted_text(stored: Any) -> str:
+    """Return what a stored selection looks for; empty if there is none that this release can read."""
+    try:
+        return _terms_text(SelectionTerms.model_validate(stored))
+    except ValidationError:
+        return ""
 
 
 def _attempt_texts(attempt: Attempt) -> tuple[str, str]:
