@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatechart import UserAsked, answered, handing_on, looping
 from gatechart.drawing import to_dot, to_mermaid
 from gatechart.drawing.graph_map import map_of
 from gatechart.drawing.naming import best_text
@@ -125,3 +126,38 @@ def test_a_map_tells_the_work_that_entry_points_have() -> None:
     assert [door.load for card in map_of(graphs, loads).cards for door in card.doors] == ["", "3 of 10 places", ""]
     for text in (to_dot(graphs, loads=loads), to_mermaid(graphs, loads=loads)):
         assert text.count("3 of 10 places") == 1
+
+
+def test_on_a_map_answers_to_many_signals_are_one_way_and_hide_no_selection() -> None:
+    people = target("people", Profile(domains=("refunds",)))
+    to_people = Handoff("people", at="WORKING")
+    front = StateTransitionGraph(
+        "front",
+        transitions=[
+            Transition("TALKING", "ASKED", "WAITING", actions=Handoff(Best(Needs(domains=("refunds",))))),
+            Transition("WAITING", "handoff", "TALKING"),
+            Transition("TALKING", "SAID", "TALKING"),
+        ],
+        entry_points=["TALKING"],
+        signals=answered(handing_on() + looping(), to_people, otherwise="TALKING"),
+    )
+    (route,) = map_of([front, people]).routes
+    assert [(way.occasion, way.purpose) for way in route.ways] == [
+        (
+            "any state: «signal» user_asked, keywords, tool_failures, no_progress, confidence, failing_tool, repeats, "
+            "same_call",
+            "transfer to WORKING",
+        ),
+        ("TALKING", "transfer to WORKING, best of refunds"),
+    ]
+
+
+def test_on_a_map_the_answer_to_one_signal_keeps_its_reason() -> None:
+    front = StateTransitionGraph(
+        "front",
+        transitions=[Transition("TALKING", "SAID", "TALKING")],
+        entry_points=["TALKING"],
+        signals=answered(UserAsked(), Handoff("refunds", at="WORKING"), otherwise="TALKING"),
+    )
+    (route,) = map_of([front, REFUNDS]).routes
+    assert [way.purpose for way in route.ways] == ["transfer to WORKING, user escalation"]

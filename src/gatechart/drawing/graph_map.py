@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from gatechart.drawing.naming import asks_for_people, best_text, event_text, guard_text, stated_needs, titles_of
 from gatechart.drawing.outline import door_of
@@ -13,6 +14,8 @@ from gatechart.drawing.trail import read_trail
 from gatechart.graph import AnyGraph, Asking, Best, Human, OtherGraph, askings
 from gatechart.graph.handoff import Fallback
 from gatechart.values import Reason
+
+_SIGNAL: Final = "«signal» "  # how the text of a signal's event begins
 
 
 def map_of(graphs: Sequence[AnyGraph], loads: Mapping[str, str] = MappingProxyType({})) -> Map:
@@ -67,7 +70,22 @@ def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[Route]:
                 # What is chosen has many ends, so it is told without the occasions, which its graph's own drawing has.
                 short = {"event": "", "guard": "", "reason": each.reason if each is instead else ""} if chosen else {}
                 ways.setdefault(name, {})[replace(each, entry_point=at, chosen=chosen, **short)] = None
-    yield from (Route(graph.name, target, tuple(each)) for target, each in ways.items())
+    yield from (Route(graph.name, target, _joined(each)) for target, each in ways.items())
+
+
+def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
+    """Let answers to several signals that lead to the same place be one way, so that they hide no other."""
+    alike: dict[Way, list[Way]] = {}
+    for way in ways:
+        is_answer = way.event.startswith(_SIGNAL)
+        alike.setdefault(replace(way, event=_SIGNAL, reason="") if is_answer else way, []).append(way)
+    return tuple(each[0] if len(each) == 1 else _all_signals(each) for each in alike.values())
+
+
+def _all_signals(answers: Sequence[Way]) -> Way:
+    names = ", ".join(dict.fromkeys(each.event.removeprefix(_SIGNAL) for each in answers))
+    reasons = {each.reason for each in answers}
+    return replace(answers[0], event=f"{_SIGNAL}{names}", reason=answers[0].reason if len(reasons) == 1 else "")
 
 
 def _ends(graph: AnyGraph, target: Fallback, known: Sequence[AnyGraph]) -> Iterator[tuple[str, str, str]]:
