@@ -55,6 +55,22 @@ async def test_a_choice_is_kept_with_its_text_and_joined_by_what_came_of_it(plac
         assert (chosen.ended, chosen.observation().reward) == (Ended.COMPLETED, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("entries", "rival"),
+    [
+        ((), "refund.WORKING"),
+        ("parcel.WORKING", ""),
+        (("parcel.WORKING", "refund.WORKING"), "refund.WORKING"),
+    ],
+)
+async def test_who_was_not_named_for_the_work_was_not_nearly_chosen(place, entries, rival):
+    best = Best(Needs(domains=("parcels",)), entries=entries, scorers={"text": 1.0})
+    async with house(place, asks(best), refund, parcel, choosing=RECORDING) as runtime:
+        await handed(runtime)
+        (chosen,) = (await kept_of(runtime, "parcel.WORKING")).choices
+        assert chosen.rival == rival
+
+
 async def test_what_people_say_of_the_work_changes_its_reward(place):
     async with house(place, asks(BY_TEXT), refund, parcel, choosing=RECORDING) as runtime:
         await (await handed(runtime)).send("DONE")

@@ -122,7 +122,7 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
     chosen, scored = choice.candidate.id, lesson.scored
-    rival = rival_of(chosen, scored.totals, lesson.groups)
+    rival = rival_of(chosen, _of_named(packet, scored.totals), lesson.groups)
     return told_of(
         packet.handoff_id,
         lesson.features,
@@ -136,6 +136,12 @@ def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, An
         expected_s=choice.candidate.profile.expected_s,
         expected_cost=choice.candidate.profile.cost,
     )
+
+
+def _of_named(packet: HandoffPacket, totals: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the totals of those that the work was for; of everybody, if it names nobody."""
+    named = () if packet.selection is None else packet.selection.entries
+    return {each: total for each, total in totals.items() if each in named} if named else totals
 
 
 def _of_fitting(choice: Choice, scores: Mapping[str, float]) -> Mapping[str, float]:
