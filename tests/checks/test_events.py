@@ -109,7 +109,17 @@ def test_an_invoke_whose_end_nothing_waits_for_is_noted():
 
 
 def test_an_invoke_whose_end_is_awaited_is_not_noted():
-    assert places(graph_of([Transition("A", "done", "B")], states=[SEARCHING]), "GC206") == []
+    ways = [Transition("A", "done", "B"), Transition("A", "error", "B")]
+    assert places(graph_of(ways, states=[SEARCHING]), "GC206") == []
+
+
+def test_an_invoke_whose_failure_leads_nowhere_is_noted_unless_a_timer_does():
+    (finding,) = found(graph_of([Transition("A", "done", "B")], states=[SEARCHING]), "GC206")
+    assert "'error.invoke.search', and the agent stays here if it fails" in finding.problem
+    timed = State("A", invoke=search, after={"1d": "B"})
+    assert places(graph_of([Transition("A", "done", "B")], states=[timed]), "GC206") == []
+    around = State("O", states=[SEARCHING], after={"1d": "B"})
+    assert places(graph_of([Transition("A", "done", "B")], states=[around]), "GC206") == []
 
 
 @pytest.mark.parametrize(

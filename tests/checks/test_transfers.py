@@ -12,7 +12,7 @@ def graph_of(*targets, otherwise="B", final=True, description="writes it up"):
         State("A", invoke=choose, transfers=Transfers([*targets, "B"], otherwise=otherwise), description="checks it"),
         State("B", final=final, description=description),
     ]
-    ways = [] if final else [Transition("B", "AGAIN", "A")]
+    ways = [Transition("A", "error.invoke.choose", "B"), *([] if final else [Transition("B", "AGAIN", "A")])]
     entry = EntryPoint("A", description="begins")
     return StateTransitionGraph("g", states=states, transitions=ways, entry_points=[entry])
 

@@ -240,13 +240,23 @@ def never_awaited(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC206", Severity.NOTE, "an invoke whose end no transition waits for")
 def result_unused(analysis: Analysis) -> Iterator[Hit]:
-    """The result of the invoke is lost when it comes."""
+    """The result of the invoke is lost when it comes. After a failure the agent stays there, and nothing goes on.
+
+    A failure is left alone where the state, or one around it, has a timer.
+    """
     awaited = _awaited(analysis.graph)
     for node in analysis.graph.nodes.values():
         for invoke in node.invokes:
             if not is_taken(f"done.invoke.{invoke.id}", awaited):
                 problem = f"no transition waits for 'done.invoke.{invoke.id}'"
                 yield f"state {node.name!r}", problem, "add one, or allow it if the result does not matter"
+            elif not is_taken(f"error.invoke.{invoke.id}", awaited) and not _has_timer(node, analysis.graph):
+                problem = f"no transition waits for 'error.invoke.{invoke.id}', and the agent stays here if it fails"
+                yield f"state {node.name!r}", problem, "add one, or a timer; or allow it if it cannot fail"
+
+
+def _has_timer(node: Node, graph: AnyGraph) -> bool:
+    return any(graph.nodes[each].timers for each in (node.name, *node.ancestors))
 
 
 @rule("GC207", Severity.WARNING, "a transition that waits for an event that is not declared")
