@@ -13,7 +13,7 @@ from gatechart.values.names import is_number
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
 _NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'
-_LONGEST: Final = 2_000  # characters of a text in a profile
+LONGEST_PHRASE: Final = 2_000  # characters of a text in a profile, or in needs
 
 
 def profile_faults(place: str, profile: object) -> Iterator[Fault]:
@@ -27,7 +27,7 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
         yield from _text_faults(place, name, getattr(profile, name))
     if profile.tier is not None and not _is_whole(profile.tier, LOWEST_TIER):
         yield Fault(place, f"tier={profile.tier!r} is no tier", f"pass a whole number of {LOWEST_TIER} or more")
-    if why := unkept(profile.group, _LONGEST):
+    if why := unkept(profile.group, LONGEST_PHRASE):
         yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
     if profile.cost is not None and not _is_amount(profile.cost):
         yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
@@ -125,7 +125,7 @@ def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
         yield Fault(place, f"{name}={given!r} is no tuple", f'write {name}=("...",)')
         return
     for each in given:
-        why = "it is empty" if each == "" else unkept(each, _LONGEST)
+        why = "it is empty" if each == "" else unkept(each, LONGEST_PHRASE)
         if why:
             yield Fault(place, f"{name}, {each!r}: {why}", "use a text that is not empty")
 

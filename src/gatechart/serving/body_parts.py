@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from gatechart.api.directory import EntryId
 from gatechart.context import told_as
 from gatechart.graph import WEIGHTS
+from gatechart.graph.selection_faults import LONGEST_PHRASE
 from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
 from gatechart.values import DAYS, LONGEST_NAME, Hours, Needs, Profile
 
@@ -45,6 +46,9 @@ class Target(BaseModel):
 
 
 _Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+_Phrase: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PHRASE, pattern=r"^[^\x00]*$")]
+"""What a profile or needs may be made of."""
+
 _Clock: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), told_as("a time of day, such as '09:00'")
 ]
@@ -67,11 +71,11 @@ class CanDo(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    capabilities: tuple[_Plain, ...] = ()
-    domains: tuple[_Plain, ...] = ()
+    capabilities: tuple[_Phrase, ...] = ()
+    domains: tuple[_Phrase, ...] = ()
     tier: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    languages: tuple[_Plain, ...] = ()
-    samples: tuple[_Plain, ...] = ()
+    languages: tuple[_Phrase, ...] = ()
+    samples: tuple[_Phrase, ...] = ()
     group: _Plain = ""
     schedule: tuple[TakesWork, ...] = ()
     cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -83,10 +87,10 @@ class Wanted(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    capabilities: tuple[_Plain, ...] = ()
-    domains: tuple[_Plain, ...] = ()
+    capabilities: tuple[_Phrase, ...] = ()
+    domains: tuple[_Phrase, ...] = ()
     tier: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    languages: tuple[_Plain, ...] = ()
+    languages: tuple[_Phrase, ...] = ()
     all: bool = False
 
 
