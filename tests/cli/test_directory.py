@@ -110,7 +110,15 @@ helpless = StateTransitionGraph(
     transitions=[Transition("A", "ASK", "B", actions=Handoff(Best(stumbling)))],
     entry_points=["A"],
 )
-graphs = [reception, moonstruck, helpless, *team]
+hurried = StateTransitionGraph(
+    "hurried",
+    transitions=[
+        Transition("A", "BROKE", "B", actions=Handoff(Best(), reason="tool failure")),
+        Transition("A", "ASK", "B", actions=Handoff(Best())),
+    ],
+    entry_points=["A"],
+)
+graphs = [reception, moonstruck, helpless, hurried, *team]
 """
 
 
@@ -139,6 +147,17 @@ def test_a_dry_run_tells_who_is_named_for_what_nobody_matches(project, gatechart
     asked = gatechart("--app", "support:graphs", "directory", "choose", "--of", "moonstruck")
     assert asked.out.splitlines()[0].split(maxsplit=1) == ["from", "A on ASK, B on ASK"]
     assert asked.out.splitlines()[-1].split(maxsplit=1) == ["then", "OrderAgent at SERVING"]
+
+
+def test_a_dry_run_tells_for_which_reason_each_handoff_of_a_graph_would_be_made(project, gatechart):
+    (project / "support.py").write_text(SUPPORT)
+    asked = ("--app", "support:graphs", "directory", "choose", "--of", "hurried", "--reason", "timeout")
+    assert [each["reason"] for each in gatechart(*asked, "--json").document["handoffs"]] == ["tool failure", "timeout"]
+    shown = gatechart(*asked).out
+    assert re.findall(r"^from +(.+)\nreason +(.+)\nselection +best\n", shown, re.MULTILINE) == [
+        ("A on BROKE", "tool failure"),
+        ("A on ASK", "timeout"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_the_commands_of_the_page_work_on_what_its_file_made(tmp_path):
     told = [run(tmp_path, "-m", *command.split("#")[0].split(), COLUMNS="200", **variables) for command in commands]
     assert "refunds.WORKING" in told[0]
     assert re.search(r"chosen +(refunds|experts)\.WORKING", told[1])
-    assert re.search(r"from +LISTENING on ASKED\nbest +best\nchosen +refunds\.WORKING", told[2])
+    assert re.search(r"from +LISTENING on ASKED\nselection +best\nchosen +refunds\.WORKING", told[2])
     assert "completed" in told[3]
     nobody = run(tmp_path, "-m", "gatechart", "directory", "choose", "--problem", "I want my money back", **variables)
     assert re.search(r"chosen +nobody", nobody)

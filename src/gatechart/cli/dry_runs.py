@@ -9,7 +9,7 @@ from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.output import Cell, print_facts, print_line
 from gatechart.errors import GatechartError, asking
-from gatechart.values import Choice, Needs
+from gatechart.values import Choice, Needs, Reason
 from gatechart.values.frozen import replaced, value
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ class DryRun:
     places: tuple[str, ...]  # where the graph declares it
     choices: tuple[tuple[str, Choice], ...]  # by the names of the selections, which are made until somebody matches
     then: str = ""  # who is named for what nobody matched; empty if nobody is
+    reason: str = ""  # for which the work would be handed on; empty if nothing says one
 
     @property
     def document(self) -> dict[str, object]:
         """As JSON values."""
         made = [{"best": name, **codec.CHOICE.plain(choice)} for name, choice in self.choices]
-        return {"from": list(self.places), "choices": made, "then": self.then or None}
+        return {"from": list(self.places), "reason": self.reason or None, "choices": made, "then": self.then or None}
 
 
 def show(runs: Iterable[DryRun]) -> None:
@@ -55,8 +56,8 @@ def show(runs: Iterable[DryRun]) -> None:
             if place or number:
                 print_line()
             chosen = "nobody" if choice.candidate is None else choice.candidate.id
-            facts: list[tuple[str, str]] = [("from", ", ".join(run.places)), ("best", name), ("chosen", chosen)]
-            handoff_views.print_choice(choice.explanation, facts)
+            facts = {"from": ", ".join(run.places), "reason": run.reason, "selection": name, "chosen": chosen}
+            handoff_views.print_choice(choice.explanation, [(key, fact) for key, fact in facts.items() if fact])
         if run.then:
             then: list[tuple[str, Cell]] = [("then", run.then)]
             print_line()
@@ -83,7 +84,8 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
             continue
         known.append(key)
         given = asked.model_copy(update={"reason": each.handoff.reason or packet.reason})
-        found.append(await _run(home, rungs, given, needs, _place(each)))
+        run = await _run(home, rungs, given, needs, _place(each))
+        found.append(replaced(run, reason="" if given.reason is Reason.OTHER else given.reason.value))
     if not found:
         raise UsageError(f"no handoff of {graph.name!r} has its target chosen; leave out --of, or name another graph")
     return tuple(found)
