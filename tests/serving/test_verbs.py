@@ -202,6 +202,15 @@ async def test_work_is_handed_on_with_a_deadline_that_is_a_time_or_a_delay(deadl
     assert asked.status_code == 202, asked.text
 
 
+@pytest.mark.parametrize("deadline", ["soon", "90", "+90", -1, "2999-01-01", "2999-01-01T12:00:00", True, 1e11])
+async def test_a_deadline_that_is_neither_a_time_nor_a_delay_is_answered_with_what_is_one(deadline, http):
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    refused = await http.post("/agents/a/handoffs", json={"to": "shop", "at": "OPEN", "deadline": deadline})
+    told = "a time, such as '2030-01-31T09:00:00Z', or a delay: '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"
+    assert refused.json()["message"] == f"the body is invalid: deadline: Input should be {told}"
+    assert (await http.get("/handoffs")).json()["handoffs"] == []
+
+
 async def test_a_client_hands_on_with_every_kind_of_fallback(client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     steps = SameTarget(attempts=1), OtherGraph("shop", at="OPEN"), Best(Needs(tier=9)), Human("shop", at="OPEN")

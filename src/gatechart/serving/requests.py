@@ -6,11 +6,22 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
@@ -51,6 +62,22 @@ _Words: TypeAlias = Annotated[
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Lasting: TypeAlias = Annotated[Seconds | _Delay | None, told_as(DELAY_FORMS)]
+
+
+_MOMENT: Final[TypeAdapter[datetime]] = TypeAdapter(Time)
+
+
+def _moment(given: object) -> datetime:
+    """Read a time. It begins with a date: pydantic would take a number for seconds since 1970."""
+    if not isinstance(given, str) or given[4:5] != "-":
+        raise ValueError("it has no date")
+    return _MOMENT.validate_strings(given)
+
+
+_Due: TypeAlias = Annotated[
+    Annotated[Time, BeforeValidator(_moment)] | Seconds | _Delay | None,
+    told_as(f"a time, such as '2030-01-31T09:00:00Z', or a delay: {DELAY_FORMS}"),
+]
 
 _Conditions: TypeAlias = dict[str, conditions.Wanted]  # in a body they are no JSON text
 
@@ -117,7 +144,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "best": BestBody,
     "needs": NeedsBody,
     "profile": ProfileBody,
-    "deadline": Time | Seconds | _Delay | None,
+    "deadline": _Due,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {
