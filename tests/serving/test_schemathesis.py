@@ -1,7 +1,9 @@
 """Schemathesis reads the OpenAPI document of a real server and finds nothing; where there is something, it finds it."""
 
 import asyncio
+import os
 import sys
+from pathlib import Path
 from textwrap import indent
 
 import httpx
@@ -18,6 +20,7 @@ from tests.serving.shop import graphs
 pytestmark = pytest.mark.processes
 
 COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run")
+UNREFUSABLE = Path(__file__).with_name("unrefusable.py")
 NO_STREAM = ("--exclude-path", "/changes", "--exclude-path", STREAM.path)  # which do not end
 REST = ("--exclude-operation-id", "schedule", "--exclude-operation-id", "register_entry")  # they have their own tests
 
@@ -32,6 +35,7 @@ async def found(url, folder, *options, token=TOKEN, bound_s=120):
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=folder,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(UNREFUSABLE)},
     )
     try:
         async with asyncio.timeout(bound_s):
@@ -123,11 +127,17 @@ async def test_the_document_tells_every_header_and_refusal_that_there_is():
         )
 
 
+def handed_on(kind, **target):
+    return {"to": "shop", "at": "OPEN", "fallbacks": [{"kind": kind, "graph": "shop", **target}]}
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/alarms", {"name": "disk", "alarm_id": "1", "graph": "shop", "where": {"total": [None]}}),
         ("/alarms", {"name": "disk", "alarm_id": "1", "graph": "shop", "where": '{"total": 5}'}),
+        ("/agents/{agent_id}/handoffs", handed_on("other_graph", agent="a\0")),
+        ("/agents/{agent_id}/handoffs", handed_on("human", entry_point="a\0")),
         ("/handoffs/{handoff_id}/rating", {}),
         ("/handoffs/{handoff_id}/rating", {"needed": None}),
     ],
@@ -137,7 +147,7 @@ async def test_the_document_and_the_server_refuse_the_same(path, body):
         document = (await http.get("/openapi.json")).json()
         await http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"})
         made = await http.post("/agents/a/handoffs", json={"to": "shop", "at": "OPEN"})
-        said = await http.post(path.replace("{handoff_id}", made.json()["handoff"]), json=body)
+        said = await http.post(path.format(agent_id="a", handoff_id=made.json()["handoff"]), json=body)
     schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert not Draft202012Validator({**schema, "components": document["components"]}).is_valid(body)
     assert said.status_code == 422

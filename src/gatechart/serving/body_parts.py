@@ -22,6 +22,10 @@ NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=L
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
 
 
+_NameOrNone: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
+"""A name or id; empty for none."""
+
+
 class SameTarget(BaseModel):
     """Offer again to the same target, after a wait."""
 
@@ -41,8 +45,8 @@ class Target(BaseModel):
 
     kind: Literal[FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN]
     graph: NewText
-    entry_point: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-    agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
+    entry_point: _NameOrNone = ""
+    agent: _NameOrNone = ""
 
 
 _Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
