@@ -312,7 +312,7 @@ def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[st
 def told_as(expected: str) -> WrapValidator:
     """Have a field say in words what would work, in place of a pattern or of what each member of a union says.
 
-    The field is then read as a Python value, also from JSON: where reading is strict, a text is no time any more.
+    The field is validated as a Python value even in JSON: a strict one of type datetime then refuses a text.
 
     >>> from typing import Annotated
     >>> from pydantic import Field, TypeAdapter

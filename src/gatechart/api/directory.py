@@ -30,18 +30,21 @@ from gatechart.values import (
     delay_text,
     name_of,
 )
+from gatechart.values.names import NO_NUL
 
 _NOTHING: Final = Profile()
 
-_NO_NUL: Final = r"^[^\x00]*$"
+RATINGS: Final = ("needed", "in_time", "quality")
+"""What can be said of a handoff, of which a rating says one thing at least."""
+
 _NewEntryId: TypeAlias = Annotated[
     str,
     Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"),
     told_as("a text of 1 to 200 characters, without control characters and line breaks"),
 ]
-EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=_NO_NUL)]
-_Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=_NO_NUL)]
-_Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=_NO_NUL)]
+EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+_Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_NUL)]
+_Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=NO_NUL)]
 _Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1), AllowInfNan(False)]
 _Places: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
 _YesOrNo: TypeAlias = Annotated[bool, Strict()]

@@ -149,9 +149,10 @@ def _doors(graphs: Iterable[AnyGraph]) -> Iterator[_Door]:
 def _unfit(best: Best, known: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
     unnamed = [each for each in best.entries if each not in known]
     for each in unnamed:
-        near = nearest(each, tuple(known))
-        meant = f"did you mean {near[0]!r}? Or " if near else ""
-        yield f"nobody in the directory has the id {each!r}", f"{meant}name an entry point with a profile, {_ALLOWED}"
+        yield (
+            f"nobody in the directory has the id {each!r}",
+            f"{_meant(each, tuple(known))}name an entry point with a profile, {_ALLOWED}",
+        )
     if unnamed:
         return
     profiles = tuple(profile for each, profile in known.items() if not best.entries or each in best.entries)
@@ -177,9 +178,16 @@ def _unknown(needs: Needs, profiles: Sequence[Profile]) -> Iterator[tuple[str, s
         known = tuple(dict.fromkeys(name for each in profiles for name in getattr(each, field)))
         for name in getattr(needs, field):
             if name not in known:
-                near = nearest(name, known)
-                meant = f"did you mean {near[0]!r}? Or " if near else ""
-                yield f"no profile has the {word} {name!r}", f"{meant}give it to an entry point, {_ALLOWED}"
+                yield (
+                    f"no profile has the {word} {name!r}",
+                    f"{_meant(name, known)}give it to an entry point, {_ALLOWED}",
+                )
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return what may have been meant, as the beginning of a remedy; empty if nothing is near."""
+    near = nearest(name, known)
+    return f"did you mean {near[0]!r}? Or " if near else ""
 
 
 # Rules that never apply

@@ -307,7 +307,7 @@ async def choose_entry(
       gatechart directory choose --of reception --problem "I want my money back" --reason 'knowledge gap'
       gatechart directory choose --problem "I want my money back" --choosing myapp:choosing
     """
-    needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
+    needs = needs_given(can, domain, tier, language)
     packet = handoff.HandoffPacket(current_problem=problem, reason=reason or Reason.OTHER)
     if of is not None:
         graph = registry.Registry(known_graphs(settings)).graph(of)
@@ -370,6 +370,11 @@ async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[Age
         return
     async with connection.inspect_directory(settings, known_graphs(settings)) as runtime:
         yield runtime
+
+
+def needs_given(can: list[str] | None, domain: list[str] | None, tier: int | None, language: list[str] | None) -> Needs:
+    """Return what work needs, as the options say; None for those that were not given."""
+    return Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
 
 
 def known_graphs(settings: Settings) -> tuple[AnyGraph, ...]:

@@ -71,24 +71,21 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
     """
     own = packets.PathStep(agent="", graph=graph.name)  # so that its own entry points are left out
     asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
-    found: list[DryRun] = []
-    known: list[tuple[object, ...]] = []
+    found: dict[tuple[object, ...], DryRun] = {}
     for each in graphs.askings(graph.nodes):
         if each.handoff.best is None:
             continue
         rungs = tuple(_rungs(each))
         key = (rungs, each.handoff.reason)
-        if key in known:
-            place = known.index(key)
-            found[place] = replaced(found[place], places=(*found[place].places, _place(each)))
+        if key in found:
+            found[key] = replaced(found[key], places=(*found[key].places, _place(each)))
             continue
-        known.append(key)
         given = asked.model_copy(update={"reason": each.handoff.reason or packet.reason})
         run = await _run(home, rungs, given, needs, _place(each))
-        found.append(replaced(run, reason="" if given.reason is Reason.OTHER else given.reason.value))
+        found[key] = replaced(run, reason="" if given.reason is Reason.OTHER else given.reason.value)
     if not found:
         raise UsageError(f"no handoff of {graph.name!r} has its target chosen; leave out --of, or name another graph")
-    return tuple(found)
+    return tuple(found.values())
 
 
 async def _run(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gatechart.cli.completion import AgentArgument, complete_targets
-from gatechart.cli.directory import CanOption, DomainOption, LanguageOption, TierOption
+from gatechart.cli.directory import CanOption, DomainOption, LanguageOption, TierOption, needs_given
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption, read_deadline
@@ -175,7 +175,7 @@ async def hand_on(
       gatechart handoff case-1 --to refunds --at REVIEWING --mode delegate --deadline 10m --wait
     """
     graphs = loading.load_graphs(settings)
-    needs = Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
+    needs = needs_given(can, domain, tier, language)
     target = _target(graphs, to, at, living, needs, is_best=best)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with stores.open_store(settings.store, role=Role.READER) as store:

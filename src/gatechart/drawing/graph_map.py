@@ -108,7 +108,8 @@ def _ends(graph: AnyGraph, target: Fallback, known: Sequence[AnyGraph]) -> Itera
 def _fitting(graph: AnyGraph, best: Best) -> Iterator[tuple[str, str]]:
     """Yield the entry points that may be found, with the needs that they meet, in words.
 
-    If the needs leave open what the work is about, each that has a profile may be. None is a person.
+    If the needs leave open what the work is about, each that has a profile may be. Where people are
+    looked for there is none, as they are registered at run time.
     """
     if asks_for_people(best):
         return

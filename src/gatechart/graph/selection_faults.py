@@ -29,9 +29,9 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
         yield Fault(place, f"tier={profile.tier!r} is no tier", f"pass a whole number of {LOWEST_TIER} or more")
     if why := unkept(profile.group, LONGEST_PHRASE):
         yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
-    if profile.cost is not None and not _is_amount(profile.cost):
+    if profile.cost is not None and not is_amount(profile.cost):
         yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
-    if profile.expected_s is not None and not _is_amount(profile.expected_s):
+    if profile.expected_s is not None and not is_amount(profile.expected_s):
         yield Fault(place, f"expected_s={profile.expected_s!r} is no time", "pass a number of seconds of 0 or more")
     yield from _schedule_faults(place, profile.schedule)
 
@@ -51,7 +51,7 @@ def terms_faults(place: str, best: Best) -> Iterator[Fault]:
     """Yield the faults of a selection, its rules apart, and what it names of a graph, which a caller may not have."""
     yield from needs_faults(f"{place}, needs", best.needs)
     for scorer, weight in best.scorers:
-        if not _is_amount(weight):
+        if not is_amount(weight):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
             yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
     yield from _text_faults(place, "entries", best.entries)
@@ -136,8 +136,9 @@ def _is_whole(given: object, least: int) -> bool:
 
 def is_share(given: object) -> bool:
     """Tell whether a value is a number from 0 to 1."""
-    return _is_amount(given) and given <= 1
+    return is_amount(given) and given <= 1
 
 
-def _is_amount(given: object) -> TypeGuard[float]:
+def is_amount(given: object) -> TypeGuard[float]:
+    """Tell whether a value is a number of 0 or more."""
     return is_number(given) and given >= 0

@@ -34,6 +34,7 @@ from gatechart.handoff.selections import (
     best_of,
     chosen_again,
     declared_terms,
+    terms_with,
     with_attempt,
     with_selection,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "packet_of",
     "packet_schema",
     "read_packet",
+    "terms_with",
     "told_of_nobody",
     "with_attempt",
     "with_choice",

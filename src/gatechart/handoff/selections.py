@@ -26,7 +26,11 @@ def declared_terms(best: Best) -> SelectionTerms:
     """Convert a selection whose needs no packet changes. Raises ValueError for one with rules or a function."""
     if best.rules or callable(best.needs):
         raise ValueError("what the work needs follows from its packet; give the needs themselves")
-    needs = best.needs or Needs()
+    return terms_with(best, best.needs or Needs())
+
+
+def terms_with(best: Best, needs: Needs) -> SelectionTerms:
+    """Return the terms of a selection for work that needs this."""
     return SelectionTerms(
         capabilities=needs.capabilities,
         domains=needs.domains,

@@ -22,7 +22,7 @@ from gatechart.errors import (
 from gatechart.graph.callables import callable_name
 from gatechart.graph.function_faults import call_faults
 from gatechart.graph.selection import WEIGHTS, check_selectors
-from gatechart.graph.selection_faults import is_share
+from gatechart.graph.selection_faults import is_amount, is_share
 from gatechart.handoff import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
@@ -90,7 +90,7 @@ _FITS: Final[Mapping[str, Mapping[str, tuple[Callable[[Any], bool], str]]]] = {
         "among": (lambda given: is_number(given) and given >= 1 and given == int(given), "a whole number of 1 or more"),
     },
     "learned": {
-        "exploration": (lambda given: is_number(given) and given >= 0, "a number of 0 or more"),
+        "exploration": (is_amount, "a number of 0 or more"),
         "loss": _A_SHARE,
         "deficit": _A_SHARE,
         "ridge": (lambda given: is_number(given) and given > 0, "a number above 0"),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gatechart.api import Command
 from gatechart.api.directory import (
+    RATINGS,
     DeregisterEntryCommand,
     DirectoryCommand,
     ForgetUserCommand,
@@ -252,7 +253,7 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     rated = await directory.home.handoffs(handoff_id=command.handoff_id)
     if not rated:
         raise NoHandoffError(command.handoff_id, None)
-    answers = command.model_dump(include={"needed", "in_time", "quality"})
+    answers = command.model_dump(include=set(RATINGS))
     if all(each is None for each in answers.values()):
         raise PayloadError("rate_handoff", ("nothing is said of it",), "needed, in_time or quality")
     record = rated[0]

@@ -23,7 +23,7 @@ from gatechart.selection.among import Among
 from gatechart.selection.fit_index import FitIndex, Views, index_of
 from gatechart.selection.observations import MOST, MOST_IN_ALL, Observation, Observations
 from gatechart.selection.promises import NO_GROUPS, promised
-from gatechart.selection.regression import Fit, Told, fitted
+from gatechart.selection.regression import Fit, Told, fitted, numpy
 from gatechart.values.frozen import value
 
 if TYPE_CHECKING:
@@ -182,10 +182,9 @@ class LearnedModel:
             return unlearned(text_scores, groups)
         views = self._views_of(text_scores, groups)
         priors = views.among.promised(text_scores)
-        learned, bonuses = self._parts(features, views, priors)
-        of_each = views.among.group_of
-        parts = priors, learned[of_each], bonuses[of_each]
-        return AllScored(views.among.places, *(each.tolist() for each in (*parts, parts[0] + parts[1] + parts[2])))
+        learned, bonuses = (of_groups[views.among.group_of] for of_groups in self._parts(features, views, priors))
+        totals = priors + learned + bonuses
+        return AllScored(views.among.places, *(each.tolist() for each in (priors, learned, bonuses, totals)))
 
     def _views_of(self, candidates: Iterable[str], groups: Mapping[str, str]) -> Views:
         """Return what the regressions say of candidates; kept, as the next choice is mostly among the same."""
@@ -202,7 +201,7 @@ class LearnedModel:
         most, firsts = self.terms.exploration, views.among.firsts(priors)
         view = views.of(features, firsts)
         learned = view.predicted
-        bonuses, reached = learned * 0.0, priors[firsts] + learned
+        bonuses, reached = numpy().zeros_like(learned), priors[firsts] + learned
         is_near = reached >= reached.max() - most
         for group in is_near.nonzero()[0].tolist() if most else ():
             bonuses[group] = most * view.deviation(group)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gatechart.errors import SelectionAnswerError
 from gatechart.graph import Best, NeedRule
-from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.handoff import HandoffPacket, SelectionTerms, terms_with
 from gatechart.values import Needs, Reason
 
 
@@ -22,19 +22,7 @@ def terms_of(best: Best, packet: HandoffPacket) -> SelectionTerms:
     """Return the terms of a selection with the needs of the work in a packet, as the packet carries them."""
     ruled = _ruled(best, packet)
     needs = _declared(best, packet).joined(ruled or Needs())
-    return SelectionTerms(
-        capabilities=needs.capabilities,
-        domains=needs.domains,
-        tier=needs.tier,
-        languages=needs.languages,
-        all=needs.all,
-        weights=best.weights,
-        order=best.order_names,
-        filters=best.filter_names,
-        least=best.least,
-        entries=best.entries,
-        no_rule=bool(best.rules) and ruled is None,
-    )
+    return terms_with(best, needs).model_copy(update={"no_rule": bool(best.rules) and ruled is None})
 
 
 def first_needs(rules: Iterable[NeedRule], reason: Reason, text: str) -> Needs | None:

@@ -11,18 +11,18 @@ from gatechart.context import told_as
 from gatechart.graph import WEIGHTS
 from gatechart.graph.selection_faults import LONGEST_PHRASE
 from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
-from gatechart.values import DAYS, LONGEST_NAME, Hours, Needs, Profile
+from gatechart.values import DAYS, LONGEST_NAME, LONGEST_S, Hours, Needs, Profile
+from gatechart.values.names import NO_NUL
 
-Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""
 
-NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
+NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL)]
 """A new name or id, which every store can keep."""
 
-Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
+Seconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
 
-
-_NameOrNone: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
+_NameOrNone: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=NO_NUL)]
 """A name or id; empty for none."""
 
 
@@ -49,8 +49,8 @@ class Target(BaseModel):
     agent: _NameOrNone = ""
 
 
-_Plain: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-_Phrase: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PHRASE, pattern=r"^[^\x00]*$")]
+_Plain: TypeAlias = Annotated[str, StringConstraints(pattern=NO_NUL)]
+_Phrase: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PHRASE, pattern=NO_NUL)]
 """What a profile or needs may be made of."""
 
 _Clock: TypeAlias = Annotated[

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from gatechart.api import KINDS, Command, conditions
 from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import MOST_NAMED, AlarmCommand
-from gatechart.api.directory import RateHandoffCommand
+from gatechart.api.directory import RATINGS, RateHandoffCommand
 from gatechart.api.events import PostCommand
 from gatechart.api.handoffs import HandoffCommand
 from gatechart.api.route import MOST, Route
@@ -50,7 +50,7 @@ from gatechart.values import (
     PATTERN,
     WATCHDOG_NAME,
 )
-from gatechart.values.names import RESERVED_PATTERN
+from gatechart.values.names import NO_NUL, RESERVED_PATTERN
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
@@ -62,7 +62,6 @@ _Words: TypeAlias = Annotated[
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Lasting: TypeAlias = Annotated[Seconds | _Delay | None, told_as(DELAY_FORMS)]
-
 
 _MOMENT: Final[TypeAdapter[datetime]] = TypeAdapter(Time)
 
@@ -100,7 +99,6 @@ _Alarm: TypeAlias = Annotated[
 ]
 """The name of an alarm that is not the framework's own."""
 
-_RATED: Final = ("needed", "in_time", "quality")
 _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
     AlarmCommand: {
         "oneOf": [
@@ -124,7 +122,7 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
         ]
     },
     RateHandoffCommand: {
-        "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in _RATED]
+        "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in RATINGS]
     },
     EndInvokeCommand: {
         "not": {
@@ -138,7 +136,7 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
     "fallbacks": tuple[FallbackBody, ...] | None,
     "event": _Event,
-    "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
+    "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=NO_NUL)],
     "every": _Lasting,
     "lasts": _Lasting,
     "best": BestBody,

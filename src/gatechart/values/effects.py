@@ -1,6 +1,6 @@
 """Effects of a turn: a closed set of frozen values, carried out when the turn is committed.
 
-Here is also what mail they send, and as what replays compare them.
+Also the mail that they send, and the form in which replays compare them.
 """
 
 from __future__ import annotations

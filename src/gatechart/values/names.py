@@ -75,6 +75,9 @@ _PREFIXES: Final = (
     "transfer.",
 )
 
+NO_NUL: Final = r"^[^\x00]*$"
+"""Pattern of a text that every store can keep: one without the character NUL."""
+
 RESERVED_PATTERN: Final = f"^({'|'.join(map(escape, _RESERVED))})$|^({'|'.join(map(escape, _PREFIXES))})"
 """Regular expression that matches the reserved names, for schemas."""
 
