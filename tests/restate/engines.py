@@ -8,6 +8,7 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -28,7 +29,9 @@ bind-port = {ingress}
 bind-port = {admin}
 """
 BEGINS_S = 30
-QUIET = set()  # ports that were given out
+FIRST = 20_000 + os.getpid() % 1000 * 10
+QUIET = chain(range(FIRST, 32_000), range(20_000, FIRST))  # the system gives these to nobody by chance
+HELD = {}  # of ports, the descriptors of the sockets that hold them
 UNDER_WAY = """
 SELECT id FROM sys_invocation WHERE target_service_name LIKE '{namespace}.%' AND (
     status IN ('pending', 'ready', 'running', 'backing-off', 'suspended')
@@ -51,22 +54,39 @@ def server():
 
 
 def free_ports(count):
-    """Ports of loopback that nobody listens at."""
-    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in taken]
-    for each in taken:
-        each.close()
-    return ports
+    """Ports of loopback that are this process's until it ends: what listens there can be begun again and again."""
+    return [_held(0) for _ in range(count)]
 
 
 def quiet_port():
-    """A port of loopback that no connection is given by chance, so that one may listen there now and again."""
-    for port in range(20_000 + os.getpid() % 1000 * 10, 32_000):
-        if port not in QUIET:
-            with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-                QUIET.add(port)
-                return port
+    """A port as above that this process gets once, and can give back: no engine of its own knows it from before."""
+    for port in QUIET:
+        with suppress(OSError):
+            return _held(port)
     raise OSError("all ports are taken")
+
+
+def _held(port):
+    """Hold the port, or any with 0, by a socket that does not listen. Raises OSError where somebody has it.
+
+    Until it is closed, neither a connection nor another test is given the port, also while nobody listens there. Those
+    that set SO_REUSEADDR, as servers do, can listen there.
+    """
+    holder = socket.socket()
+    try:
+        holder.bind(("127.0.0.1", port))
+    except OSError:
+        holder.close()
+        raise
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    port = holder.getsockname()[1]
+    HELD[port] = holder.detach()
+    return port
+
+
+def give_back(port):
+    """Let others have the port."""
+    os.close(HELD.pop(port))
 
 
 class EngineMissingError(Exception):

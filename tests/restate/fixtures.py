@@ -47,4 +47,4 @@ def restate_place(engine, monkeypatch):
     monkeypatch.setattr(Runtime, "open", opened)
     monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)  # it tells what hypercorn leaves unread
     yield here
-    engine.drop(here.namespace)
+    here.end()

@@ -12,7 +12,7 @@ from gatechart.restate.state import SNAPSHOT
 from gatechart.restate.terms import RESTATE
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
-from tests.restate.engines import quiet_port
+from tests.restate.engines import give_back, quiet_port
 
 NUMBERS = count(1)
 QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)
@@ -138,7 +138,13 @@ class RestatePlace:
         self.projection = MemoryStore()
         self.known = {}  # the agents that were held
         self.written_to = {}  # those to whom mail was posted
-        self._bind = f"127.0.0.1:{quiet_port()}"
+        self._port = quiet_port()
+        self._bind = f"127.0.0.1:{self._port}"
+
+    def end(self):
+        """Drop what is left undone, and give the address back."""
+        self.engine.drop(self.namespace)
+        give_back(self._port)
 
     @asynccontextmanager
     async def open(

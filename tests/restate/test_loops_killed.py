@@ -18,7 +18,7 @@ from tests.crash.undoing_agents import lines
 from tests.forked import fork
 from tests.restate.conftest import there_or_skipped
 from tests.restate.doomed_service import ESCAPING, GRAPHS
-from tests.restate.engines import eventually, quiet_port
+from tests.restate.engines import eventually, free_ports
 from tests.restate.handing_agents import check_handed, projection_in
 from tests.restate.journal_points import OF_ATTEMPTS, OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
 from tests.restate.services import registered
@@ -46,7 +46,7 @@ class Home:
 
     def __init__(self, engine, folder):
         self.engine, self._folder = engine, folder
-        self._port = quiet_port()
+        (self._port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{self._port}"
         self.runtime = None
 
@@ -106,7 +106,9 @@ class Home:
             if with_engine:
                 await self.engine_again()
                 deaths += 1
-        async with self.process(folder):
+        async with self.process(folder) as ended:
+            await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
+            assert living.done(), (folder / "log").read_text()[-4000:]
             return await living, folder, deaths
 
     async def engine_killed_after(self, *turns):
