@@ -51,7 +51,7 @@ def _spawned(which: str, port: int) -> subprocess.Popen[bytes]:
 
 async def _known(which: str) -> None:
     """Has the engine know a service, in a process of its own."""
-    from tests.restate.engines import free_ports  # noqa: PLC0415
+    from tests.ports import free_ports  # noqa: PLC0415
 
     if which in _served:
         return

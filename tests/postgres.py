@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -15,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
+
+from tests.ports import free_ports
 
 NEEDED = ("initdb", "postgres")
 LOOSE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
@@ -98,9 +99,7 @@ class Server:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._kept = {}  # connections to databases that are used again
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            self.port = sock.getsockname()[1]
+        (self.port,) = free_ports(1)
 
     def __enter__(self):
         self._thread.start()

@@ -3,7 +3,6 @@
 import datetime
 import ipaddress
 import json
-import socket
 import ssl
 import threading
 import time
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gatechart.values import AlertMessage, Severity
+from tests.ports import free_ports
 
 AT = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 ALERT = AlertMessage(
@@ -130,18 +130,13 @@ class Letters:
         return AuthResult(success=auth.password == b"right secret", handled=False)
 
 
-def free_port():
-    """A port on which nobody listens now: the mail server cannot choose one itself."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 @contextmanager
 def mailing(context=None):
     """Within it a mail server listens on loopback. context: of STARTTLS, without which it does not offer that."""
     letters = Letters()
+    (port,) = free_ports(1)  # which the mail server cannot choose itself
     secure = {"tls_context": context, "authenticator": letters.login, "require_starttls": True} if context else {}
-    controller = Controller(letters, hostname="127.0.0.1", port=free_port(), **secure)
+    controller = Controller(letters, hostname="127.0.0.1", port=port, **secure)
     controller.start()
     try:
         yield letters, controller.port

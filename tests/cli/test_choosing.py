@@ -1,6 +1,7 @@
 """`--choosing`: how hosts, and commands that ask the directory, choose whom work is handed to."""
 
 import json
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -170,8 +171,9 @@ def test_a_server_chooses_by_its_choosing_also_in_a_dry_run(folder, gatechart):
     with serving(folder, "--choosing", "app:lenient") as url:
         asked = gatechart("directory", "choose", "--domain", "bills", "--server", url, "--json").document
         assert asked["candidate"]["id"] == "anna"
+        ends = time.monotonic() + 20
         while (handoff := gatechart("handoffs", "--json").document["handoffs"][0])["status"] != "accepted":
-            pass
+            assert time.monotonic() < ends, handoff
     assert handoff["target_graph"] == "desk"
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from urllib.request import Request, urlopen
 
-from tests.restate.engines import free_ports
+from tests.ports import free_ports
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

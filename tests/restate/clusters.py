@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
+from tests.ports import free_ports
 from tests.restate.blobs import blobs_in
-from tests.restate.engines import CONFIG, ROOT, Engine, EngineMissingError, free_ports
+from tests.restate.engines import CONFIG, ROOT, Engine, EngineMissingError
 
 CLUSTER = (
     """

@@ -3,15 +3,15 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -29,9 +29,6 @@ bind-port = {ingress}
 bind-port = {admin}
 """
 BEGINS_S = 30
-FIRST = 20_000 + os.getpid() % 1000 * 10
-QUIET = chain(range(FIRST, 32_000), range(20_000, FIRST))  # the system gives these to nobody by chance
-HELD = {}  # of ports, the descriptors of the sockets that hold them
 UNDER_WAY = """
 SELECT id FROM sys_invocation WHERE target_service_name LIKE '{namespace}.%' AND (
     status IN ('pending', 'ready', 'running', 'backing-off', 'suspended')
@@ -51,42 +48,6 @@ def server():
     command = ["sh", ROOT / ".ci/restate", ROOT / "build/restate"]
     installed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     return Path(installed.stdout.strip()).resolve() if installed.returncode == 0 else installed.stderr.strip()
-
-
-def free_ports(count):
-    """Ports of loopback that are this process's until it ends: what listens there can be begun again and again."""
-    return [_held(0) for _ in range(count)]
-
-
-def quiet_port():
-    """A port as above that this process gets once, and can give back: no engine of its own knows it from before."""
-    for port in QUIET:
-        with suppress(OSError):
-            return _held(port)
-    raise OSError("all ports are taken")
-
-
-def _held(port):
-    """Hold the port, or any with 0, by a socket that does not listen. Raises OSError where somebody has it.
-
-    Until it is closed, neither a connection nor another test is given the port, also while nobody listens there. Those
-    that set SO_REUSEADDR, as servers do, can listen there.
-    """
-    holder = socket.socket()
-    try:
-        holder.bind(("127.0.0.1", port))
-    except OSError:
-        holder.close()
-        raise
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    port = holder.getsockname()[1]
-    HELD[port] = holder.detach()
-    return port
-
-
-def give_back(port):
-    """Let others have the port."""
-    os.close(HELD.pop(port))
 
 
 class EngineMissingError(Exception):

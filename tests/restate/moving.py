@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from tests.restate.engines import free_ports
+from tests.ports import free_ports
 from tests.restate.travellers import QUICK, Tools, graphs
 
 NUMBERS = count(1)

@@ -12,7 +12,7 @@ from gatechart.restate.state import SNAPSHOT
 from gatechart.restate.terms import RESTATE
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
-from tests.restate.engines import give_back, quiet_port
+from tests.ports import give_back, quiet_port
 
 NUMBERS = count(1)
 QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)

@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 from gatechart.restate import register
-from tests.restate.engines import ROOT, environment, eventually, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import ROOT, environment, eventually
 
 
 class Service:

@@ -32,7 +32,8 @@ from gatechart.errors import (
 from gatechart.handoff import Fallbacks, Human, SameTarget
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
-from tests.restate.engines import eventually, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL
 from tests.runtime.support import Gate, gated
 

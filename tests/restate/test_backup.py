@@ -6,8 +6,8 @@ from gatechart import ANY, Repeats, Transition
 from gatechart.graph import Signal
 from gatechart.restate import RestateRuntime, register, serving
 from tests.noticing import go_round
+from tests.ports import free_ports
 from tests.restate.conftest import there_or_skipped
-from tests.restate.engines import free_ports
 from tests.restate.fleet import counting
 
 circling = go_round(Transition(ANY, "signal.circle", "REST"), signals=Signal(Repeats(), "circle"))

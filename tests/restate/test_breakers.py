@@ -14,7 +14,8 @@ from gatechart.errors import BreakerOpenError, EngineUnreachableError, OutsideEr
 from gatechart.graph import ANY, Invoke
 from gatechart.restate import RestateRuntime, register
 from gatechart.values import BreakerState
-from tests.restate.engines import ROOT, environment, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import ROOT, environment
 from tests.restate.guarded_service import PERMITS as TRIALS
 from tests.restate.guarded_service import guarded
 from tests.runtime.busy_agents import Services, Task, note

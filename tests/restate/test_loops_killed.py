@@ -16,9 +16,10 @@ from tests.crash.noticing_agents import check_noticed
 from tests.crash.talking_agents import check_talk
 from tests.crash.undoing_agents import lines
 from tests.forked import fork
+from tests.ports import free_ports
 from tests.restate.conftest import there_or_skipped
 from tests.restate.doomed_service import ESCAPING, GRAPHS
-from tests.restate.engines import eventually, free_ports
+from tests.restate.engines import eventually
 from tests.restate.handing_agents import check_handed, projection_in
 from tests.restate.journal_points import OF_ATTEMPTS, OF_CHOICES, OF_ENTRIES, OF_INVOKES, OF_TURNS
 from tests.restate.services import registered

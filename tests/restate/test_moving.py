@@ -38,7 +38,8 @@ from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.values import BreakerChange, BreakerRecord, BreakerState, HandoffStatus, Request, Retry, Role
-from tests.restate.engines import eventually, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet
 from tests.restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
 

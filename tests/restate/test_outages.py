@@ -7,7 +7,8 @@ import pytest
 
 from gatechart.errors import EngineUnreachableError
 from gatechart.restate import RestateRuntime, auxiliary_objects, register, serving
-from tests.restate.engines import eventually, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import eventually
 from tests.restate.fleet import counting
 
 ENGINES_OWN = 70  # attempts, after which an engine that is told nothing pauses an invocation

@@ -10,8 +10,9 @@ from gatechart.cli import main
 from gatechart.restate import RestateRuntime, register
 from gatechart.values import HandoffStatus
 from tests.forked import COMMAND, PIPE, ROOT, fork
+from tests.ports import free_ports
 from tests.restate.busy_team import graphs
-from tests.restate.engines import eventually, free_ports
+from tests.restate.engines import eventually
 from tests.restate.fleet import counting
 
 APP = "tests.restate.fleet:counting"

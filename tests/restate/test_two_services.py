@@ -3,9 +3,9 @@
 import pytest
 
 from gatechart.restate import RestateRuntime
+from tests.ports import free_ports
 from tests.restate.campaigns import again, amid, judged, under_load
 from tests.restate.conftest import there_or_skipped
-from tests.restate.engines import free_ports
 from tests.restate.fleet import counting
 from tests.restate.services import Service, registered
 from tests.restate.verdicts import Load

@@ -9,7 +9,8 @@ from pydantic import Field
 from gatechart import AgentContext, Migration, State, StateTransitionGraph, Transition
 from gatechart.errors import GatechartError
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from tests.restate.engines import eventually, free_ports
+from tests.ports import free_ports
+from tests.restate.engines import eventually
 
 
 class Order(AgentContext):

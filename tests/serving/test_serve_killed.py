@@ -9,7 +9,7 @@ from gatechart.clients import HttpClient
 from gatechart.errors import AgentExistsError, OutsideError
 from gatechart.values import Retry
 from tests.crash.havoc import havoc, until_done
-from tests.restate.engines import free_ports
+from tests.ports import free_ports
 from tests.serving.conftest import process
 
 pytestmark = pytest.mark.usefixtures("unmeasured")

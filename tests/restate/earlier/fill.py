@@ -11,9 +11,10 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.ports import free_ports
 from tests.restate.earlier.agents import FIRST, LAST, NAMESPACE
 from tests.restate.earlier.home import SMALL, Service, opened
-from tests.restate.engines import Engine, eventually, free_ports
+from tests.restate.engines import Engine, eventually
 
 KEPT = ("data", "projection.db", "projection.db-wal", "ledger")
 LARGE = 200_000

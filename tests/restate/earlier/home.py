@@ -13,8 +13,9 @@ from urllib.error import HTTPError
 from gatechart.errors import EngineRefusedError
 from gatechart.restate import RestateRuntime, register
 from gatechart.stores import upgrade_store
+from tests.ports import free_ports
 from tests.restate.earlier.agents import GRAPHS, LATER, NAMESPACE
-from tests.restate.engines import CONFIG, ROOT, Engine, environment, eventually, free_ports
+from tests.restate.engines import CONFIG, ROOT, Engine, environment, eventually
 
 ARCHIVE = Path(__file__).parent / "engine.tar.xz"
 SMALL = CONFIG.replace("default-num-partitions = 4", "default-num-partitions = 1")
