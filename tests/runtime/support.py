@@ -147,7 +147,7 @@ async def nothing(_):
 
 async def soon(awaitable):
     """The result, or a failure where it would never come."""
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         return await awaitable
 
 
