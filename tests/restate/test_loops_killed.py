@@ -107,10 +107,11 @@ class Home:
             if with_engine:
                 await self.engine_again()
                 deaths += 1
-        async with self.process(folder) as ended:
-            await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
-            assert living.done(), (folder / "log").read_text()[-4000:]
-            return await living, folder, deaths
+        if not living.done():  # else the process would be told to end before it can take a signal
+            async with self.process(folder) as ended:
+                await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
+                assert living.done(), (folder / "log").read_text()[-4000:]
+        return await living, folder, deaths
 
     async def engine_killed_after(self, *turns):
         """Return the agent whose engine was killed after each of these turns' first calls, and its folder."""
