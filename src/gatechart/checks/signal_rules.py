@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from typing import Final
 
-from gatechart.checks.analysis import Analysis, Way
+from gatechart.checks.analysis import Analysis
+from gatechart.checks.circles import Circle, Circles
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import EVERY_SIGNAL, SIGNAL, AnyGraph, EntryPoint, Signal, Signals
+from gatechart.graph import EVERY_SIGNAL, AnyGraph, EntryPoint, Signal, Signals
 from gatechart.graph.compile import walk
 from gatechart.graph.escape_edges import plans_in
+from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.kernel import matches
 from gatechart.signals import Lacks, NoProgress, Repeats, RetriesOver, Sentiment, VisitsOver
+from gatechart.signals.periods import LONG
 from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName
 from gatechart.values.detectors import EVERY_TURN
 
@@ -19,12 +22,17 @@ _OF_INVOKES: Final = CALLED | REASONED | NOTED
 """Kinds of entries that only invokes write."""
 
 _WORST: Final = -1  # that a sentiment can be
+_LEAST_TIMES: Final = 2  # that a block must be seen, so that it repeats
+_MOST_SHOWN: Final = 6  # states of a circle
 _DROP_PROGRESS: Final = "drop it, or progress=True of a state on the way"
 
 
 @rule("GC701", Severity.WARNING, "a signal that can never be found")
 def out_of_reach(analysis: Analysis) -> Iterator[Hit]:
-    """Its threshold lies beyond what is remembered, or the graph has nothing that it could be found in."""
+    """Its threshold lies beyond what is remembered, or the graph has nothing that it could be found in.
+
+    So it is for `Repeats` where the shortest circle of moves is too long for its window, or for its period.
+    """
     for place, signals in declared(analysis.graph):
         for signal in signals.signals:
             for detector in signal.when.detectors:
@@ -84,9 +92,9 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
         return "no transition takes an event that said= names, so nobody is heard", "name one that a transition takes"
     match detector:
         case Repeats():
-            return _never_repeats(detector) or _never_comes_back(analysis)
+            return _never_repeats(detector) or _never_comes_round(analysis, place, detector)
         case VisitsOver(state):
-            return _never_visited(analysis, state)
+            return _never_visited(analysis, place, state)
         case Sentiment(below=below) if below <= _WORST:
             return f"no number from {_WORST} to 1 is below {below:g}", f"pass more than {_WORST}"
         case Lacks():
@@ -103,52 +111,84 @@ def _is_of_invokes(detector: Detector) -> bool:
 
 def _never_repeats(detector: Repeats) -> tuple[str, str] | None:
     length = detector.period or 1
-    times = detector.times or (2 if length > 2 else 3)  # as it is by default
+    times = _times(detector, length)
     if length * times <= detector.window:
         return None
     told = f"a block of {length}, seen {times} times, does not fit in the window of {detector.window} moves"
     return told, f"pass window={length * times} at least"
 
 
-def _never_comes_back(analysis: Analysis) -> tuple[str, str] | None:
-    leaves = [node.name for node in analysis.graph.nodes.values() if node.kind.is_leaf]
-    if any(_comes_back(analysis, leaf, analysis.graph.progress_states) for leaf in leaves):
-        return None
-    if any(_comes_back(analysis, leaf) for leaf in leaves):
+def _never_comes_round(analysis: Analysis, place: str, detector: Repeats) -> tuple[str, str] | None:
+    leaves = _leaves(analysis, place)
+    circle = Circles(analysis, analysis.graph.progress_states).shortest(leaves)
+    if circle is None:
+        if Circles(analysis).shortest(leaves) is None:
+            return "no way leads from any state back to it, so nothing is repeated", "drop it"
         return "each way back to a state makes progress, with which it forgets what it saw", _DROP_PROGRESS
-    return "no way leads from any state back to it, so nothing is repeated", "drop it"
+    told = f"the shortest circle, {_drawn(circle)}, takes {circle.moves} moves"
+    if detector.period is not None and detector.period < circle.moves:
+        return f"{told}, so no block of {detector.period} is repeated", f"pass period={circle.moves} or more"
+    length, times = circle.moves, _times(detector, circle.moves)
+    if length * times <= detector.window:
+        return None
+    return f"{told}; seen {times} times, it does not fit in the window of {detector.window}", _room(detector, length)
 
 
-def _never_visited(analysis: Analysis, state: str) -> tuple[str, str] | None:
+def _times(detector: Repeats, length: int) -> int:
+    """Return how often a block of so many moves must be seen."""
+    return detector.times or (2 if length >= LONG else 3)  # as it is by default
+
+
+def _room(detector: Repeats, length: int) -> str:
+    """Return what to pass so that a circle of so many moves is found."""
+    times = _times(detector, length)
+    ways = [f"window={length * times} at least"] if length * times <= MOST_MOVES else []
+    fewer = detector.window // length
+    ways += [f"times={fewer}"] if fewer >= _LEAST_TIMES else []
+    if ways:
+        return f"pass {', or '.join(ways)}"
+    if length * _LEAST_TIMES <= MOST_MOVES:
+        return f"pass window={length * _LEAST_TIMES} and times={_LEAST_TIMES}"
+    return "drop it, or count the visits to one state with VisitsOver"
+
+
+def _drawn(circle: Circle) -> str:
+    states = circle.states
+    shown = states if len(states) <= _MOST_SHOWN else (*states[: _MOST_SHOWN - 2], "…", states[-1])
+    return " > ".join((*shown, states[0]))
+
+
+def _leaves(analysis: Analysis, place: str) -> list[StateName]:
+    """Return the leaves in which agents with the signals may be.
+
+    Those of an entry point belong to agents that began there, or took over work. If it is not known where else these
+    have been, as after a migration or an escape, they may be anywhere.
+    """
+    graph = analysis.graph
+    doors = [
+        door.name for door in graph.entry_points.values() if door.signals is not None and _is_watched_by(door, place)
+    ]
+    leaves = [node.name for node in graph.nodes.values() if node.kind.is_leaf]
+    if not doors or graph.migrations or graph.has_escapes:
+        return leaves
+    return [leaf for leaf in leaves if any(leaf in analysis.reached[door] for door in doors)]
+
+
+def _never_visited(analysis: Analysis, place: str, state: str) -> tuple[str, str] | None:
     graph = analysis.graph
     if state not in graph.nodes or not graph.nodes[state].kind.is_leaf:
         return f"{state!r} is no state in which an agent can rest", "name a state without states inside it"
+    if state not in _leaves(analysis, place):
+        return f"no way leads from the entry point to {state!r}", "name a state that agents come to from there"
     if graph.nodes[state].is_end:
         return f"the agent ends in {state!r}, so it is visited once", "name a state in a cycle"
     if state in graph.progress_states:
         return f"to enter {state!r} is progress, with which its count begins anew", "name a state without progress"
-    if _comes_back(analysis, state, graph.progress_states):
+    if Circles(analysis, graph.progress_states).back_to(state):
         return None
-    if _comes_back(analysis, state):
+    if Circles(analysis).back_to(state):
         return f"each way back to {state!r} makes progress, with which its count begins anew", _DROP_PROGRESS
     return f"no way leads from {state!r} back to it, so it is visited once", "name a state in a cycle"
-
-
-def _comes_back(analysis: Analysis, state: str, avoiding: Set[StateName] = frozenset()) -> bool:
-    """Whether a way leads from a state, or from one around it, to the state. No detector sees an answer to a signal.
-
-    avoiding: states that are entered nowhere on the way.
-    """
-    nodes = analysis.graph.nodes
-    around = (state, *nodes[state].ancestors)
-    back = {state, *(name for outer in around for name in nodes[outer].histories)}  # these may remember it
-    ways = (way for outer in around for way in analysis.ways[outer] if not (_is_answer(way) and state in way.enters))
-    targets = {target for way in ways if analysis.may_avoid(avoiding, way.enters) for target in way.enters}
-    return any(not back.isdisjoint(analysis.reached_from(target, avoiding)) for target in targets if target in nodes)
-
-
-def _is_answer(way: Way) -> bool:
-    return f"{way.edge.event}.".startswith(SIGNAL)
 
 
 def _is_anything_said(graph: AnyGraph, signals: Signals) -> bool:

@@ -149,6 +149,7 @@ from gatechart.values.names import (
     in_utc,
     is_count,
     is_reserved,
+    may_be_reserved,
     name_of,
     unkept,
 )
@@ -464,6 +465,7 @@ __all__ = [
     "keys_in",
     "kind_bounds",
     "kinds_of",
+    "may_be_reserved",
     "name_of",
     "prefix_bounds",
     "refuse_unknown",

@@ -96,6 +96,15 @@ def is_reserved(event: EventName) -> bool:
     return event.startswith(_PREFIXES) or event in _RESERVED
 
 
+def may_be_reserved(descriptor: EventName) -> bool:
+    """Tell whether a single name is reserved, or as a descriptor takes a reserved name.
+
+    >>> [may_be_reserved(name) for name in ("done", "error.tool", "handoff.accepted", "every", "ASKED")]
+    [True, False, True, True, False]
+    """
+    return is_reserved(descriptor) or any(name.startswith(f"{descriptor}.") for name in _PREFIXES)
+
+
 def name_of(name: Name) -> str:
     """Return the text of a name: an Enum member's value if that is text, else the member's name.
 
