@@ -25,7 +25,7 @@ from gatechart.signals import (
     handing_on,
     looping,
 )
-from gatechart.values import Detector
+from gatechart.values import AnyOf, Detector, Symptom
 
 
 class Ordering(AgentContext):
@@ -224,6 +224,56 @@ def test_the_signals_of_an_entry_point_are_about_the_states_that_it_leads_to() -
         ("entry point 'ALONE', signals, repeats", "no way leads from any state back to it, so nothing is repeated"),
         ("entry point 'ALONE', signals, visits_over", "no way leads from the entry point to 'S3'"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("symptom", "told"),
+    [
+        (Repeats() & ~Repeats(), "it never holds, whatever its detectors find"),
+        (AnyOf(3, Repeats(), SameCall(), ~SameCall() & ~Repeats()), "it never holds, whatever its detectors find"),
+        (Repeats() | ~Repeats(), "it always holds, so it never comes to hold, whatever its detectors find"),
+    ],
+)
+def test_joined_detectors_that_exclude_each_other_never_come_to_hold(symptom: Symptom, told: str) -> None:
+    assert found("GC701", graph(Signal(symptom, "joined"), TAKES_ALL)) == [("signals, joined", told)]
+
+
+@pytest.mark.parametrize(
+    "symptom",
+    [Repeats() & ~SameCall(), ~Repeats(), AnyOf(2, Repeats(), SameCall(), ~SameCall()), Repeats() & Repeats()],
+)
+def test_joined_detectors_that_can_come_to_hold_are_not_told_of(symptom: Symptom) -> None:
+    assert found("GC701", graph(Signal(symptom, "joined"), TAKES_ALL)) == []
+
+
+def test_turns_without_progress_are_never_found_where_each_end_of_an_invoke_makes_progress() -> None:
+    def shop(*more: Transition[Any], **parts: Any) -> StateTransitionGraph[Any]:
+        ends = [State("GOOD", progress=True), State("BAD", progress=True)]
+        return StateTransitionGraph(
+            "shop",
+            states=[State("WORKING", invoke=WORK), *ends],
+            transitions=[
+                Transition("WORKING", "done.invoke.work", "GOOD"),
+                Transition("WORKING", "error.invoke.work", "BAD"),
+                *(Transition(each.name, "AGAIN", "WORKING") for each in ends),
+                *more,
+            ],
+            entry_points="WORKING",
+            **parts,
+        )
+
+    ((_, problem, _),) = hits(shop(signals=NoProgress(1)))
+    assert problem == "each transition by which an invoke ends makes progress, so no turn is without it"
+    assert hits(shop(signals=NoProgress(1, 5))) == hits(shop(signals=NoProgress(1, measure="done"))) == []
+    assert hits(shop(Transition("*", "error", "WORKING"), signals=NoProgress(1))) == []
+
+
+def test_an_entry_point_that_leads_to_no_invoke_has_nothing_that_its_signals_could_see_of_one() -> None:
+    doors = [EntryPoint("WORKING"), EntryPoint("RESTING", signals=ToolFailures())]
+    shop = graph(ToolFailures(), TAKES_ALL, Transition("RESTING", "DONE", "ENDED"), entry_points=doors)
+    ((place, problem),) = found("GC701", shop)
+    assert place == "entry point 'RESTING', signals, tool_failures"
+    assert "it leads to no function" in problem
 
 
 def round_trip(signals: Any, *more: Transition) -> StateTransitionGraph[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import product
 from typing import Final
 
-from gatechart.checks.analysis import Analysis
+from gatechart.checks.analysis import Analysis, is_taken, words_of
 from gatechart.checks.circles import Circle, Circles
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.graph import EVERY_SIGNAL, AnyGraph, EntryPoint, Signal, Signals
@@ -15,7 +16,7 @@ from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.kernel import matches
 from gatechart.signals import Lacks, NoProgress, Repeats, RetriesOver, Sentiment, VisitsOver
 from gatechart.signals.periods import LONG
-from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName
+from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName, Symptom
 from gatechart.values.detectors import EVERY_TURN
 
 _OF_INVOKES: Final = CALLED | REASONED | NOTED
@@ -24,6 +25,7 @@ _OF_INVOKES: Final = CALLED | REASONED | NOTED
 _WORST: Final = -1  # that a sentiment can be
 _LEAST_TIMES: Final = 2  # that a block must be seen, so that it repeats
 _MOST_SHOWN: Final = 6  # states of a circle
+_MOST_JOINED: Final = 10  # detectors of a symptom, beyond which not every combination is tried
 _DROP_PROGRESS: Final = "drop it, or progress=True of a state on the way"
 
 
@@ -35,8 +37,8 @@ def out_of_reach(analysis: Analysis) -> Iterator[Hit]:
     """
     for place, signals in declared(analysis.graph):
         for signal in signals.signals:
-            for detector in signal.when.detectors:
-                hit = _never(analysis, place, signals, detector)
+            hits = [_never(analysis, place, signals, detector) for detector in dict.fromkeys(signal.when.detectors)]
+            for hit in hits if any(hits) else [_never_comes_to_hold(signal.when)]:
                 if hit is not None:
                     yield f"{place}, {signal.name}", *hit
 
@@ -85,9 +87,9 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
 
     How much the trail keeps makes no difference: what detectors compare is in their slots.
     """
-    if _is_of_invokes(detector) and not _has_functions(analysis.graph):
-        told = f"the graph invokes no function, so {type(detector).__name__} has nothing to look at"
-        return told, "drop it, or invoke what calls tools"
+    if _is_of_invokes(detector) and not _has_functions(analysis.graph, _states(analysis, place)):
+        nobody = "the graph invokes no function" if place == "signals" else "it leads to no function that is invoked"
+        return f"{nobody}, so {type(detector).__name__} has nothing to look at", "drop it, or invoke what calls tools"
     if detector.sees & ~PROGRESSED == SAID and not _is_anything_said(analysis.graph, signals):
         return "no transition takes an event that said= names, so nobody is heard", "name one that a transition takes"
     match detector:
@@ -95,12 +97,27 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
             return _never_repeats(detector) or _never_comes_round(analysis, place, detector)
         case VisitsOver(state):
             return _never_visited(analysis, place, state)
+        case NoProgress(turns=int(), seconds=None, measure=""):
+            return _never_stands_still(analysis)
         case Sentiment(below=below) if below <= _WORST:
             return f"no number from {_WORST} to 1 is below {below:g}", f"pass more than {_WORST}"
         case Lacks():
             return _never_lacks(analysis.graph, place, detector)
         case _:
             return None
+
+
+def _never_comes_to_hold(symptom: Symptom) -> tuple[str, str] | None:
+    """Return why joined detectors make nothing fire, whichever of them find something. Cost: two to their number."""
+    detectors = tuple(dict.fromkeys(symptom.detectors))
+    if not 1 < len(symptom.detectors) <= _MOST_JOINED:
+        return None
+    trials = product((False, True), repeat=len(detectors))
+    outcomes = {symptom.holds(dict(zip(detectors, trial, strict=True)).__getitem__) for trial in trials}
+    if len(outcomes) > 1:
+        return None
+    told = "it always holds, so it never comes to hold" if True in outcomes else "it never holds"
+    return f"{told}, whatever its detectors find", "join others, or drop those that exclude each other"
 
 
 def _is_of_invokes(detector: Detector) -> bool:
@@ -158,20 +175,40 @@ def _drawn(circle: Circle) -> str:
     return " > ".join((*shown, states[0]))
 
 
+def _never_stands_still(analysis: Analysis) -> tuple[str, str] | None:
+    graph = analysis.graph
+    invokes = [invoke for node in graph.nodes.values() for invoke in node.invokes]
+    ends = [f"{kind}.invoke.{invoke.id}" for invoke in invokes for kind in ("done", "error")]
+    ways = [
+        way
+        for several in analysis.ways.values()
+        for way in several
+        if way.edge.event is not None and any(is_taken(end, words_of(way.edge.event)) for end in ends)
+    ]
+    if not ways or any(analysis.may_avoid(graph.progress_states, way.enters) for way in ways):
+        return None
+    return "each transition by which an invoke ends makes progress, so no turn is without it", "pass seconds="
+
+
 def _leaves(analysis: Analysis, place: str) -> list[StateName]:
-    """Return the leaves in which agents with the signals may be.
+    """Return the leaves in which agents with the signals may be."""
+    nodes, states = analysis.graph.nodes, _states(analysis, place)
+    return [name for name, node in nodes.items() if node.kind.is_leaf and name in states]
+
+
+def _states(analysis: Analysis, place: str) -> Collection[StateName]:
+    """Return the states in which agents with the signals may be.
 
     Those of an entry point belong to agents that began there, or took over work. If it is not known where else these
     have been, as after a migration or an escape, they may be anywhere.
     """
     graph = analysis.graph
     doors = [
-        door.name for door in graph.entry_points.values() if door.signals is not None and _is_watched_by(door, place)
+        name for name, door in graph.entry_points.items() if door.signals is not None and _is_watched_by(door, place)
     ]
-    leaves = [node.name for node in graph.nodes.values() if node.kind.is_leaf]
     if not doors or graph.migrations or graph.has_escapes:
-        return leaves
-    return [leaf for leaf in leaves if any(leaf in analysis.reached[door] for door in doors)]
+        return graph.nodes
+    return frozenset().union(*(analysis.reached[door] for door in doors))
 
 
 def _never_visited(analysis: Analysis, place: str, state: str) -> tuple[str, str] | None:
@@ -207,7 +244,7 @@ def _never_lacks(graph: AnyGraph, place: str, detector: Lacks) -> tuple[str, str
             "no entry point with this signal has a profile",
             "give it one, or say with has= what it can do",
         )
-    if not detector.counted or _has_functions(graph) or any(each.may_lack for each in asked):
+    if not detector.counted or _has_functions(graph, graph.nodes) or any(each.may_lack for each in asked):
         return None
     return f"each entry point has every {detector.what} that the rules name", "drop it, or add a rule"
 
@@ -216,5 +253,6 @@ def _is_watched_by(door: EntryPoint, place: str) -> bool:
     return door.signals is None if place == "signals" else place == f"entry point {door.name!r}, signals"
 
 
-def _has_functions(graph: AnyGraph) -> bool:
-    return any(not invoke.agent for node in graph.nodes.values() for invoke in node.invokes)
+def _has_functions(graph: AnyGraph, states: Collection[StateName]) -> bool:
+    """Whether one of some states invokes a function."""
+    return any(not invoke.agent for state in states for invoke in graph.nodes[state].invokes)
