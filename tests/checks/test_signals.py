@@ -171,6 +171,33 @@ def test_states_that_are_passed_within_a_turn_are_no_moves() -> None:
     assert hits(ring(11, Repeats(window=18), *at_once)) == []
 
 
+def test_what_follows_on_the_end_of_a_state_is_no_move() -> None:
+    def order(window: int) -> StateTransitionGraph[Any]:
+        packing = State("PACKING", states=["OPEN", State("CLOSED", final=True)])
+        ways = [("ORDERED", "PAID", "PACKING"), ("OPEN", "FULL", "CLOSED"), ("SENT", "BACK", "ORDERED")]
+        return StateTransitionGraph(
+            "order",
+            states=packing,
+            transitions=[*(Transition(*way) for way in ways), Transition("PACKING", "done.state.PACKING", "SENT")],
+            entry_points="ORDERED",
+            signals=Repeats(window=window),
+        )
+
+    ((_, problem, _),) = hits(order(5))
+    assert "takes 3 moves" in problem
+    assert hits(order(6)) == []
+
+
+def test_what_a_guard_that_raises_leads_to_is_no_move() -> None:
+    undecided = [
+        Transition("S4", "TRIED", "S5", guard=lambda context, event: 1 / 0),
+        *(Transition(f"S{number}", "error.execution", f"S{number + 3}") for number in (1, 4)),
+    ]
+    ((_, problem, _),) = hits(ring(11, Repeats(window=9), *undecided))
+    assert "takes 5 moves" in problem
+    assert "takes 9 moves" not in problem
+
+
 def test_a_circle_of_one_region_is_a_circle_whatever_the_other_region_does() -> None:
     regions = [
         State("LEFT", states=[f"S{number}" for number in range(11)]),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, words_of
+from gatechart.checks.analysis import EVERY, Analysis, Way, prefixes_of, words_of
 from gatechart.graph import ROOT, SIGNAL, AnyGraph, Edge, Handoff, Kind, Node, Step
-from gatechart.values import StateName, may_be_reserved
+from gatechart.values import EventName, StateName, may_be_reserved
 
 _FAILED: Final = "error.execution"
+_ENDED: Final = "done.state."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +93,20 @@ class Circles:
         return last, {each: state for each, state in later.items() if each not in came_from}
 
     @cached_property
-    def _steps(self) -> Mapping[StateName, tuple[_Step, ...]]:
-        """What each state's transitions may do, those apart on which an agent makes progress or stays where it is."""
+    def _steps(self) -> Mapping[StateName, Sequence[_Step]]:
+        """What may be done from each state, save for what makes progress or leads an agent to where it is."""
+        steps: dict[StateName, list[_Step]] = {name: [] for name in self.analysis.graph.nodes}
         within = _Within.of(self.analysis.graph)
-        return {state: tuple(self._followed(ways, within)) for state, ways in self.analysis.ways.items()}
-
-    def _followed(self, ways: Iterable[Way], within: _Within) -> Iterator[_Step]:
-        for way in ways:
+        for way in (way for ways in self.analysis.ways.values() for way in ways):
             is_within = within.may_take(way.edge)
             # nobody sees the progress that an answer to a signal makes, nor that of what follows from it
             is_unseen = is_within and within.answers
             is_open = is_unseen or self.analysis.may_avoid(self.avoiding, way.enters)
             if is_open and not within.is_harmless(way):
-                yield _Step(self._recalled(way.enters), 0 if is_within else 1, not _is_answer(way.edge))
+                step = _Step(self._recalled(way.enters), 0 if is_within else 1, not _is_answer(way.edge))
+                for state in within.before(way.edge):
+                    steps[state].append(step)
+        return steps
 
     def _recalled(self, enters: frozenset[StateName]) -> frozenset[StateName]:
         """Return what is entered, with all that its history states may remember."""
@@ -139,7 +141,8 @@ class Circles:
 class _Within:
     """Which events a graph's turns may raise, and which it is sent by itself."""
 
-    raised: tuple[str, ...]  # events that a turn may raise
+    raised: frozenset[EventName]  # descriptors of events that a turn may raise, save for those of a single state's end
+    ended: Mapping[EventName, tuple[StateName, ...]]  # the final states in a compound one, by the event for its end
     is_any: bool  # whether an action may raise any event, or have one sent
     answers: bool  # whether a transition answers a signal
 
@@ -151,17 +154,21 @@ class _Within:
             *(step for node in nodes for step in _steps_of(node)),
             *(step for edge in edges for step in edge.steps),
         ]
-        ended = [f"done.state.{node.name}" for node in nodes if not node.kind.is_leaf and node.name != ROOT]
-        failed = [_FAILED] if steps or any(edge.ask for edge in edges) else []
+        ends = [f"{_ENDED}{node.name}" for node in nodes if not node.kind.is_leaf and node.name != ROOT]
+        raised = [*(prefixes_of(_ENDED.removesuffix(".")) if ends else ())]
+        raised += prefixes_of(_FAILED) if steps or any(edge.ask for edge in edges) else ()
         is_any = any(step.takes_turn and not isinstance(step.function, Handoff) for step in steps)
-        return cls((*ended, *failed), is_any, any(map(_may_answer, edges)))
+        return cls(frozenset(raised), {} if is_any else _ended(graph, ends), is_any, any(map(_may_answer, edges)))
+
+    def before(self, edge: Edge) -> tuple[StateName, ...]:
+        """Return the states of which one is active when the transition is taken: its source, or what ends a state."""
+        return self.ended.get(edge.event or "", (edge.source,))
 
     def may_take(self, edge: Edge) -> bool:
         """Whether the transition may be taken within the turn of another one."""
         if edge.event is None or self.is_any or _may_answer(edge):
             return True
-        words = words_of(edge.event)
-        return any(is_taken(event, words) for event in self.raised)
+        return any(word in self.raised or word.startswith(_ENDED) for word in words_of(edge.event))
 
     def is_harmless(self, way: Way) -> bool:
         """Whether it leads a leaf to itself alone, by nothing that the agent does: such turns are no moves."""
@@ -170,6 +177,16 @@ class _Within:
             return False
         is_own = edge.event is None or self.is_any or edge.is_exact
         return not is_own and not any(word == EVERY or may_be_reserved(word) for word in words_of(edge.event or ""))
+
+
+def _ended(graph: AnyGraph, ends: Sequence[EventName]) -> Mapping[EventName, tuple[StateName, ...]]:
+    """Return the final states in each compound one, by the event for its end, save where that takes others' events."""
+    compound = (node for node in graph.nodes.values() if node.kind is Kind.COMPOUND)
+    finals = {
+        f"{_ENDED}{node.name}": tuple(child for child in node.children if graph.nodes[child].kind is Kind.FINAL)
+        for node in compound
+    }
+    return {event: states for event, states in finals.items() if not any(each.startswith(f"{event}.") for each in ends)}
 
 
 def _steps_of(node: Node) -> Iterator[Step]:
