@@ -13,6 +13,7 @@ from gatechart.alerts.graph import MOST_PENDING, SinkContext, alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.checks import check
 from gatechart.errors import UnknownAgentError
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.turn import alert_effects, alert_payload, sink_agent
@@ -40,7 +41,7 @@ class Sink:
 
 
 async def told(runtime, alert, sink="ops"):
-    await runtime.post(sink_agent(sink), ALERT, alert_payload(alert), event_id=alert.id)
+    await own_agents_of(runtime).post(sink_agent(sink), ALERT, alert_payload(alert), event_id=alert.id)
 
 
 async def kept(runtime, holds, sink="ops"):

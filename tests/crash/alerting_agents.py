@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gatechart import Alerts, Runtime, State, StateTransitionGraph
 from gatechart.alerts.graph import SinkContext
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.turn import alert_payload, sink_agent
 from gatechart.values import ALERT, AlertMessage
 from tests.crash.fault_points import FaultPoints
@@ -39,7 +40,7 @@ async def live(url, folder):
     async with Runtime.open(url, graphs=[idle], alerts=alerts) as runtime:
         for each in IDS:
             alert = AlertMessage(each, "stuck", "it stands still", datetime(2030, 1, 1, tzinfo=UTC))
-            await runtime.post(sink_agent("ops"), ALERT, alert_payload(alert), event_id=each)
+            await own_agents_of(runtime).post(sink_agent("ops"), ALERT, alert_payload(alert), event_id=each)
         async with asyncio.timeout(60):
             while (await kept(runtime)).delivered < len(IDS):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

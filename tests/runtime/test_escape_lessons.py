@@ -105,11 +105,11 @@ async def test_other_graphs_learn_nothing_from_it(place):
 
 
 @pytest.mark.sample_on_restate
-async def test_lessons_are_erased_with_the_agent_that_keeps_them_and_begin_anew(place):
+async def test_lessons_that_were_forgotten_are_learned_from_the_start(place):
     async with hosted(place) as runtime:
         await lived(runtime, "a")
         assert (await learned(runtime)) != NO_LESSONS
-        await runtime.erase(keeper_of("ring"))
+        await runtime.forget_lessons("ring")
         assert await lived(runtime, "b") == ["escape.nudge", "escape.reroute"]
         known = await learned(runtime)
     assert known.strategies == {"repeats nudge": (0, 1), "repeats reroute": (1, 0)}

@@ -3,8 +3,9 @@
 import pytest
 
 from gatechart.errors import NoHandoffError, NoWorkError, PayloadError, UnknownEntryError
-from gatechart.hosting.directory_graph import MOST_RATINGS, entry_context
+from gatechart.hosting.directory_graph import MOST_RATINGS, RATE, entry_context
 from gatechart.hosting.evaluating import evaluate_directory
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.values import Mark, Profile
 from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, target_of, worker
 from tests.runtime.test_choosing import NOBODY, Waiting, asking, begun
@@ -111,7 +112,9 @@ async def test_only_the_newest_ratings_of_an_entry_point_are_kept():
         await begun(runtime)
         await runtime.rate_handoff((await only(runtime)).id, needed=True)
         for number in range(MOST_RATINGS):
-            await runtime.send("directory:plain.WORKING", "RATE", {"handoff": f"h{number}", "needed": False})
+            await own_agents_of(runtime).send(
+                "directory:plain.WORKING", RATE, {"handoff": f"h{number}", "needed": False}
+            )
         kept = (await kept_of(runtime, "plain.WORKING")).ratings
         assert [kept[0].handoff, kept[-1].handoff, len(kept)] == ["h0", f"h{MOST_RATINGS - 1}", MOST_RATINGS]
 

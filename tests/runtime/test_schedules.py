@@ -14,12 +14,12 @@ from gatechart.checks import check
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
-    DuplicateGraphError,
     EntryRefusedError,
     PayloadError,
     UnknownGraphError,
     UnknownScheduleError,
 )
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
@@ -271,7 +271,7 @@ async def test_a_deleted_schedule_starts_no_more_and_its_agents_go_on(runtime):
 
 @pytest.mark.parametrize("verb", ["pause_schedule", "resume_schedule", "run_schedule", "delete_schedule"])
 async def test_a_schedule_that_is_not_there_is_unknown(runtime, verb):
-    await runtime.start("report", at="WRITING", agent_id="schedule:report")
+    await own_agents_of(runtime).start("report", at="WRITING", agent_id="schedule:report")
     for name in ("nightly", "report"):
         with pytest.raises(UnknownScheduleError, match=f"no schedule '{name}'"):
             await getattr(runtime, verb)(name)
@@ -310,7 +310,7 @@ async def test_what_cannot_be_scheduled_is_refused_and_changes_nothing(runtime, 
 
 
 async def test_an_agent_that_has_the_id_of_a_schedules_own_agent_is_left_alone(runtime):
-    await runtime.start("report", at="WRITING", agent_id="schedule:nightly")
+    await own_agents_of(runtime).start("report", at="WRITING", agent_id="schedule:nightly")
     with pytest.raises(AgentExistsError, match="schedule:nightly"):
         await runtime.schedule("nightly", report, at="SENT", every="1d")
 
@@ -370,22 +370,6 @@ async def test_pausing_drops_the_agent_that_was_queued(runtime, clock):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_a_schedule_that_is_rolled_back_goes_on_when_it_is_resumed(runtime, clock):
-    await runtime.schedule("nightly", report, at="SENT", every="1d")
-    clock.at = NOON + DAY
-    await seen(runtime, started(1))
-    await runtime.rollback("schedule:nightly", 1, reason="again")
-    assert await runtime.mail("schedule:nightly") == []
-    assert (await runtime.resume_schedule("nightly")).next == NOON + DAY
-    await seen(runtime, started(1))
-    for day in (2, 3, 4):
-        clock.at = NOON + day * DAY
-        found = await seen(runtime, started(day))
-    assert found.started[-1:] == at(NOON + 4 * DAY)
-    assert await ids(runtime) == list(at(*(NOON + day * DAY for day in (1, 2, 3, 4))))
-
-
-@pytest.mark.needs("takes_a_clock")
 async def test_a_start_whose_report_is_lost_is_not_made_twice(sqlite_url, clock):
     async with open_store(sqlite_url) as store:
         lossy = LossyStore(store)
@@ -414,16 +398,6 @@ class LossyStore(WrappedStore):
             self.lost += 1
             raise OSError("the line is down")
         return await self.store.commit(units)
-
-
-async def test_no_graph_of_a_user_has_the_name_of_the_framework_s():
-    graph = StateTransitionGraph("gatechart.schedule", version="2", states=["A"], entry_points=["A"])
-    with pytest.raises(DuplicateGraphError, match=r"'gatechart\.schedule'"):
-        async with Runtime.open("memory:", graphs=[graph]):
-            pass
-    async with Runtime.open("memory:", graphs=[report]) as runtime:
-        with pytest.raises(DuplicateGraphError):
-            runtime.register(graph)
 
 
 async def test_the_framework_s_graph_is_sound_and_not_listed_among_the_users(runtime):

@@ -25,11 +25,13 @@ from gatechart import (
     WatchdogTerms,
 )
 from gatechart.errors import ActionFailedError, UnknownAgentError
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.hosting.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
 from gatechart.hosting.watchdog_graph import WatchdogContext
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import (
+    ALERT,
     WATCHDOG_AGENT,
     BreakerChange,
     BreakerRecord,
@@ -178,7 +180,7 @@ async def test_mail_that_could_be_applied_and_waits_is_found_but_not_what_is_def
 
 async def test_alerts_for_a_sink_that_no_host_has_tell_how_to_give_it_one(sqlite_url, clock):
     async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
-        await runtime.post("alerts:ops", "GO")
+        await own_agents_of(runtime).post("alerts:ops", ALERT, {})
         clock.advance("2h")
         [found] = await runtime.findings()
         assert (found.kind, found.subject) == ("unclaimed", "alerts:ops")

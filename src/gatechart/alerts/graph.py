@@ -8,16 +8,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from gatechart.alerts.sinks import Alerts
-from gatechart.api import AgentHome
 from gatechart.context import AgentContext
 from gatechart.errors import AgentExistsError
-from gatechart.graph import ANY, AnyGraph, EntryPoint, Invoke, State, StateTransitionGraph, Transition
+from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, Invoke, State, Transition
 from gatechart.hosting.invoke_context import Work
+from gatechart.hosting.own_agents import OwnAgents
 from gatechart.turn import Turn, sink_agent, told
-from gatechart.values import ALERT, ALERTS_GRAPH, AlertMessage, Event, Retry
+from gatechart.values import ALERT, ALERTS_GRAPH, AgentId, AlertMessage, Event, Retry, Severity
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,21 @@ class SinkTerms(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     sink: str
+
+
+class AlertPayload(BaseModel):
+    """An alert as an event carries it: an `AlertMessage` as JSON values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    id: str = Field(min_length=1)
+    kind: str
+    title: str
+    at: AwareDatetime
+    severity: Severity
+    agent_id: AgentId = ""
+    graph: str = ""
+    details: dict[str, Any] = Field(default_factory=dict)
 
 
 class Pending(BaseModel):
@@ -77,7 +92,7 @@ class SinkContext(AgentContext):
 def alerts_graph(alerts: Alerts) -> AnyGraph:
     """Return the graph whose agents deliver alerts to these sinks."""
     courier = _Courier(alerts)
-    return StateTransitionGraph(
+    return FrameworkGraph(
         ALERTS_GRAPH,
         context=SinkContext,
         states=[
@@ -99,14 +114,16 @@ def alerts_graph(alerts: Alerts) -> AnyGraph:
             Transition(ANY, _RETRY),  # it was set before a newer alert
         ],
         entry_points=[EntryPoint("IDLE", takes=SinkTerms)],
+        events=[EventType(ALERT, takes=AlertPayload), _RETRY],
+        events_closed=True,
     )
 
 
-async def begin_sinks(home: AgentHome, alerts: Alerts) -> None:
-    """Begin the agent of each sink that has none yet."""
+async def begin_sinks(own: OwnAgents, alerts: Alerts) -> None:
+    """Start the agent of each sink that has none yet."""
     for sink in alerts:
         with suppress(AgentExistsError):
-            await home.start(ALERTS_GRAPH, at="IDLE", payload=SinkTerms(sink=sink), agent_id=sink_agent(sink))
+            await own.start(ALERTS_GRAPH, at="IDLE", payload=SinkTerms(sink=sink), agent_id=sink_agent(sink))
 
 
 def _add(context: SinkContext, event: Event) -> None:

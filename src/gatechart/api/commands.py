@@ -16,6 +16,7 @@ from gatechart.api import (
     events,
     handoffs,
     history,
+    lessons,
     mail,
     scheduling,
     search,
@@ -35,6 +36,7 @@ _NOUNS: Final = (
     directory,
     alarms,
     watchdog,
+    lessons,
 )
 
 KINDS: Final[tuple[type[Command], ...]] = tuple(

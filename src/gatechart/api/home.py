@@ -14,6 +14,7 @@ from gatechart.api.command import Command
 from gatechart.api.directory import DirectoryHome
 from gatechart.api.events import EventsHome
 from gatechart.api.handoffs import HandoffsHome
+from gatechart.api.lessons import LessonsHome
 from gatechart.api.mail import MailHome
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
@@ -33,6 +34,7 @@ class AgentHome(
     BreakersHome,
     DirectoryHome,
     WatchdogHome,
+    LessonsHome,
     AlarmsHome,  # with those of agents and of their history
 ):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.

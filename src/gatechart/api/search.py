@@ -36,6 +36,7 @@ class FindCommand(Command):
     order: str = "started"
     after: str | None = None
     limit: Limit = 100
+    framework: bool | None = None  # None is False, and not sent: an older server does not know the field
 
 
 class CountsCommand(Command):
@@ -45,6 +46,7 @@ class CountsCommand(Command):
     route: ClassVar[Route] = Route("GET", "/counts", "Count agents by graph, status and state")
     verb: Literal["counts"] = "counts"
     graph: str | None = None
+    framework: bool | None = None  # as in `FindCommand`
 
 
 class SearchingHome(Executor):
@@ -60,6 +62,7 @@ class SearchingHome(Executor):
         order: str = "started",
         after: str | None = None,
         limit: int = 100,
+        framework: bool = False,
     ) -> Page:
         """Find agents, a page at a time: pass the page's `next` as `after`. `agents` goes through all pages.
 
@@ -69,6 +72,7 @@ class SearchingHome(Executor):
         "gt" and "le"), `{"customer": {"prefix": "A"}}`. Agents without a value are not found.
         order: "started", the oldest first; "changed", that of their newest turns, the newest first; or a searchable
         field, without the agents that have no value. With a minus sign, as in "-started", the other way round.
+        framework: also find the agents of gatechart itself, such as schedules. A `graph` of theirs finds them, too.
 
         Raises UnknownGraphError, UnknownStateError, UnknownFieldError for a field that is not searchable,
         UnknownAgentError or UnknownPlaceError for `after`, PayloadError for an unknown status, a value that agents are
@@ -76,9 +80,8 @@ class SearchingHome(Executor):
         """
         names = {"graph": graph and graph_name(graph), "state": state and name_of(state)}
         sought = None if where is None else _checked(where)
-        page: Page = await self.execute(
-            made(FindCommand, **names, status=status, where=sought, order=order, after=after, limit=limit)
-        )
+        wanted = {"status": status, "where": sought, "order": order, "framework": framework or None}
+        page: Page = await self.execute(made(FindCommand, **names, **wanted, after=after, limit=limit))
         return page
 
     def agents(
@@ -89,6 +92,7 @@ class SearchingHome(Executor):
         status: Status | str | None = None,
         where: Mapping[str, Any] | None = None,
         order: str = "started",
+        framework: bool = False,
     ) -> AsyncIterator[Snapshot]:
         """Go through the agents that `find` finds, read page by page: `async for snapshot in runtime.agents(...)`.
 
@@ -96,14 +100,15 @@ class SearchingHome(Executor):
         changes before it was met moves to the front, and is missed; by "-changed" it moves to the end, and is met.
         Raises as `find` does.
         """
-        return _each(self.find, order, graph=graph, state=state, status=status, where=where)
+        return _each(self.find, order, graph=graph, state=state, status=status, where=where, framework=framework)
 
-    async def counts(self, *, graph: Name | AnyGraph | None = None) -> Sequence[GraphCount]:
+    async def counts(self, *, graph: Name | AnyGraph | None = None, framework: bool = False) -> Sequence[GraphCount]:
         """Count the agents of each graph that has some, or of one graph: altogether, by status, and by state.
 
-        Raises UnknownGraphError.
+        framework: as in `find`. Raises UnknownGraphError.
         """
-        found: Sequence[GraphCount] = await self.execute(made(CountsCommand, graph=graph and graph_name(graph)))
+        command = made(CountsCommand, graph=graph and graph_name(graph), framework=framework or None)
+        found: Sequence[GraphCount] = await self.execute(command)
         return found
 
 

@@ -22,6 +22,7 @@ from gatechart.values import (
     EventName,
     FindingKind,
     StateName,
+    is_framework_event,
     is_reserved,
 )
 
@@ -154,12 +155,19 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             for name in (event,) if event in raisers else words_of(event):
                 owners = raisers.get(name, [])
-                if _is_from_framework(name) and not any(is_together(graph, node.name, owner) for owner in owners):
+                if _is_from_framework(graph, name) and not any(
+                    is_together(graph, node.name, owner) for owner in owners
+                ):
                     yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
 
 
-def _is_from_framework(name: EventName) -> bool:
-    """Tell whether only the framework sends an event of this name, as it does reserved ones other than alarms."""
+def _is_from_framework(graph: AnyGraph, name: EventName) -> bool:
+    """Return whether only a cause in the graph makes the framework send the event, unlike an alarm.
+
+    The framework's own graphs get their events from elsewhere.
+    """
+    if graph.is_framework and is_framework_event(name):
+        return False
     return is_reserved(name) and (not name.startswith(ALARM) or name.startswith(FOUND))
 
 

@@ -41,6 +41,7 @@ from gatechart.cli.directory_evaluation import evaluate_directory
 from gatechart.cli.doctor import examine_home
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
+from gatechart.cli.lessons import forget_lessons
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.new import begin_project
 from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
@@ -129,6 +130,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "serve": serve_agents,
     "post": post_event,
     "alarm": raise_alarm,
+    "forget-lessons": forget_lessons,
     "handoff": hand_on,
     "end-invoke": end_invoke,
     "migrate": migrate_agents,

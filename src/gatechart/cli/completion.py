@@ -109,6 +109,6 @@ def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:
 def _agents(context: typer.Context, graph: str | None = None) -> tuple[Snapshot, ...]:
     async def read() -> tuple[Snapshot, ...]:
         async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
-            return (await store.find(Query(graph, limit=_MOST))).agents
+            return (await store.find(Query(graph, limit=_MOST, framework=graph is not None))).agents
 
     return asyncio.run(read())

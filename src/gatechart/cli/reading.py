@@ -20,14 +20,8 @@ from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError, StoreCorruptError
 from gatechart.values import (
-    ALARM_GRAPH,
-    ALERTS_GRAPH,
     BY_CHANGE,
     BY_START,
-    DIRECTORY_GRAPH,
-    LESSONS_GRAPH,
-    SCHEDULE_GRAPH,
-    WATCHDOG_GRAPH,
     ActiveIn,
     FailureReport,
     Mail,
@@ -41,6 +35,7 @@ from gatechart.values import (
     ended_in_loop,
     entries_in,
     failure_report,
+    is_framework_graph,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +78,6 @@ else:
         "gatechart.api.search",
     )
 
-_OWN_GRAPHS: Final = {ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, SCHEDULE_GRAPH, WATCHDOG_GRAPH}
 _MOST_WAITING: Final = 100  # mail and invokes shown with an agent
 GraphOption = Annotated[
     str | None,
@@ -135,6 +129,9 @@ AfterAgentOption = Annotated[
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="List all, without a limit.")]
+FrameworkOption = Annotated[
+    bool, typer.Option("--framework", help="Also list the agents of gatechart itself, such as schedules.")
+]
 CountOption = Annotated[bool, typer.Option("--count", help="Count agents by graph, status and state instead.")]
 VersionOption = Annotated[
     int | None,
@@ -241,11 +238,13 @@ async def list_agents(
     limit: LimitOption = 100,
     every: AllOption = False,
     count: CountOption = False,
+    framework: FrameworkOption = False,
 ) -> None:
     """List agents, with the time since the last turn of each.
 
     Works without an app, except for --where and an order by a field. With one, --state also finds agents in states
-    inside the given state, and unknown names are errors.
+    inside the given state, and unknown names are errors. The agents of gatechart itself, such as schedules, are listed
+    with --framework, or with --graph and the name of their graph.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
@@ -256,9 +255,9 @@ async def list_agents(
     """
     if count:
         _check_alone(state, status, after, where)
-        await _count_agents(settings, graph)
+        await _count_agents(settings, graph, framework=framework)
         return
-    query = _query(settings, graph, state, status, where or [], order, after, limit)
+    query = _query(settings, graph, state, status, where or [], order, after, limit, framework=framework)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
@@ -285,9 +284,10 @@ def _check_alone(state: str | None, status: Status | None, after: str | None, wh
         raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(more)}")
 
 
-async def _count_agents(settings: Settings, graph: str | None) -> None:
+async def _count_agents(settings: Settings, graph: str | None, *, framework: bool) -> None:
+    is_wanted = framework or graph is not None
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        counts = await store.counts(graph)
+        counts = [each for each in await store.counts(graph) if is_wanted or not is_framework_graph(each.graph)]
     if graph is not None and not counts:
         _check_known(settings, graph)
 
@@ -380,7 +380,7 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
     """Find the events that the agent accepts, or why that is unknown; neither of an agent of the framework itself."""
-    if snapshot.graph in _OWN_GRAPHS:
+    if is_framework_graph(snapshot.graph):
         return None, None
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)
@@ -398,16 +398,19 @@ def _query(
     order: str,
     after: str | None,
     limit: int,
+    *,
+    framework: bool,
 ) -> Query:
     is_plain = order.removeprefix("-") in (BY_START, BY_CHANGE)
     if where or not is_plain or (state is not None and loading.find_app(settings.app) is not None):
-        names = {"graph": graph, "state": state, "status": status, "order": order}
+        names = {"graph": graph, "state": state, "status": status, "order": order, "framework": framework}
         command = arguments.made(
             verbs.FindCommand, **names, where=conditions.parsed(where) or None, after=after, limit=limit
         )
         return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)
     active = None if state is None else (ActiveIn(graph, (state,)),)
-    return Query(graph, active, status, after, limit, search.checked_order(order, after))
+    place = search.checked_order(order, after)
+    return Query(graph, active, status, after, limit, place, framework=framework or graph is not None)
 
 
 def _check_known(settings: Settings, graph: str) -> None:

@@ -164,6 +164,18 @@ class ReservedEventError(EventError):
 
 
 @dataclass(eq=False)
+class FrameworkAgentError(EventError):
+    """The id or the graph belongs to the framework, which alone changes such agents. Nothing was changed."""
+
+    kind: str  # agent or graph
+    name: str  # the agent's id, or the graph's name
+    instead: str  # what would have worked
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.name!r} belongs to gatechart itself, and only gatechart uses it; {self.instead}"
+
+
+@dataclass(eq=False)
 class UnknownAgentError(EventError):
     """The store holds no agent with this id."""
 

@@ -32,7 +32,7 @@ from gatechart.graph.escape import (
     ToHuman,
 )
 from gatechart.graph.events import EventType
-from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
+from gatechart.graph.graph import AnyGraph, FrameworkGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 from gatechart.graph.payload_schema import JsonSchema
@@ -68,6 +68,7 @@ __all__ = [
     "EventType",
     "Fallbacks",
     "Filter",
+    "FrameworkGraph",
     "GiveUp",
     "Guard",
     "HandOn",

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from gatechart.context import describe_fields
 from gatechart.errors import Fault
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.values import LONGEST_NAME, EventName, Name, is_reserved, name_of, unkept
+from gatechart.values import LONGEST_NAME, EventName, Name, is_framework_event, is_reserved, name_of, unkept
 from gatechart.values.frozen import fill
 
 
@@ -73,15 +73,15 @@ def _json_schema(schema: Mapping[str, Any]) -> Any:
         return schema
 
 
-def event_faults(types: Iterable[Any], closed: object) -> Iterator[Fault]:
-    """Yield the faults of declared events."""
+def event_faults(types: Iterable[Any], closed: object, *, is_framework: bool = False) -> Iterator[Fault]:
+    """Yield the faults of declared events. is_framework: whether the graph is one of the framework itself."""
     known: list[str] = []
     for each in types:
         place = f"event {getattr(each, 'name', each)!r}"
         if not isinstance(each, EventType) or not isinstance(each.name, str):
             yield Fault(place, "it is not an event type", "write a name, or EventType(name, takes=...)")
             continue
-        yield from _name_faults(place, each.name, known)
+        yield from _name_faults(place, each.name, known, is_framework=is_framework)
         yield from _schema_faults(place, each.takes)
         known.append(each.name)
     if not isinstance(closed, bool):
@@ -90,11 +90,11 @@ def event_faults(types: Iterable[Any], closed: object) -> Iterator[Fault]:
         yield Fault("events_closed", "no event is declared, so every event would be refused", "list them with events=")
 
 
-def _name_faults(place: str, name: str, known: Collection[str]) -> Iterator[Fault]:
+def _name_faults(place: str, name: str, known: Collection[str], *, is_framework: bool) -> Iterator[Fault]:
     problem = unkept(name, LONGEST_NAME) or ("" if name else "it is empty")
     if problem:
         yield Fault(place, f"its name: {problem}", "give it a shorter name, of characters that a text can have")
-    elif is_reserved(name):
+    elif is_reserved(name) and not (is_framework and is_framework_event(name)):
         yield Fault(place, "only gatechart itself sends events of this name", "drop it; its payload is known")
     elif name.split() != [name] or name.endswith((".*", ".")) or name == "*":
         yield Fault(place, "it is a pattern of names", "declare each event by its own name")

@@ -11,7 +11,7 @@ from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
 from gatechart.graph.selection import Best
 from gatechart.graph.selection_faults import best_faults
-from gatechart.values import DELAY_REMEDY, seconds_of
+from gatechart.values import DELAY_REMEDY, FRAMEWORK, is_framework_graph, seconds_of
 
 _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
 
@@ -88,9 +88,17 @@ def acceptance_faults(accepts: Any) -> Iterator[Fault]:
         yield from call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
 
 
+def framework_faults(place: str, what: str, graph: object) -> Iterator[Fault]:
+    """Yield the fault of a name of a graph that belongs to the framework. what: whose name it is."""
+    if isinstance(graph, str) and is_framework_graph(graph):
+        problem = f"{what} is {graph!r}, and such names belong to gatechart itself"
+        yield Fault(place, problem, f"use a name that does not begin with {FRAMEWORK!r}")
+
+
 def _target_faults(here: str, target: object, at: object) -> Iterator[Fault]:
     if not isinstance(target, Best):
         yield from _name_faults(here, "its graph", target, "name the graph that takes the work")
+        yield from framework_faults(here, "its graph", target)
         yield from _name_faults(here, "its entry point", at, "name it with at=")
         return
     yield from _name_faults(here, "the name of its selection", target.name, "give Best a name= that is not empty")
@@ -126,6 +134,7 @@ def _fallback_faults(here: str, fallbacks: Any) -> Iterator[Fault]:
         yield Fault(here, f"fallbacks={fallbacks!r} are not Fallbacks", _FALLBACKS)
         return
     for step in fallbacks.targets:
+        yield from framework_faults(f"{here}, fallbacks", "a graph", step.graph)
         yield from _name_faults(f"{here}, fallbacks", f"the entry point of {step.graph!r}", step.at, "name it with at=")
     for best in fallbacks.selections:
         yield from best_faults(f"{here}, fallbacks", best)

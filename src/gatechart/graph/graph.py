@@ -79,7 +79,7 @@ class StateTransitionGraph(Generic[ContextT]):
     ('OFF', 'ON')
     """
 
-    name: str
+    name: str  # not one that begins with `gatechart.`
     version: str
     context: type[ContextT]
     transitions: tuple[Transition[ContextT], ...]
@@ -110,6 +110,7 @@ class StateTransitionGraph(Generic[ContextT]):
     selectors: Mapping[str, Filter | Scorer]  # filters and scorers of its own with which targets are chosen, by name
     progress_states: frozenset[StateName]  # states whose entry is progress
     named_events: frozenset[EventName]  # events that transitions name, and declared ones
+    is_framework: bool  # it is a graph of the framework itself
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
 
@@ -219,6 +220,7 @@ class StateTransitionGraph(Generic[ContextT]):
             escape=escape,
             known=known,
             profile=profile,
+            is_framework=isinstance(self, FrameworkGraph),
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         compiled["escape_states"] = frozenset(state.name for state in added)
@@ -292,6 +294,10 @@ class StateTransitionGraph(Generic[ContextT]):
             raise IncompatibleGraphError(snapshot.agent_id, self.name, problem) from error
 
 
+class FrameworkGraph(StateTransitionGraph[ContextT]):
+    """A graph of the framework itself: its name begins with `gatechart.`, and so may the names of its events."""
+
+
 def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:
     """Validate and compile the draft; return the graph's attributes. Raises InvalidGraphError."""
     faults = (
@@ -340,6 +346,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "selectors": MappingProxyType(selectors(selections)),
         "progress_states": frozenset(name for name, node in nodes.items() if node.progress),
         "named_events": _named_events(draft, nodes),
+        "is_framework": draft.is_framework,
         "memo": {},
         "contexts": ContextPool(),
     }

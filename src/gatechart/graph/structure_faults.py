@@ -30,8 +30,8 @@ def kind_faults(state: State[Any]) -> Iterator[Fault]:
         yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
 
 
-def defer_faults(state: State[Any]) -> Iterator[Fault]:
-    """Yield the faults of the events that a state defers."""
+def defer_faults(state: State[Any], *, is_framework: bool = False) -> Iterator[Fault]:
+    """Yield the faults of the events that a state defers. is_framework: as in `event_faults`."""
     place = f"state {state.name!r}"
     if state.defer and (state.history is not None or (state.final and not state.states)):
         what = "a history state, which is never active" if state.history else "a final state, which refuses every event"
@@ -39,7 +39,7 @@ def defer_faults(state: State[Any]) -> Iterator[Fault]:
     for event in state.defer:
         if not isinstance(event, str) or not event:
             yield Fault(place, f"it defers {event!r}", "use a text that is not empty")
-        elif any(map(is_reserved, (event, *event.split()))):
+        elif not is_framework and any(map(is_reserved, (event, *event.split()))):
             problem = f"it defers {event!r}, an event of the framework, which counts only while its cause lasts"
             yield Fault(place, problem, "handle it here, or raise an event of your own from it and defer nothing")
 

@@ -24,6 +24,7 @@ from gatechart.graph.function_faults import (
     acceptance_faults,
     action_faults,
     agent_faults,
+    framework_faults,
     guard_faults,
     invoke_faults,
 )
@@ -76,6 +77,7 @@ class Draft:
     escape: Any = None
     known: Sequence[str] = ()  # names of the states that no escape plan adds
     profile: Profile | None = None
+    is_framework: bool = False  # it is a graph of the framework itself
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -94,6 +96,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *misfits,
         *(fault for entry in draft.entry_points for fault in _entry_misfits(entry)),
         *_graph_faults(draft),
+        *(() if draft.is_framework else framework_faults("graph", "its name", draft.name)),
         *_name_faults(states),
         *_unkept_faults(states, transitions, doors),
         *failure_faults(root),
@@ -101,7 +104,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in _state_faults(state)),
         *(fault for state in states for fault in (*kind_faults(state), *_waiting_faults(state))),
         *(fault for state in states for fault in end_faults(state, root)),
-        *(fault for state in states for fault in defer_faults(state)),
+        *(fault for state in states for fault in defer_faults(state, is_framework=draft.is_framework)),
         *(fault for state in states for fault in expectation_faults(state)),
         *transfer_faults(root),
         *signal_faults("signals", draft.signals, states, draft.context),
@@ -134,7 +137,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
         *_trigger_faults(doors),
         *acceptance_faults(draft.accepts),
-        *event_faults(draft.event_types, draft.events_closed),
+        *event_faults(draft.event_types, draft.events_closed, is_framework=draft.is_framework),
         *searchable_faults(draft.searchable, draft.context),
     )
 

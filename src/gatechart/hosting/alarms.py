@@ -12,10 +12,12 @@ from gatechart.api import AgentHome
 from gatechart.api.alarms import AlarmCommand
 from gatechart.context import AgentContext, canonical_json
 from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
-from gatechart.graph import AnyGraph, EntryPoint, State, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint, FrameworkGraph, State
+from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.turn import Turn, log_of
 from gatechart.values import (
     ALARM,
+    ALARM_AGENT,
     ALARM_GRAPH,
     ALARM_NAME,
     WATCHDOG_NAME,
@@ -25,8 +27,8 @@ from gatechart.values import (
     Send,
     Snapshot,
     Status,
+    check_not_framework,
 )
-from gatechart.values.alarms import ALARM_AGENT
 
 _DIGEST: Final = 32  # hexadecimal digits
 _NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"
@@ -51,7 +53,7 @@ class AlarmContext(AgentContext):
 
 def alarm_graph() -> AnyGraph:
     """Return the graph whose agents are alarms."""
-    return StateTransitionGraph(
+    return FrameworkGraph(
         ALARM_GRAPH,
         context=AlarmContext,
         states=[State("RAISED", final=True, on_entry=_tell)],
@@ -66,7 +68,7 @@ def _tell(context: AlarmContext, _event: Event, turn: Turn) -> None:
     log_of(turn).asked.extend(told)
 
 
-async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
+async def alarmed(home: AgentHome, own: OwnAgents, command: AlarmCommand) -> RaisedAlarm:
     """Execute the command. Raises as `AgentHome.alarm` does."""
     _check(command)
     agent_id = f"{ALARM_AGENT}{command.alarm_id}"
@@ -78,7 +80,7 @@ async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
     recipients = await _recipients(home, command)
     terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=asked)
     try:
-        await home.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
+        await own.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
     except AgentExistsError:  # the same alarm, raised twice at once
         return _raised_before(await home.read(agent_id), command, asked)
     return RaisedAlarm(command.alarm_id, f"{ALARM}{command.name}", tuple(recipients))
@@ -89,6 +91,7 @@ def _check(command: AlarmCommand) -> None:
         raise PayloadError("an alarm", (f"its name is {command.name!r}",), _NAMES)
     if bool(command.to) is (command.graph is not None):
         raise PayloadError("an alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
+    check_not_framework(*command.to, graph=command.graph or "")
 
 
 def _digest(command: AlarmCommand) -> str:
@@ -97,10 +100,14 @@ def _digest(command: AlarmCommand) -> str:
 
 
 def _raised_before(snapshot: Snapshot, command: AlarmCommand, asked: str) -> RaisedAlarm:
-    """Return what an alarm of this id came to. Raises EventIdReusedError if it was another one."""
-    terms = AlarmContext.model_validate(snapshot.context).terms if snapshot.graph == ALARM_GRAPH else None
-    if terms is None or terms.asked != asked:
-        raise EventIdReusedError(snapshot.agent_id, command.alarm_id, snapshot.graph if terms is None else terms.name)
+    """Return the alarm that was raised under this id.
+
+    Raises EventIdReusedError if it was another one, and AgentExistsError if an application's agent has the id.
+    """
+    check_own(snapshot)
+    terms = AlarmContext.model_validate(snapshot.context).terms
+    if terms.asked != asked:
+        raise EventIdReusedError(snapshot.agent_id, command.alarm_id, terms.name)
     return RaisedAlarm(command.alarm_id, f"{ALARM}{terms.name}", tuple(terms.recipients), repeat=True)
 
 

@@ -14,6 +14,7 @@ from gatechart.errors import ElsewhereError, SelectionAnswerError, UnknownGraphE
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.kept_choices import KeptChoice
+from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
 from gatechart.selection import spoken
 from gatechart.selection.performance import Performance
@@ -28,6 +29,7 @@ from gatechart.values import (
     Mark,
     Snapshot,
     Status,
+    is_framework_agent,
 )
 from gatechart.values.directory import counted_under
 from gatechart.values.frozen import replaced, value
@@ -63,6 +65,7 @@ class Directory:
     def __init__(
         self,
         home: AgentHome,
+        own: OwnAgents | None,
         registry: Registry,
         now: Callable[[], datetime],
         work: Work,
@@ -72,10 +75,12 @@ class Directory:
     ) -> None:
         """Bind to a home.
 
+        own: the way to the agents that keep the entries; None where entries are only read.
         load: tells how busy a candidate is, from 0 to 1, in place of its open work; None: by its open work.
         fresh: after which time what is kept is read again; None: `see` tells of each change.
         """
         self.home = home
+        self._own = own
         self.registry = registry
         self._now = now
         self._work = work
@@ -88,6 +93,15 @@ class Directory:
         self._graphs: Sequence[AnyGraph] | None = None  # whose entry points those are
         self._read_at: datetime | None = None  # None: it must be read
         self._reading = asyncio.Lock()
+
+    @property
+    def own(self) -> OwnAgents:
+        """The way to the agents that keep the entries. Raises ElsewhereError where entries are only read."""
+        if self._own is None:
+            raise ElsewhereError(
+                "directory", self.home.capabilities.home, "change entries where their agents are hosted"
+            )
+        return self._own
 
     async def entries(self) -> tuple[DirectoryEntry, ...]:
         """Return all entries by id: those of the home's graphs, and those that are registered and did not expire."""
@@ -159,6 +173,8 @@ class Directory:
 
     def see(self, snapshot: Snapshot) -> None:
         """Learn of the newest commit of an agent that keeps an entry."""
+        if not is_framework_agent(snapshot.agent_id, snapshot.graph):
+            return
         entry_id = snapshot.agent_id.removeprefix(ENTRY_AGENT)
         if snapshot.status is Status.ACTIVE:
             self._kept[entry_id] = _Kept(snapshot)
@@ -174,7 +190,7 @@ class Directory:
     async def disown(self, name: str) -> None:
         """Have all entries forget a user or an agent."""
         for agent_id in await self.mentioning(name):
-            await self.home.post(agent_id, FORGET, {"digest": digest_of(name)})
+            await self.own.post(agent_id, FORGET, {"digest": digest_of(name)})
 
     def forget(self, agent_id: AgentId) -> None:
         """Learn that an agent was erased, which may have kept an entry."""
@@ -209,7 +225,8 @@ class Directory:
 
     async def _read(self) -> None:
         now = self._now()
-        found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in await self._find()}
+        keepers = (each for each in await self._find() if each.agent_id.startswith(ENTRY_AGENT))
+        found = {each.agent_id.removeprefix(ENTRY_AGENT): _Kept(each) for each in keepers}
         # What was seen meanwhile is newer than what was read, which lags on an engine.
         newer = {name: each for name, each in self._kept.items() if each.is_newer(found.get(name), now)}
         self._kept, self._read_at, self._stale = found | newer, now, None

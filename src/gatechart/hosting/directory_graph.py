@@ -6,17 +6,19 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NonNegativeInt
 
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, State, Transition
 from gatechart.hosting.kept_choices import KeptChoice, with_choice, with_outcome, with_quality
+from gatechart.hosting.own_agents import NoPayload
 from gatechart.selection.performance import Performance
 from gatechart.selection.rewards import ANY_KIND, Outcome, reward_of
 from gatechart.turn import Turn
 from gatechart.values import (
     CHOSEN,
     DIRECTORY_GRAPH,
+    FRAMEWORK,
     OUTCOME,
     AgentId,
     Candidate,
@@ -39,7 +41,11 @@ KEPT_FOR: Final = timedelta(days=7)  # what is known of an entry that has left, 
 _EXPIRY: Final = "expiry"  # keys of timers
 _END: Final = "end"
 
-REGISTER, DEREGISTER, MARK, RATE, FORGET = "REGISTER", "DEREGISTER", "MARK", "RATE", "FORGET"
+REGISTER: Final = f"{FRAMEWORK}register"  # events, besides CHOSEN and OUTCOME
+DEREGISTER: Final = f"{FRAMEWORK}deregister"
+MARK: Final = f"{FRAMEWORK}mark"
+RATE: Final = f"{FRAMEWORK}rate"
+FORGET: Final = f"{FRAMEWORK}forget"
 
 
 class EntryTerms(BaseModel):
@@ -77,6 +83,57 @@ class Rating(BaseModel):
         """What was said, by the names of the fields of an outcome."""
         given = {"needed": self.needed, "in_time": self.in_time, "quality": self.quality}
         return {name: each for name, each in given.items() if each is not None}
+
+
+class MarkPayload(BaseModel):
+    """An operator's mark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    mark: Mark
+    reason: str = ""
+
+
+class OutcomePayload(BaseModel):
+    """How work ended, see `WorkOutcome`. at: when it was accepted; None if that is not known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    handoff: str
+    ended: Ended
+    user: str = ""
+    source: AgentId = ""
+    reason: str = ""
+    kind: str = ""
+    handed_on: NonNegativeInt = 0
+    at: AwareDatetime | None = None
+    cost: float | None = None
+
+
+class ChosenPayload(BaseModel):
+    """A choice that came out at the entry, see `KeptChoice`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    handoff: str
+    features: str
+    ranked: list[tuple[str, str, float, float]] = Field(min_length=1)
+    prior: float
+    departs: bool
+    user: str
+    source: AgentId
+    rival: str = ""
+    rival_group: str = ""
+    expected_s: float | None = None
+    expected_cost: float | None = None
+
+
+class ForgetPayload(BaseModel):
+    """The digest of a user or an agent to forget, see `digest_of`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    digest: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class EntryContext(AgentContext):
@@ -144,7 +201,7 @@ def _registered(terms: EntryTerms) -> Candidate:
 
 def directory_graph() -> AnyGraph:
     """Return the graph whose agents keep the entries of a directory."""
-    return StateTransitionGraph(
+    return FrameworkGraph(
         DIRECTORY_GRAPH,
         context=EntryContext,
         states=[
@@ -171,6 +228,18 @@ def directory_graph() -> AnyGraph:
             EntryPoint("REGISTERED", takes=EntryTerms, maps=_begun, description="somebody registered it"),
             EntryPoint("LOCAL", takes=EntryTerms, maps=_begun, description="there is something to keep of it"),
         ],
+        events=[
+            EventType(REGISTER, takes=EntryTerms),
+            EventType(DEREGISTER, takes=NoPayload),
+            EventType(MARK, takes=MarkPayload),
+            EventType(OUTCOME, takes=OutcomePayload),
+            EventType(CHOSEN, takes=ChosenPayload),
+            EventType(RATE, takes=Rating),
+            EventType(FORGET, takes=ForgetPayload),
+            "EXPIRE",
+            "END",
+        ],
+        events_closed=True,
     )
 
 

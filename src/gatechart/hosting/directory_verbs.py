@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -26,9 +27,7 @@ from gatechart.errors import (
     PayloadError,
     UnknownAgentError,
     UnknownEntryError,
-    UnknownGraphError,
 )
-from gatechart.graph import AnyGraph
 from gatechart.graph.selection_faults import profile_faults
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_graph import (
@@ -61,7 +60,10 @@ from gatechart.values import (
     Receipt,
     Snapshot,
     Status,
+    check_not_framework,
 )
+
+logger = logging.getLogger(__name__)
 
 
 async def directed(directory: Directory, command: Any) -> Any:
@@ -94,7 +96,8 @@ async def check_entries(directory: Directory, command: HandoffCommand, store: St
 
 
 async def _register(directory: Directory, command: RegisterEntryCommand) -> DirectoryEntry:
-    graph = _graph_of_users(directory, command.graph)
+    check_not_framework(command.agent, graph=command.graph)
+    graph = directory.registry.graph(command.graph)
     graph.entry_point(command.at)
     await _check_agent(directory, command)
     if command.capacity is not None and graph.accepts.capacity is not None:
@@ -113,15 +116,8 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
         raise EntryTakenError(command.id, _owner(kept))
     snapshot = await _begun(directory, terms)
     if kept is not None:
-        await directory.home.send(snapshot.agent_id, REGISTER, terms)
+        await directory.own.send(snapshot.agent_id, REGISTER, terms)
     return await _entry(directory, command.id)
-
-
-def _graph_of_users(directory: Directory, name: str) -> AnyGraph:
-    registry = directory.registry
-    if registry.is_own(name):
-        raise UnknownGraphError(name, tuple(each.name for each in registry.graphs))
-    return registry.graph(name)
 
 
 async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> None:
@@ -152,9 +148,17 @@ def _terms(command: RegisterEntryCommand) -> EntryTerms:
 
 
 async def ensure(directory: Directory, entry_id: str) -> None:
-    """Make sure that there is an agent that keeps what is known of an entry. Raises UnknownEntryError."""
-    if await directory.kept(entry_id) is None:
+    """Make sure that there is an agent that keeps what is known of an entry. Raises UnknownEntryError.
+
+    Where an application's agent has its id, nothing is kept: that is reported, and no reason to hand on no work.
+    """
+    if await directory.kept(entry_id) is not None:
+        return
+    try:
         await _begun(directory, local_terms(directory, entry_id))
+    except AgentExistsError as error:
+        facts = {"entry": entry_id, "agent_id": error.agent_id, "graph": error.graph}
+        logger.warning("nothing is kept of the entry %(entry)s: agent %(agent_id)s is in its way", facts, extra=facts)
 
 
 def local_terms(directory: Directory, entry_id: str) -> EntryTerms:
@@ -171,18 +175,18 @@ def _terms_of(door: Candidate) -> EntryTerms:
 
 async def _begun(directory: Directory, terms: EntryTerms) -> Snapshot:
     """Return the agent of an entry, started if there is none. One that has ended is made again."""
-    home, agent_id = directory.home, agent_of(terms.id)
+    own, agent_id = directory.own, agent_of(terms.id)
     at = "LOCAL" if terms.is_local else "REGISTERED"
     try:
-        return (await home.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)).snapshot
+        return await own.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)
     except AgentExistsError:
-        snapshot = await home.read(agent_id)
+        snapshot = await directory.home.read(agent_id)
     if snapshot.graph != DIRECTORY_GRAPH:
         raise AgentExistsError(agent_id, snapshot.graph)
     if snapshot.status is Status.ACTIVE:
         return snapshot
-    await home.erase(agent_id)
-    return (await home.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)).snapshot
+    await own.erase(agent_id)
+    return await own.start(DIRECTORY_GRAPH, at=at, payload=terms, agent_id=agent_id)
 
 
 async def _kept(directory: Directory, entry_id: str) -> EntryContext | None:
@@ -218,7 +222,7 @@ async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> 
         raise UnknownEntryError(command.id)
     if command.registrant not in (None, kept.terms.registrant):
         raise EntryTakenError(command.id, _owner(kept))
-    await directory.home.send(agent_of(command.id), DEREGISTER)
+    await directory.own.send(agent_of(command.id), DEREGISTER)
     directory.see(await directory.home.read(agent_of(command.id)))
 
 
@@ -240,7 +244,7 @@ async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEnt
         raise PayloadError("mark_entry", (problem,), "close it, or give the entry point a profile=")
     if kept is None and door is not None:
         await _begun(directory, _terms_of(door))
-    await directory.home.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})
+    await directory.own.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})
     try:
         return await _entry(directory, command.id)
     except UnknownEntryError:
@@ -264,7 +268,7 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
     user = str(record.packet.get("user_id", ""))[:LONGEST_TEXT]
     rating = Rating(handoff=record.id, user=user, source=record.source, **answers)
     given: Payload = rating.model_dump(mode="json", exclude_none=True)
-    await directory.home.send(await _keeper(directory, record), RATE, given)
+    await directory.own.send(await _keeper(directory, record), RATE, given)
     return Receipt(0)
 
 
@@ -290,7 +294,7 @@ def _rated_terms(record: HandoffRecord) -> EntryTerms:
 
 async def _forget(directory: Directory, command: ForgetUserCommand) -> None:
     for agent_id in await directory.mentioning(command.user):
-        await directory.home.send(agent_id, FORGET, {"digest": digest_of(command.user)})
+        await directory.own.send(agent_id, FORGET, {"digest": digest_of(command.user)})
         directory.see(await directory.home.read(agent_id))
 
 

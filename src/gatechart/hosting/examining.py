@@ -8,6 +8,7 @@ from typing import Final
 
 from gatechart.api import AgentHome
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
+from gatechart.hosting.misplaced import misplaced
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.turn import is_passed_over
@@ -27,6 +28,7 @@ from gatechart.values import (
     Snapshot,
     StateName,
     Status,
+    is_framework_graph,
 )
 from gatechart.watchdog import (
     Norm,
@@ -35,6 +37,7 @@ from gatechart.watchdog import (
     found_breakers,
     found_hosts,
     found_mail,
+    found_misplaced,
     found_refused,
     found_stuck,
     found_undelivered,
@@ -83,6 +86,7 @@ class Examiner:
         if store is not None:
             found += await self._stuck(store, now)
             found += found_undelivered(await _sinks(store))
+            found += found_misplaced((await misplaced(store, self._terms.most)).agents)
             if self._sees_mail:
                 hosts = await store.hosts()
                 troubles = troubles_of(hosts, self._terms, now)
@@ -111,7 +115,7 @@ class Examiner:
     async def _norms(self, store: Store, now: datetime) -> Mapping[str, Mapping[StateName, Norm]]:
         """Return how long is normal, by graph and leaf. What is declared goes before what was learned."""
         if self._terms.learns and (self._learned_at is None or now - self._learned_at >= _LEARNS_EVERY):
-            names = [each.graph for each in await store.counts() if not self._registry.is_own(each.graph)]
+            names = [each.graph for each in await store.counts() if not is_framework_graph(each.graph)]
             self._learned = {name: await self._learn(store, name) for name in names}
             self._learned_at = now
         declared = {graph.name: declared_norms(graph) for graph in self._registry.graphs}

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
 from gatechart.api import AgentHome
+from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, AnyGraph, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.errors import AgentExistsError, UnknownAgentError
+from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, State, Transition
+from gatechart.hosting.own_agents import OwnAgents
+from gatechart.turn import known_id
 from gatechart.values import (
     LEARN,
     LESSONS_AGENT,
     LESSONS_GRAPH,
+    NO_LESSONS,
     AgentId,
     Event,
     Lessons,
@@ -29,7 +35,20 @@ MOST_COUNTED: Final = 400
 """Once a name was counted so often, its counts are halved, so that what is new weighs more."""
 
 Counts = dict[str, list[int]]
+_Told = Annotated[dict[str, tuple[NonNegativeInt, NonNegativeInt]], Field(max_length=MOST_NAMES)]
 _KINDS: Final = ("strategies", "tools", "errors", "places", "capabilities")
+
+
+class Lesson(BaseModel):
+    """What an agent reports of an attempt to escape: by kind and name, how often it went well, and how often not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    strategies: _Told = Field(default_factory=dict)
+    tools: _Told = Field(default_factory=dict)
+    errors: _Told = Field(default_factory=dict)
+    places: _Told = Field(default_factory=dict)
+    capabilities: _Told = Field(default_factory=dict)
 
 
 class LessonContext(AgentContext):
@@ -44,12 +63,14 @@ class LessonContext(AgentContext):
 
 def lessons_graph() -> AnyGraph:
     """Return the graph whose agents keep what is learned, one for each graph."""
-    return StateTransitionGraph(
+    return FrameworkGraph(
         LESSONS_GRAPH,
         context=LessonContext,
         states=[State(LEARNING, description="hears of each attempt to get out, and what it came to")],
         transitions=[Transition(ANY, LEARN, actions=_learn)],
         entry_points=[EntryPoint(LEARNING)],
+        events=[EventType(LEARN, takes=Lesson)],
+        events_closed=True,
     )
 
 
@@ -91,18 +112,34 @@ def after_lesson(kept: Mapping[str, list[int]], told: Mapping[str, Iterable[int]
 class LessonBook:
     """What has been learned for each graph, as a home that sees every commit knows it."""
 
-    def __init__(self, home: AgentHome) -> None:
-        """Bind to a home."""
+    def __init__(self, home: AgentHome, own: OwnAgents) -> None:
+        """Bind to a home and to its way to the framework's agents."""
         self._home = home
+        self._own = own
         self._known: dict[AgentId, Lessons] = {}
 
     async def read(self, graph: str) -> Lessons:
-        """Return what agents of a graph have learned. Begins the agent that keeps it, if there is none."""
+        """Return what agents of a graph have learned. Starts the agent that keeps it, if there is none.
+
+        Where an application's agent has its id, nothing is known.
+        """
         keeper = keeper_of(graph)
         if keeper not in self._known:
-            agent: Any = await self._home.start_or_resume(LESSONS_GRAPH, at=LEARNING, agent_id=keeper)
-            self.see(agent.snapshot)
+            kept = await self._kept(keeper)
+            if kept.graph != LESSONS_GRAPH:
+                return NO_LESSONS
+            self.see(kept)
         return self._known[keeper]
+
+    async def _kept(self, keeper: AgentId) -> Snapshot:
+        try:
+            return await self._home.read(keeper)
+        except UnknownAgentError:
+            pass
+        try:
+            return await self._own.start(LESSONS_GRAPH, at=LEARNING, agent_id=keeper)
+        except AgentExistsError:  # another caller was faster
+            return await self._home.read(keeper)
 
     def see(self, snapshot: Snapshot) -> None:
         """Learn of the newest commit of an agent that keeps lessons."""
@@ -111,3 +148,10 @@ class LessonBook:
     def forget(self, agent_id: AgentId) -> None:
         """Learn that an agent was erased, whatever it was."""
         self._known.pop(agent_id, None)
+
+
+async def forget_lessons(own: OwnAgents, command: ForgetLessonsCommand) -> None:
+    """Execute the command: erase the agent that keeps the lessons of a graph, unless it is an application's."""
+    keeper = known_id(keeper_of(command.graph))
+    with suppress(UnknownAgentError):
+        await own.erase(keeper)

@@ -16,7 +16,7 @@ from gatechart.values import ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS
 
 
 def register_own_graphs(registry: Registry, alerts: Callable[[], AnyGraph], watchdog: Watchdog | None = None) -> None:
-    """Register them. alerts: makes the graph of alerts. Raises DuplicateGraphError if a graph has the name of one."""
+    """Register them. alerts: makes the graph of alerts."""
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
     registry.register_own(ALARM_GRAPH, alarm_graph)
     registry.register_own(LESSONS_GRAPH, lessons_graph)

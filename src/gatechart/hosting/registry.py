@@ -50,12 +50,12 @@ class Registry:
     def register(self, graph: AnyGraph) -> None:
         """Add a graph or another version of one. New agents start with the version added last.
 
-        Raises NoGraphError, DuplicateGraphError if this name and version is already registered, or the name is one of
+        Raises NoGraphError, DuplicateGraphError if this name and version is already registered, or the graph is one of
         the framework's, and AmbiguousEntryError if another graph has the name of this one or of its entry points.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
-        if (graph.name, graph.version) in self._versions or graph.name in self._own:
+        if (graph.name, graph.version) in self._versions or graph.is_framework:
             raise DuplicateGraphError(graph.name)
         self._name(graph)
         self._add(graph)
@@ -72,22 +72,16 @@ class Registry:
 
     def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
-        self._graphs = tuple(each for name, each in self._newest.items() if name not in self._own)
-        self.declares_events = self.declares_events or bool(graph.event_types)
+        if not graph.is_framework:  # those are declared to the application, and their mail is checked by the gate
+            self._graphs = tuple(each for each in self._newest.values() if not each.is_framework)
+            self.declares_events = self.declares_events or bool(graph.event_types)
 
     def register_own(self, name: str, make: Callable[[], AnyGraph]) -> None:
         """Add a graph of the framework, which `graphs` leaves out.
 
         make: makes it when it is first asked for, which takes longer than to open a database.
-        Raises DuplicateGraphError if a graph has its name.
         """
-        if name in self._newest:
-            raise DuplicateGraphError(name)
         self._own[name] = make
-
-    def is_own(self, name: str) -> bool:
-        """Whether a graph of this name is the framework's."""
-        return name in self._own
 
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
@@ -98,6 +92,11 @@ class Registry:
     def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each graph, in the order in which the names were first registered."""
         return self._graphs
+
+    @property
+    def own_graphs(self) -> tuple[AnyGraph, ...]:
+        """The graphs of the framework, in the order in which they were registered."""
+        return tuple(map(self.graph, self._own))
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
         """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""
@@ -207,10 +206,11 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
         problem = misfit(graph, snapshot.configuration, snapshot.memory)
         if problem:
             raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
-        logger.warning(
-            "a graph was changed without a new version",
-            extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
-        )
+        if not graph.is_framework:  # a release may change those: nobody can give them a new version
+            logger.warning(
+                "a graph was changed without a new version",
+                extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
+            )
     graph.contexts.keep(snapshot.agent_id, snapshot.context_text, committed_context(graph, snapshot))
 
 

@@ -11,14 +11,30 @@ from pydantic import BaseModel, ConfigDict, Field
 from gatechart.api import AgentHome
 from gatechart.context import AgentContext
 from gatechart.errors import ActionFailedError, EventError, UnknownAgentError
-from gatechart.graph import ANY, AnyGraph, EntryPoint, Invoke, State, StateTransitionGraph, Transition
+from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, Invoke, State, Transition
 from gatechart.hosting.invoke_context import Work
+from gatechart.hosting.own_agents import NoPayload
 from gatechart.turn import Turn
-from gatechart.values import SCHEDULE_GRAPH, AgentId, Event, Every, Missed, Overlap, Retry, Schedule, Snapshot, Status
+from gatechart.values import (
+    FRAMEWORK,
+    SCHEDULE_GRAPH,
+    AgentId,
+    Event,
+    Every,
+    Missed,
+    Overlap,
+    Retry,
+    Schedule,
+    Snapshot,
+    Status,
+)
 
 logger = logging.getLogger(__name__)
 
 _NOT_STARTED: Final = "schedule %(schedule)s could not start an agent of graph %(graph)s: %(problem)s"
+RUN, PAUSE = f"{FRAMEWORK}run", f"{FRAMEWORK}pause"
+RESUME, CHANGE = f"{FRAMEWORK}resume", f"{FRAMEWORK}change"
+DUE: Final = "DUE"  # event of the timer
 TIMER: Final = "next"  # the key of the timer
 _FIRST_LOOK_S: Final = 0.5
 _LONGEST_LOOK_S: Final = 10.0
@@ -90,41 +106,47 @@ def id_at(name: str, due: datetime) -> AgentId:
 def schedule_graph(home: AgentHome) -> AnyGraph:
     """Return the graph whose agents start others on this home."""
     starter = _Starter(home)
-    return StateTransitionGraph(
+    return FrameworkGraph(
         SCHEDULE_GRAPH,
         context=ScheduleContext,
         states=[
             State("MADE"),
             State("WAITING", description="until the next moment"),
             State("PAUSED"),
-            State("STARTING", invoke=Invoke(starter.start, retry=Retry(attempts=10)), defer=["DUE", "RUN"]),
+            State("STARTING", invoke=Invoke(starter.start, retry=Retry(attempts=10)), defer=[DUE, RUN]),
             State("BEHIND", invoke=Invoke(starter.wait, retry=Retry(attempts=10)), description="one is to be started"),
         ],
         transitions=[
             Transition("MADE", None, "WAITING", actions=_plan),
-            Transition("WAITING", "DUE", "STARTING", guard=_is_made_up_for, actions=[_take_due, _plan_following]),
-            Transition("WAITING", "DUE", guard=_is_next, actions=_plan_following),
-            Transition("WAITING", "RUN", "STARTING", actions=_take_now),
-            Transition("WAITING", "PAUSE", "PAUSED", actions=_unplan),
-            Transition("PAUSED", "RESUME", "WAITING", actions=_plan),
-            Transition("PAUSED", "RUN", "STARTING", actions=_take_now),
+            Transition("WAITING", DUE, "STARTING", guard=_is_made_up_for, actions=[_take_due, _plan_following]),
+            Transition("WAITING", DUE, guard=_is_next, actions=_plan_following),
+            Transition("WAITING", RUN, "STARTING", actions=_take_now),
+            Transition("WAITING", PAUSE, "PAUSED", actions=_unplan),
+            Transition("PAUSED", RESUME, "WAITING", actions=_plan),
+            Transition("PAUSED", RUN, "STARTING", actions=_take_now),
             Transition("STARTING", "done.invoke.start", "BEHIND", guard=_is_behind),
             Transition("STARTING", "done.invoke.start", "PAUSED", guard=_is_paused, actions=_note),
             Transition("STARTING", "done.invoke.start", "WAITING", actions=_note),
             Transition("STARTING", "error.invoke.start", "PAUSED", guard=_is_paused, actions=_note_error),
             Transition("STARTING", "error.invoke.start", "WAITING", actions=_note_error),
-            Transition("BEHIND", "DUE", guard=_is_next, actions=[_pass_over, _plan_following]),
-            Transition("BEHIND", "RUN", actions=_pass_over),
-            Transition("BEHIND", "PAUSE", "PAUSED", actions=[_pass_over, _unplan]),
+            Transition("BEHIND", DUE, guard=_is_next, actions=[_pass_over, _plan_following]),
+            Transition("BEHIND", RUN, actions=_pass_over),
+            Transition("BEHIND", PAUSE, "PAUSED", actions=[_pass_over, _unplan]),
             Transition("BEHIND", "done.invoke.wait", "STARTING"),
             Transition("BEHIND", "error.invoke.wait", "STARTING"),
-            Transition(ANY, "PAUSE", guard=_is_planned, actions=_unplan),
-            Transition(ANY, "RESUME", guard=_is_paused, actions=_plan),
-            Transition(ANY, "CHANGE", actions=_change),
-            Transition(ANY, "RESUME", actions=_set_timer),  # a rollback has dropped it
-            Transition(ANY, "DUE"),  # it was set before a change, and deferred
+            Transition(ANY, PAUSE, guard=_is_planned, actions=_unplan),
+            Transition(ANY, RESUME, guard=_is_paused, actions=_plan),
+            Transition(ANY, CHANGE, actions=_change),
+            Transition(ANY, RESUME, actions=_set_timer),  # a rollback has dropped it
+            Transition(ANY, DUE),  # it was set before a change, and deferred
         ],
         entry_points=[EntryPoint("MADE", takes=Terms, maps=lambda terms: {"terms": terms})],
+        events=[
+            *(EventType(each, takes=NoPayload) for each in (RUN, PAUSE, RESUME)),
+            EventType(CHANGE, takes=Terms),
+            DUE,
+        ],
+        events_closed=True,
     )
 
 
@@ -163,7 +185,7 @@ def _plan_following(context: ScheduleContext, event: Event, turn: Turn) -> None:
 def _set_timer(context: ScheduleContext, _event: Event, turn: Turn) -> None:
     if context.next is not None:
         delay = max(context.next - turn.now, timedelta(0))
-        turn.after(delay, "DUE", {"due": context.next.isoformat()}, key=TIMER)
+        turn.after(delay, DUE, {"due": context.next.isoformat()}, key=TIMER)
 
 
 def _unplan(context: ScheduleContext, _event: Event, turn: Turn) -> None:
@@ -181,7 +203,7 @@ def _take_now(context: ScheduleContext, _event: Event, turn: Turn) -> None:
 
 def _pass_over(context: ScheduleContext, event: Event) -> None:
     context.skipped += 1
-    if event.name == "DUE":
+    if event.name == DUE:
         context.last = context.next
 
 

@@ -22,15 +22,26 @@ from gatechart.errors import (
     UnknownGraphError,
     UnknownScheduleError,
 )
+from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.schedule_graph import Terms, schedule_of
+from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
 from gatechart.turn import fit_payload
-from gatechart.values import SCHEDULE_GRAPH, AgentId, Every, Schedule, Snapshot, Status, delay_text
+from gatechart.values import (
+    SCHEDULE_AGENT,
+    SCHEDULE_GRAPH,
+    AgentId,
+    Every,
+    Schedule,
+    Snapshot,
+    Status,
+    check_not_framework,
+    delay_text,
+)
 
 
-async def scheduled(home: AgentHome, registry: Registry, command: Any) -> Any:
+async def scheduled(home: AgentHome, own: OwnAgents, registry: Registry, command: Any) -> Any:
     """Execute a command about schedules. Raises what its verb raises."""
-    return await SCHEDULING[type(command)](home, registry, command)
+    return await SCHEDULING[type(command)](home, own, registry, command)
 
 
 def agent_of(name: str) -> AgentId:
@@ -39,21 +50,21 @@ def agent_of(name: str) -> AgentId:
     >>> agent_of("nightly")
     'schedule:nightly'
     """
-    return f"schedule:{name}"
+    return f"{SCHEDULE_AGENT}{name}"
 
 
-async def _schedule(home: AgentHome, registry: Registry, command: ScheduleCommand) -> Schedule:
+async def _schedule(home: AgentHome, own: OwnAgents, registry: Registry, command: ScheduleCommand) -> Schedule:
+    check_not_framework(graph=command.graph)
     graph = registry.graph(command.graph)
     entry = graph.entry_point(command.at)
     fit_payload(graph.name, entry, command.payload)
     terms = _terms(command)
     try:
-        started = await home.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_of(command.name))
+        return schedule_of(await own.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_of(command.name)))
     except AgentExistsError:
-        return await _changed(home, terms)
+        return await _changed(home, own, terms)
     except UnknownGraphError as error:
         raise ElsewhereError("schedule", home.capabilities.home, "run its service with serving(ingress=...)") from error
-    return schedule_of(started.snapshot)
 
 
 def _terms(command: ScheduleCommand) -> Terms:
@@ -65,17 +76,17 @@ def _terms(command: ScheduleCommand) -> Terms:
     return Terms(**fields, period=None if command.every is None else delay_text(command.every))
 
 
-async def _changed(home: AgentHome, terms: Terms) -> Schedule:
+async def _changed(home: AgentHome, own: OwnAgents, terms: Terms) -> Schedule:
     """Change a schedule that is there. One that was stopped is made again."""
     agent_id = agent_of(terms.name)
     snapshot = await home.read(agent_id)
     if snapshot.graph != SCHEDULE_GRAPH:
         raise AgentExistsError(agent_id, snapshot.graph)
     if snapshot.status is not Status.ACTIVE:
-        await home.erase(agent_id)
-        snapshot = (await home.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_id)).snapshot
+        await own.erase(agent_id)
+        snapshot = await own.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_id)
     elif _differs(schedule_of(snapshot), terms):
-        await home.send(agent_id, "CHANGE", terms)
+        await own.send(agent_id, CHANGE, terms)
         snapshot = await home.read(agent_id)
     return schedule_of(snapshot)
 
@@ -96,36 +107,36 @@ async def _found(home: AgentHome, name: str) -> Snapshot:
     return snapshot
 
 
-async def _send(home: AgentHome, name: str, event: str, event_id: str | None = None) -> Schedule:
+async def _send(home: AgentHome, own: OwnAgents, name: str, event: str, event_id: str | None = None) -> Schedule:
     """Send the agent of a schedule an event. One that it refuses is about a schedule that is as it should be."""
     snapshot = await _found(home, name)
-    await home.send(snapshot.agent_id, event, event_id=event_id)
+    await own.send(snapshot.agent_id, event, event_id=event_id)
     return schedule_of(await home.read(snapshot.agent_id))
 
 
-async def _pause(home: AgentHome, _registry: Registry, command: PauseScheduleCommand) -> Schedule:
-    return await _send(home, command.name, "PAUSE")
+async def _pause(home: AgentHome, own: OwnAgents, _registry: Registry, command: PauseScheduleCommand) -> Schedule:
+    return await _send(home, own, command.name, PAUSE)
 
 
-async def _resume(home: AgentHome, _registry: Registry, command: ResumeScheduleCommand) -> Schedule:
-    return await _send(home, command.name, "RESUME")
+async def _resume(home: AgentHome, own: OwnAgents, _registry: Registry, command: ResumeScheduleCommand) -> Schedule:
+    return await _send(home, own, command.name, RESUME)
 
 
-async def _run(home: AgentHome, _registry: Registry, command: RunScheduleCommand) -> Schedule:
-    return await _send(home, command.name, "RUN", command.idempotency_key)
+async def _run(home: AgentHome, own: OwnAgents, _registry: Registry, command: RunScheduleCommand) -> Schedule:
+    return await _send(home, own, command.name, RUN, command.idempotency_key)
 
 
-async def _delete(home: AgentHome, _registry: Registry, command: DeleteScheduleCommand) -> None:
-    await home.erase((await _found(home, command.name)).agent_id)
+async def _delete(home: AgentHome, own: OwnAgents, _registry: Registry, command: DeleteScheduleCommand) -> None:
+    await own.erase((await _found(home, command.name)).agent_id)
 
 
-async def _list(home: AgentHome, _registry: Registry, command: SchedulesCommand) -> Sequence[Schedule]:
+async def _list(home: AgentHome, _own: OwnAgents, _registry: Registry, command: SchedulesCommand) -> Sequence[Schedule]:
     after = None if command.after is None else (await _found(home, command.after)).agent_id
     page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE, after=after, limit=command.limit)
     return tuple(map(schedule_of, page.agents))
 
 
-SCHEDULING: Final[Mapping[type[Command], Callable[[AgentHome, Registry, Any], Awaitable[Any]]]] = {
+SCHEDULING: Final[Mapping[type[Command], Callable[[AgentHome, OwnAgents, Registry, Any], Awaitable[Any]]]] = {
     ScheduleCommand: _schedule,
     SchedulesCommand: _list,
     PauseScheduleCommand: _pause,

@@ -9,6 +9,7 @@ from gatechart.api import Bounds
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.errors import UnknownFieldError, UnknownPlaceError, UnknownStateError
 from gatechart.hosting.registry import Registry
+from gatechart.ports import AgentStore
 from gatechart.turn import check_limit, known_id
 from gatechart.values import (
     BY_CHANGE,
@@ -18,9 +19,11 @@ from gatechart.values import (
     ActiveIn,
     Comparison,
     Condition,
+    GraphCount,
     Order,
     Query,
     StateName,
+    is_framework_graph,
     kind_bounds,
     prefix_bounds,
     sort_key,
@@ -35,8 +38,9 @@ def agent_query(registry: Registry, command: FindCommand) -> Query:
     fields = searchable_of(registry, graph)
     order = checked_order(command.order, command.after, graph or "", fields)
     where = tuple(conditions(command, graph or "", fields))
-    active = None if command.state is None else _leaves(registry, graph, command.state)
-    return Query(graph, active, command.status, command.after, command.limit, order, where)
+    is_wanted = graph is not None or bool(command.framework)
+    active = None if command.state is None else _leaves(registry, graph, command.state, framework=is_wanted)
+    return Query(graph, active, command.status, command.after, command.limit, order, where, is_wanted)
 
 
 def declared_in(registry: Registry) -> dict[str, tuple[str, ...]]:
@@ -76,9 +80,11 @@ def _bounds(wanted: Bounds) -> Iterator[tuple[Comparison, str]]:
             yield from kind_bounds(key)
 
 
-def counted_graph(registry: Registry, command: CountsCommand) -> str | None:
-    """Return the graph whose agents are to be counted; None for all. Raises UnknownGraphError."""
-    return None if command.graph is None else registry.graph(command.graph).name
+async def counted(store: AgentStore, registry: Registry, command: CountsCommand) -> Sequence[GraphCount]:
+    """Return the counts that a command asks for. Raises UnknownGraphError."""
+    if command.graph is not None:
+        return await store.counts(registry.graph(command.graph).name)
+    return [each for each in await store.counts() if command.framework or not is_framework_graph(each.graph)]
 
 
 def checked_order(text: str, after: str | None, graph: str = "", fields: Sequence[str] = ()) -> Order:
@@ -99,8 +105,10 @@ def _is_place(after: str, order: Order) -> bool:
     return is_number and not unkept(after) and bool(colon) is (order.field is not None)
 
 
-def _leaves(registry: Registry, graph: str | None, state: StateName) -> tuple[ActiveIn, ...]:
+def _leaves(registry: Registry, graph: str | None, state: StateName, *, framework: bool) -> tuple[ActiveIn, ...]:
     searched = registry.graphs if graph is None else (registry.graph(graph),)
+    if framework and graph is None:
+        searched = (*searched, *registry.own_graphs)
     holding = [each for each in searched if state in each.states]
     if not holding:
         states = tuple(dict.fromkeys(name for each in searched for name in each.states))

@@ -17,6 +17,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph
 from gatechart.hosting.examining import Examiner
+from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
 from gatechart.hosting.watching import Watchdog
@@ -36,13 +37,15 @@ class WatchRounds:
     def __init__(
         self,
         home: AgentHome,
+        own: OwnAgents,
         registry: Registry,
         examiner: Examiner,
         watchdog: Watchdog,
         count: Callable[[HealthFinding, int], None],
     ) -> None:
-        """Keep where to go. count: counts a finding that is new, by 1, or has ceased, by -1."""
+        """Bind to a home. count: counts a finding that is new, by 1, or has ceased, by -1."""
         self._home = home
+        self._own = own
         self._registry = registry
         self._examiner = examiner
         self._watchdog = watchdog
@@ -66,12 +69,12 @@ class WatchRounds:
         found = await self._examiner.look()
         self._report({each.key: each for each in found})
         with suppress(AgentExistsError):
-            await self._home.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
+            await self._own.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
         kept = await self._kept()
         told = {each.key for each in found if each.key in kept and kept[each.key].lasts(each.evidence)}
         if len(told) < len(found) or kept.keys() != told:
             documents = [await self._document(each, is_new=each.key not in told) for each in found]
-            await self._home.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
+            await self._own.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
             kept = await self._kept()
         await self._act(kept)
         return found
@@ -91,7 +94,9 @@ class WatchRounds:
         self._known = found
 
     async def _kept(self) -> Mapping[str, OpenFinding]:
-        return WatchdogContext.model_validate((await self._home.read(WATCHDOG_AGENT)).context).open
+        kept = await self._home.read(WATCHDOG_AGENT)
+        check_own(kept)
+        return WatchdogContext.model_validate(kept.context).open
 
     async def _document(self, found: HealthFinding, *, is_new: bool) -> dict[str, Any]:
         tells = is_new and bool(found.agent_id) and await self._hears(found.agent_id, f"{FOUND}{found.kind.value}")
@@ -115,7 +120,7 @@ class WatchRounds:
         """Do what is to be done about findings that nobody has acted on; what fails is tried in the next round."""
         done = [key for key, each in kept.items() if not each.is_acted_on and await self._acted(key, each)]
         if done:
-            await self._home.send(WATCHDOG_AGENT, ACTED, {"keys": done})
+            await self._own.send(WATCHDOG_AGENT, ACTED, {"keys": done})
 
     async def _acted(self, key: str, each: OpenFinding) -> bool:
         """Act on a finding. Return whether something was to be done, and was."""

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from gatechart.context import AgentContext
 from gatechart.escape import asked_restart
-from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, Transition
+from gatechart.graph import AnyGraph, EntryPoint, EventType, FrameworkGraph, Transition
 from gatechart.hosting.watching import Watchdog
 from gatechart.turn import Turn, alert_effects, log_of
-from gatechart.values import ESCAPE_DUE, FOUND, WATCHDOG_GRAPH, AlertMessage, Event, Payload, Send, Severity
+from gatechart.values import (
+    ESCAPE_DUE,
+    FOUND,
+    FRAMEWORK,
+    WATCHDOG_GRAPH,
+    AgentId,
+    AlertMessage,
+    Event,
+    FindingKind,
+    Payload,
+    Send,
+    Severity,
+)
 from gatechart.values.findings import has_lasted
 from gatechart.watchdog import Act
 
-LOOKED, ACTED = "LOOKED", "ACTED"
+LOOKED, ACTED = f"{FRAMEWORK}looked", f"{FRAMEWORK}acted"
 MOST_OPEN: Final = 500  # findings that are kept; of more, the worst
 
 
@@ -33,6 +45,40 @@ class OpenFinding(BaseModel):
         return has_lasted(self.found["evidence"], evidence)
 
 
+class FindingPayload(BaseModel):
+    """A finding as `HealthFinding.document` has it, and whether to report it to the agent that it is about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    key: str
+    agent_id: AgentId
+    tells: bool
+    kind: FindingKind
+    subject: str
+    severity: Severity
+    since: AwareDatetime | None
+    graph: str
+    text: str
+    evidence: dict[str, Any]
+    remedy: str
+
+
+class LookedPayload(BaseModel):
+    """All findings of one look."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    found: list[FindingPayload]
+
+
+class ActedPayload(BaseModel):
+    """Keys of findings that were acted on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    keys: list[str]
+
+
 class WatchdogContext(AgentContext):
     """What the watchdog keeps."""
 
@@ -44,7 +90,7 @@ class WatchdogContext(AgentContext):
 def watchdog_graph(watchdog: Watchdog) -> AnyGraph:
     """Return the graph whose agent keeps findings, and tells agents and sinks of new ones."""
     notes = _Notes(watchdog)
-    return StateTransitionGraph(
+    return FrameworkGraph(
         WATCHDOG_GRAPH,
         context=WatchdogContext,
         states=["WATCHING"],
@@ -53,6 +99,8 @@ def watchdog_graph(watchdog: Watchdog) -> AnyGraph:
             Transition("WATCHING", ACTED, actions=notes.note_acts),
         ],
         entry_points=[EntryPoint("WATCHING")],
+        events=[EventType(LOOKED, takes=LookedPayload), EventType(ACTED, takes=ActedPayload)],
+        events_closed=True,
     )
 
 

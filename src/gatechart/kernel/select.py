@@ -96,8 +96,8 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
 
 
 def _deferring(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> list[StateName]:
-    """Return the active states that defer the event. Events that the framework sends never match."""
-    if event is None or not graph.has_deferring or is_reserved(event):
+    """Return the active states that defer the event. Only its own agents defer events that the framework sends."""
+    if event is None or not graph.has_deferring or (is_reserved(event) and not graph.is_framework):
         return []
     nodes = graph.nodes
     active = dict.fromkeys(state for leaf in configuration for state in (leaf, *nodes[leaf].ancestors))

@@ -96,7 +96,7 @@ async def _keeper(config: ServiceConfig, candidate: Candidate) -> dict[str, Any]
     if await directory.kept(candidate.id) is not None:
         return None
     terms = local_terms(directory, candidate.id)
-    told = {"graph": DIRECTORY_GRAPH, "at": "LOCAL", "payload": terms.model_dump(mode="json")}
+    told = {"graph": DIRECTORY_GRAPH, "at": "LOCAL", "payload": terms.model_dump(mode="json"), "framework": True}
     return {"to": agent_of(candidate.id), "told": told}
 
 

@@ -33,7 +33,7 @@ class ServiceChooser:
         """
         self._work = _ProjectedWork(store)
         home = _ProjectedHome(registry, store)
-        self.directory = Directory(home, registry, now, self._work, load=choosing.load, fresh=FRESH)
+        self.directory = Directory(home, None, registry, now, self._work, load=choosing.load, fresh=FRESH)
         self._chooser = DirectoryChooser(self.directory, choosing, keeps=False)
 
     async def choose(self, packet: HandoffPacket, now: datetime, broken: Sequence[str]) -> Choice:

@@ -40,6 +40,7 @@ from gatechart.values import (
     PastTurn,
     Snapshot,
     TurnRecord,
+    is_framework_graph,
 )
 
 MOST_PAST_BYTES: Final = 1_000_000
@@ -109,8 +110,11 @@ class _Facts:
         keeper = keeper_of(graph.name)
         told = self._answer("lessons", keeper=keeper)
         if told is not None:
-            return lessons_kept(SNAPSHOT.validate_python(told["snapshot"]))
-        self._unit.order("begin", to=keeper, told={"graph": LESSONS_GRAPH, "at": LEARNING, "payload": {}})
+            kept = SNAPSHOT.validate_python(told["snapshot"])
+            return lessons_kept(kept) if is_framework_graph(kept.graph) else NO_LESSONS
+        self._unit.order(
+            "begin", to=keeper, told={"graph": LESSONS_GRAPH, "at": LEARNING, "payload": {}, "framework": True}
+        )
         return NO_LESSONS
 
     def _answer(self, what: str, **more: Any) -> Any:

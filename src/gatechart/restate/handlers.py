@@ -33,6 +33,7 @@ from gatechart.hosting.migration import as_of_today
 from gatechart.restate.choices import disown
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
+from gatechart.restate.own_agents import BY_FRAMEWORK, check_gate
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import PayloadsNeededError, UnitOfWork
@@ -105,6 +106,7 @@ async def decide(
     try:
         with contained():
             try:
+                check_gate(unit, verb, argument)
                 await verb_of(unit, verb)(unit, argument)
                 bring_deferred(unit)
             except PayloadsNeededError as needed:
@@ -149,7 +151,8 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
     if next_mail(unit) is not None:
         await take(unit, following="send")
         return
-    name = checked_name(argument["event"])  # direct callers of the engine are outside callers, too
+    # Direct callers of the engine are outside callers, too.
+    name = argument["event"] if argument.get(BY_FRAMEWORK) else checked_name(argument["event"])
     event = Event(name, argument["payload"], unit.now, argument["id"])
     outcome = await process(unit, event)
     if outcome.refusal is not None:

@@ -29,6 +29,7 @@ from gatechart.api.directory import ChooseCommand
 from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
 from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
 from gatechart.api.history import HistoryCommand, JournalCommand, SnapshotAtCommand
+from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
@@ -47,17 +48,19 @@ from gatechart.hosting.directory import Directory, OpenWork
 from gatechart.hosting.directory_verbs import DIRECTING, check_entries, directed
 from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
+from gatechart.hosting.lessons import forget_lessons
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
-from gatechart.hosting.search import agent_query, counted_graph
+from gatechart.hosting.search import agent_query, counted
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
+from gatechart.restate.own_agents import EngineOwnAgents
 from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import RESTATE, Names
 from gatechart.stores import open_store
@@ -95,6 +98,9 @@ from gatechart.values import (
     Receipt,
     Role,
     Snapshot,
+    check_not_framework,
+    is_framework_graph,
+    is_framework_id,
     withdrawal_of,
 )
 from gatechart.watchdog import WatchdogTerms
@@ -115,7 +121,8 @@ class RestateRuntime(AgentHome):
         self._registry = registry
         self._store = store
         self._ids = ids
-        self._directory = Directory(self, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
+        self._own = own = EngineOwnAgents(calls)
+        self._directory = Directory(self, own, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
         self._chooser = DirectoryChooser(self._directory)
         now, terms = partial(datetime.now, UTC), WatchdogTerms()
         self._examiner = Examiner(self, registry, store, now, terms, sees_mail=False)
@@ -222,6 +229,7 @@ class RestateRuntime(AgentHome):
     async def _start(self, command: StartCommand) -> Mapping[str, Any]:
         """Start an agent. Its newest ids are recognised as keys, `capabilities.keeps_ids` of them."""
         chosen = self._registry.graph(command.graph)
+        check_not_framework(graph=chosen.name)
         return await self._begin(command, chosen, chosen.entry_point(command.at))
 
     async def _start_on(self, command: StartOnCommand) -> Mapping[str, Any]:
@@ -232,6 +240,7 @@ class RestateRuntime(AgentHome):
     ) -> Mapping[str, Any]:
         key = checked_id(command.idempotency_key)
         agent_id = checked_id(command.agent_id) or key or self._ids()
+        check_not_framework(agent_id)
         payload = plain_payload(fit_payload(graph.name, entry, command.payload), entry.name)
         told = {"graph": graph.name, "at": entry.name, "payload": payload, "once": key}
         answer: Mapping[str, Any] = await self._calls.ask("begin", agent_id, told)
@@ -252,6 +261,7 @@ class RestateRuntime(AgentHome):
         """Fork an agent from a version that is projected, after waiting for the projection."""
         key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
         agent_id = checked_id(command.new_id, "new_id") or key or self._ids()
+        check_not_framework(agent_id)
         target = await self._snapshot_at(SnapshotAtCommand(agent_id=source, version=command.version))
         told = {"target": plain(SNAPSHOT, target), "once": key}
         return SNAPSHOT.validate_python((await self._calls.ask("fork", agent_id, told))["snapshot"])
@@ -276,7 +286,7 @@ class RestateRuntime(AgentHome):
         return await self._projection("find").find(agent_query(self._registry, command))
 
     async def _counts(self, command: CountsCommand) -> Sequence[GraphCount]:
-        return await self._projection("counts").counts(counted_graph(self._registry, command))
+        return await counted(self._projection("counts"), self._registry, command)
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         """Return the history, which lags behind the engine by the turns that `lag` counts."""
@@ -316,10 +326,13 @@ class RestateRuntime(AgentHome):
         """
         to, event_id, due = checked_addressee(command.to), checked_id(command.event_id), checked_due(command.due)
         mail = Mail(0, to, command.event, command.payload, datetime.now(UTC), event_id, due=due)
-        if self._registry.declares_events:
+        if self._registry.declares_events or is_framework_id(to):
             told = await self._calls.read("post", "look", to)
-            if told is not None:
-                self._registry.check_posted(SNAPSHOT.validate_python(told["snapshot"]), mail.event, mail.payload)
+            known = None if told is None else SNAPSHOT.validate_python(told["snapshot"])
+            if known is None or is_framework_graph(known.graph):  # else an agent of an earlier release has the id
+                check_not_framework(to)
+            if known is not None:
+                self._registry.check_posted(known, mail.event, mail.payload)
         await self._calls.deliver("post", mail, in_place=True)
         return Receipt(0)
 
@@ -434,7 +447,8 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
     BreakersCommand: RestateRuntime._breakers,
-    AlarmCommand: alarmed,
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, command),
+    ForgetLessonsCommand: lambda runtime, command: forget_lessons(runtime._own, command),
     FindingsCommand: RestateRuntime._findings,
     HostsCommand: RestateRuntime._hosts,
     IsolateBreakerCommand: RestateRuntime._isolate_breaker,
@@ -446,7 +460,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     JournalCommand: RestateRuntime._journal,
     FindCommand: RestateRuntime._find,
     CountsCommand: RestateRuntime._counts,
-    **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
+    **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._own, runtime._registry, command)),
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
     ChooseCommand: lambda runtime, command: runtime._chooser.dry_run(command, datetime.now(UTC)),
 }

@@ -25,6 +25,8 @@ from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing, check_choosing
 from gatechart.hosting.examining import Examiner
+from gatechart.hosting.misplaced import report_misplaced
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -115,6 +117,7 @@ async def serving(
         config = ServiceConfig(*hosting)
         offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:
+            await report_misplaced(store)
             await store.remember([known_graph(graph) for graph in registry.versions])
             if await store.declare(declared_in(registry)):
                 stack.callback(asyncio.create_task(_fill(store)).cancel)
@@ -144,7 +147,7 @@ def _look_after(
     if watchdog is not None:
         now = partial(datetime.now, UTC)
         examiner = Examiner(home, registry, store, now, watchdog.terms, sees_mail=False)
-        rounds = WatchRounds(home, registry, examiner, watchdog, lambda *_: None)
+        rounds = WatchRounds(home, own_agents_of(home), registry, examiner, watchdog, lambda *_: None)
         stack.callback(asyncio.create_task(rounds.go_on(asyncio.sleep)).cancel)
 
 
@@ -152,7 +155,7 @@ async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:
     """Begin the agents of the sinks as soon as the engine knows the service."""
     while True:
         try:
-            return await begin_sinks(home, alerts)
+            return await begin_sinks(own_agents_of(home), alerts)
         except OutsideError:
             logger.debug("the engine does not know the service yet", exc_info=True)
             await asyncio.sleep(_LOOKS_AGAIN_S)

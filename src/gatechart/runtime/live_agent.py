@@ -20,6 +20,7 @@ from gatechart.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
+from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.troubles import UNDOES, Trouble
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
@@ -121,6 +122,7 @@ class LiveAgent:
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         self.core.admit("send", writes=True)
+        check_open(self.snapshot)
         now = self.core.clock.now()
         return await self.happen(checked_event(event, payload, event_id, now))
 
@@ -206,11 +208,13 @@ class LiveAgent:
 
     async def stop(self) -> Snapshot:
         """End the agent in its current state, after the jobs before; its exit actions do not run."""
+        check_open(self.snapshot)
         return await self.run(self._stop)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """See Host."""
         self.core.admit("rollback", writes=True)
+        check_open(self.snapshot)
         check_version("rollback", version)
         checked_operator_reason(reason)
         checked_id(idempotency_key, "idempotency_key")
@@ -218,6 +222,7 @@ class LiveAgent:
 
     async def hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None = None) -> str:
         """Offer a handoff on behalf of an outside caller; return its id. ask: calls `Turn.handoff`."""
+        check_open(self.snapshot)
         return await self.run(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:

@@ -27,6 +27,7 @@ from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn, turn_of
 from gatechart.hosting.invoke_context import report_mail
+from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Retention
 from gatechart.runtime.core import Core
@@ -225,9 +226,11 @@ def _problem(error: IncompatibleGraphError | UnknownGraphError) -> str:
 
 
 async def fire_timer(core: Core, effects: Effects, number: int, reason: str) -> Mail:
-    """Deliver a timer, or other mail with a due time, now. Raises NoTimerError, PayloadError."""
+    """Deliver a timer, or other mail with a due time, now. Raises NoTimerError, PayloadError, FrameworkAgentError."""
     why = checked_operator_reason(reason)
     timer = await _timer(core, number)
+    for agent in await core.store.load_many([timer.recipient]):
+        check_open(agent)
     fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
     change = core.persist(MailChange(fired), lambda: effects.amend(fired.recipient, number, fired))
     verdict = await _written(core, "fire_timer", change)
@@ -247,10 +250,10 @@ async def end_invoke(
     reason: str,
     idempotency_key: str | None,
 ) -> Receipt:
-    """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError."""
+    """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError, FrameworkAgentError."""
     kind, payload = checked_ending(invoke, result, error)
     why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
-    await core.store.load(known_id(agent_id))  # raises UnknownAgentError, which says more than that there is no invoke
+    check_open(await core.store.load(known_id(agent_id)))  # UnknownAgentError says more than that there is no invoke
     event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
     if await _was_ended(core, agent_id, event):
         return Receipt(core.store.numbers(1), repeat=True)

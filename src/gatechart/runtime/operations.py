@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from gatechart.api import Command
@@ -12,13 +13,15 @@ from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, Handoff
 from gatechart.api.history import HistoryCommand, JournalCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
+from gatechart.errors import StoreCorruptError
 from gatechart.hosting.agent_journal import journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import check_entries
 from gatechart.hosting.idempotency import turn_of
+from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.registry import Registry, handoff_query
-from gatechart.hosting.search import agent_query, counted_graph
+from gatechart.hosting.search import agent_query, counted
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
@@ -38,6 +41,7 @@ from gatechart.values import (
     Page,
     Receipt,
     Snapshot,
+    check_not_framework,
 )
 
 
@@ -62,7 +66,7 @@ class Operations:
         return await self._core.store.find(agent_query(self._registry, command))
 
     async def _counts(self, command: CountsCommand) -> Sequence[GraphCount]:
-        return await self._core.store.counts(counted_graph(self._registry, command))
+        return await counted(self._core.store, self._registry, command)
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         store, agent_id = self._core.store, known_id(command.agent_id)
@@ -78,6 +82,9 @@ class Operations:
 
     async def _erase(self, command: EraseCommand) -> None:
         agent_id = known_id(command.agent_id)
+        with suppress(StoreCorruptError):  # nothing but erasing it helps then, whose agent it may have been
+            for found in await self._core.store.load_many([agent_id]):
+                check_open(found)
         agent = self._effects.directory.known(agent_id)
         await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
 
@@ -125,9 +132,11 @@ class Operations:
         key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
         check_version("fork", command.version)
         agent_id = checked_id(command.new_id, "new_id") or key or self._core.ids()
+        check_not_framework(agent_id)
         event = fork_event(source, command.version, self._core.clock.now(), key)
         if await turn_of(self._core.store, agent_id, event) is None:
             target = await self._core.store.snapshot_at(source, command.version)
+            check_not_framework(graph=target.graph)
             await JobQueue(self._core).run(lambda: self._begin_fork(target, agent_id, event))
         return (await self._effects.directory.get(agent_id)).snapshot
 

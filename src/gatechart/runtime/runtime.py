@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from pydantic import BaseModel
-
 from gatechart.agent import Agent
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
@@ -21,9 +19,10 @@ from gatechart.api.alarms import AlarmCommand
 from gatechart.api.directory import ChooseCommand
 from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
 from gatechart.api.history import SnapshotAtCommand
+from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
 from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser, check_choosing
@@ -31,10 +30,10 @@ from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import DIRECTING, directed
 from gatechart.hosting.examining import Examiner, finding_page, host_page
 from gatechart.hosting.group_commit import Committer
-from gatechart.hosting.idempotency import turn_of
-from gatechart.hosting.lessons import LessonBook
+from gatechart.hosting.lessons import LessonBook, forget_lessons
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import is_known
+from gatechart.hosting.misplaced import report_misplaced
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
@@ -49,12 +48,13 @@ from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.choices import StoredWork
 from gatechart.runtime.core import Core
-from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance
 from gatechart.runtime.operations import Operations
+from gatechart.runtime.own_agents import HostedOwnAgents
 from gatechart.runtime.requests import RequestServer
 from gatechart.runtime.standby import standing_by
+from gatechart.runtime.starting import Starter
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
 from gatechart.turn import (
@@ -62,17 +62,14 @@ from gatechart.turn import (
     checked_due,
     checked_id,
     checked_name,
-    fit_payload,
     known_id,
     plain_payload,
 )
 from gatechart.values import (
     SCHEDULE_GRAPH,
-    STARTED,
     AcceptedEvent,
     AgentId,
     Capabilities,
-    Event,
     Forgotten,
     HealthFinding,
     HistoryEntry,
@@ -86,6 +83,9 @@ from gatechart.values import (
     Role,
     Snapshot,
     Status,
+    check_not_framework,
+    is_framework_graph,
+    is_framework_id,
 )
 from gatechart.watchdog import WatchdogTerms
 
@@ -102,15 +102,18 @@ class Runtime(AgentHome):
         self, core: Core, registry: Registry, choosing: Choosing = USUAL, terms: WatchdogTerms = USUAL_TERMS
     ) -> None:
         fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
-        core.entries = self._directory = Directory(
-            self, registry, core.clock.now, StoredWork(self, core.store), load=choosing.load, fresh=fresh
-        )
-        core.chooser = DirectoryChooser(self._directory, choosing)
-        core.lessons = LessonBook(self)
         self._core = core
         self._registry = registry
         self._examiner = Examiner(self, registry, core.store, core.clock.now, terms)
         self._effects = Effects(core, registry)
+        self._starter = Starter(core, self._effects)
+        self._own = own = HostedOwnAgents(core, registry, self._effects, self._starter)
+        work = StoredWork(self, core.store)
+        core.entries = self._directory = Directory(
+            self, own, registry, core.clock.now, work, load=choosing.load, fresh=fresh
+        )
+        core.chooser = DirectoryChooser(self._directory, choosing)
+        core.lessons = LessonBook(self, own)
         self._maintenance = Maintenance(core, registry, self._effects)
         self._operations = Operations(core, registry, self._effects, self._maintenance, self._directory)
 
@@ -183,7 +186,8 @@ class Runtime(AgentHome):
             try:
                 if not read_only:
                     await runtime._effects.recover()
-                    await begin_sinks(runtime, alerts)
+                    await begin_sinks(runtime._own, alerts)
+                    await report_misplaced(opened)
                 if server is not None:
                     server.begin()
                 runtime._look_after(retention, watchdog)
@@ -203,7 +207,7 @@ class Runtime(AgentHome):
         if core.read_only or not core.attends:
             return
         if watchdog is not None:
-            rounds = WatchRounds(self, self._registry, self._examiner, watchdog, core.telemetry.found)
+            rounds = WatchRounds(self, self._own, self._registry, self._examiner, watchdog, core.telemetry.found)
             core.attend(rounds.go_on(core.sleep), "watch")
         if retention is not None:
             core.attend(self._maintenance.retain(retention), "delete old data")
@@ -257,25 +261,8 @@ class Runtime(AgentHome):
         """Start an agent without a command, because agents are started in large numbers."""
         self._core.admit("start", writes=True)
         chosen = self._registry.graph(graph)
-        entry = chosen.entry_point(at)
-        fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(agent_id) or checked_id(idempotency_key, "idempotency_key") or self._core.ids()
-        name = f"{STARTED}{entry.name}"
-        event = Event(name, plain_payload(fitted, name), self._core.clock.now(), idempotency_key)
-        if idempotency_key is not None and await turn_of(self._core.store, agent_id, event) is not None:
-            return await self.resume(agent_id)
-        if chosen.runs_at_once and self._core.store.is_instant:
-            return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
-        return await JobQueue(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id, event))
-
-    async def _begin(
-        self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
-    ) -> Agent[Any]:
-        agent = await self._effects.directory.begin(graph, entry, payload, agent_id, event)
-        if agent is None:
-            return await self.resume(agent_id)
-        await self._effects.inboxes.collect(agent_id)
-        return Agent(agent)
+        check_not_framework(checked_id(agent_id) or checked_id(idempotency_key), graph=chosen.name)
+        return Agent(await self._starter.start(chosen, at, payload, agent_id, idempotency_key))
 
     async def start_on(
         self,
@@ -294,9 +281,7 @@ class Runtime(AgentHome):
     async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """See AgentHome. The handle always shows the newest commit."""
         self._core.admit("resume", writes=False)
-        agent = await self._effects.directory.get(known_id(agent_id))
-        await self._effects.inboxes.collect(agent_id)
-        return Agent(agent)
+        return Agent(await self._starter.resume(known_id(agent_id)))
 
     async def post(
         self,
@@ -312,6 +297,8 @@ class Runtime(AgentHome):
         now, name = self._core.clock.now(), checked_name(event)
         content, moment = plain_payload(payload, name), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
+        if is_framework_id(to):
+            await self._check_posted_to(to)
         if self._registry.declares_events:
             await self._check_posted(mail)
         return await self._effects.posted.post(mail)
@@ -324,6 +311,13 @@ class Runtime(AgentHome):
             except (PayloadError, UndeclaredEventError):
                 if not await is_known(self._core.store, mail):
                     raise
+
+    async def _check_posted_to(self, agent_id: AgentId) -> None:
+        """Raise FrameworkAgentError unless an application's agent has had this id since an earlier release."""
+        for snapshot in await self._stored(agent_id):
+            if not is_framework_graph(snapshot.graph):
+                return
+        check_not_framework(agent_id)
 
     async def _stored(self, agent_id: AgentId) -> Sequence[Snapshot]:
         """Return the agent's newest snapshot, or nothing if there is no such agent."""
@@ -473,8 +467,9 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]
     AcceptsCommand: Runtime._accepts,
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
-    **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
-    AlarmCommand: alarmed,
+    **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._own, runtime._registry, command)),
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, command),
+    ForgetLessonsCommand: lambda runtime, command: forget_lessons(runtime._own, command),
     FindingsCommand: Runtime._findings,
     HostsCommand: Runtime._hosts,
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),

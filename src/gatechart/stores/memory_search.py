@@ -7,7 +7,17 @@ from itertools import dropwhile, islice
 from typing import TypeVar
 
 from gatechart.stores.memory_tables import Tables
-from gatechart.values import BY_CHANGE, ActiveIn, AgentId, Page, Query, Snapshot, keys_in
+from gatechart.values import (
+    BY_CHANGE,
+    ActiveIn,
+    AgentId,
+    Page,
+    Query,
+    Snapshot,
+    is_framework_graph,
+    is_misplaced,
+    keys_in,
+)
 
 P = TypeVar("P", int, tuple[str, int])
 
@@ -73,6 +83,8 @@ def _keys(snapshot: Snapshot, fields: Iterable[str], searchable: Mapping[str, Se
 def _matches(snapshot: Snapshot, query: Query, searchable: Mapping[str, Sequence[str]]) -> bool:
     is_there = (
         query.graph in (None, snapshot.graph)
+        and (query.framework or not is_framework_graph(snapshot.graph))
+        and (not query.misplaced or is_misplaced(snapshot.agent_id, snapshot.graph))
         and query.status in (None, snapshot.status)
         and (query.active is None or any(_is_active(snapshot, wanted) for wanted in query.active))
     )

@@ -74,6 +74,7 @@ class Home:
     deregister_entry = waiting(AgentHome.deregister_entry)
     directory = waiting(AgentHome.directory)
     choose = waiting(AgentHome.choose)
+    forget_lessons = waiting(AgentHome.forget_lessons)
     forget_user = waiting(AgentHome.forget_user)
     mark_entry = waiting(AgentHome.mark_entry)
     rate_handoff = waiting(AgentHome.rate_handoff)

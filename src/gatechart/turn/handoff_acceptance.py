@@ -52,6 +52,7 @@ from gatechart.values import (
     Snapshot,
     Status,
     TurnRecord,
+    is_framework_id,
 )
 from gatechart.values.frozen import replaced, value
 
@@ -121,7 +122,7 @@ async def begin_with_offer(
     """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
     told = _as_read(event, packet)
-    context = _checked(graph, packet, event, told, None)
+    context = _checked(graph, packet, event, told, agent_id)
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
@@ -199,17 +200,17 @@ def _unchosen(previous: Snapshot, event: Event) -> TurnRecord | Rejection:
 
 
 def _checked(
-    graph: AnyGraph, packet: HandoffPacket, event: Event, told: Event, previous: Snapshot | None
+    graph: AnyGraph, packet: HandoffPacket, event: Event, told: Event, previous: Snapshot | AgentId
 ) -> AgentContext | Rejection:
     """Return the context for the turn that accepts the packet.
 
-    told: the event as guards see it. previous: None for a new agent.
+    told: the event as guards see it. previous: the id of an agent that does not exist yet.
     """
-    objection = _objection(graph, packet, event)
+    objection = _objection(graph, packet, event, previous if isinstance(previous, str) else None)
     if objection is not None:
         return objection
     entry = graph.entry_points[packet.entry_point]
-    known = None if previous is None else committed_context(graph, previous)
+    known = None if isinstance(previous, str) else committed_context(graph, previous)
     try:
         fields = _fields(graph, entry, packet)
         context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
@@ -229,10 +230,12 @@ def _as_read(event: Event, packet: HandoffPacket) -> Event:
     return replaced(event, payload=packet.model_dump(mode="json"))
 
 
-def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
-    """Return the rejection if the graph does not accept the packet at all."""
+def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: AgentId | None) -> Rejection | None:
+    """Return the rejection if the graph does not accept the packet at all. new_id: of an agent that does not exist."""
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id)
+    if graph.is_framework or (new_id is not None and is_framework_id(new_id)):
+        return rejection(packet, Obstacle.UNKNOWN_GRAPH, "the agent belongs to gatechart itself, which takes no work")
     if packet.target_graph != graph.name:
         return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent is of {graph.name!r}")
     if packet.entry_point not in graph.entry_points:

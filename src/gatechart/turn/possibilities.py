@@ -35,7 +35,7 @@ def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Accept
     Without the framework's own. A guard that looks at the payload makes the answer depend on it.
     Raises IncompatibleGraphError if the graph cannot read the context.
     """
-    if snapshot.status is not Status.ACTIVE:
+    if snapshot.status is not Status.ACTIVE or graph.is_framework:
         return ()
     inquiry = _Inquiry(graph, snapshot)
     return tuple(inquiry.answer(_UnknownEvent(graph, name, now)) for name in _names(graph, snapshot))
@@ -47,6 +47,8 @@ def possible(
     """Return what an event would do now. payload: None if it is not known yet. Raises as `accepted` does."""
     if snapshot.status is not Status.ACTIVE:
         return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.AGENT_ENDED))
+    if graph.is_framework:
+        return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.NOT_FROM_FRAMEWORK))
     try:
         asked = _asked(graph, event, payload, now)
     except UndeclaredEventError as error:

@@ -58,6 +58,8 @@ from gatechart.values import (
     Side,
     StateName,
     Timer,
+    check_not_framework,
+    is_framework_id,
 )
 from gatechart.values.frozen import maker, value
 
@@ -240,11 +242,15 @@ class Turn(Generic[ServicesT]):
 
         to: the agent's id; if no such agent exists yet, the event waits for it.
         payload: see `raise_event`. event_id: unique for the recipient, which applies it once. due: at once if None.
-        Raises PayloadError, ReservedEventError for a reserved name, and UnknownAgentError if no agent can have the id.
+        Raises PayloadError, ReservedEventError for a reserved name, UnknownAgentError if no agent can have the id, and
+        FrameworkAgentError if it belongs to gatechart itself.
         """
         name = checked_name(event)
         content = plain_payload(payload, name)
-        self._log.asked.append(Send(checked_addressee(to), name, content, checked_id(event_id), checked_due(due)))
+        recipient = checked_addressee(to)
+        if is_framework_id(recipient) and recipient != self.agent_id:  # or an agent of an earlier release
+            check_not_framework(recipient)
+        self._log.asked.append(Send(recipient, name, content, checked_id(event_id), checked_due(due)))
 
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True
@@ -305,7 +311,8 @@ class Turn(Generic[ServicesT]):
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
-        PayloadError and UnknownSelectorError, and later HandoffNotAwaitedError if the turn ends in a final state.
+        PayloadError, UnknownSelectorError, FrameworkAgentError for a target that belongs to gatechart itself, and later
+        HandoffNotAwaitedError if the turn ends in a final state.
         """
         best, target, door, peer = self._target(to, at, agent)
         wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
@@ -313,6 +320,8 @@ class Turn(Generic[ServicesT]):
         if fallbacks is not None:
             self._check_selections(fallbacks.selections)
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
+            for each in fallbacks.targets:
+                check_not_framework(each.agent, graph=each.graph)
         if packet is not None:  # `model_copy` checks nothing
             check_finite_payload(packet, CHOOSING if best else f"{OFFERED}{door}")
         step, content = self._step(words), packet or self._packet()
@@ -342,7 +351,9 @@ class Turn(Generic[ServicesT]):
         if not isinstance(to, Best):
             target, door = to if type(to) is str else graph_name(to), raised_name(at)
             check_targets([target], "handoff")
-            return None, target, door, None if agent is None else checked_addressee(agent)
+            peer = None if agent is None else checked_addressee(agent)
+            check_not_framework(peer, graph=target)
+            return None, target, door, peer
         if at or agent is not None:
             raise PayloadError("handoff", ("its target is chosen, and it has at= or agent=",), "Best(...) alone")
         self._check_selections([to])

@@ -42,6 +42,7 @@ from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.lessons import judgements
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.noticing import note_answer, note_late, notice, set_timer
+from gatechart.turn.own_events import admitted, is_gated, not_admitted
 from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
 from gatechart.turn.savepoint import Savepoint
@@ -95,13 +96,11 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
     Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, after which the turn is undone, and
     IncompatibleGraphError if the graph cannot read the snapshot.
     """
-    if previous.status is not Status.ACTIVE:
-        return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
     started = perf_counter_ns()
-    try:
-        data = payload_data(graph, event.name, event.payload) if graph.event_types else None
-    except (PayloadError, UndeclaredEventError) as misfit:
-        return _refused(previous, event, refused_as(misfit, graph, previous.configuration))
+    admission = _admitted(graph, previous, event)
+    if isinstance(admission, Refusal):
+        return _refused(previous, event, admission)
+    event, data = admission
     context = committed_context(graph, previous)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services, data)
     recurrence = recurrence_of(graph, previous.configuration, event) if event.name.startswith(RECURRING) else None
@@ -116,6 +115,23 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
         if not (_is_told(graph, event) and await macrostep.tell(refusal)):
             return _refused(previous, event, refusal, tuple(macrostep.guard_errors))
     return await completed(macrostep, previous, event, started)
+
+
+def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event, Any] | Refusal:
+    """Return the event as the agent takes it, with its payload as its declared type reads it; or why it is refused."""
+    if previous.status is not Status.ACTIVE:
+        return Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ())
+    if is_gated(graph, event):
+        passed = admitted(graph, previous.agent_id, event)
+        if passed is None:
+            return not_admitted(graph, previous.configuration)
+        event = passed
+    if not graph.event_types:
+        return event, None
+    try:
+        return event, payload_data(graph, event.name, event.payload)
+    except (PayloadError, UndeclaredEventError) as misfit:
+        return refused_as(misfit, graph, previous.configuration)
 
 
 def _is_told(graph: AnyGraph, event: Event) -> bool:

@@ -14,8 +14,8 @@ from gatechart.values.agents import (
     ended_in_loop,
     without_trail,
 )
-from gatechart.values.alarms import ALARM, ALARM_GRAPH, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
-from gatechart.values.alerts import ALERT, ALERTS_GRAPH, SINK_AGENT, AlertMessage, Severity
+from gatechart.values.alarms import ALARM, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
+from gatechart.values.alerts import ALERT, AlertMessage, Severity
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.commits import (
     CONVERSATION,
@@ -59,8 +59,6 @@ from gatechart.values.detectors import (
 )
 from gatechart.values.directory import (
     CHOSEN,
-    DIRECTORY_GRAPH,
-    ENTRY_AGENT,
     OUTCOME,
     DirectoryEntry,
     Ended,
@@ -106,8 +104,32 @@ from gatechart.values.escapes import (
     Way,
 )
 from gatechart.values.failure_reports import FailureReport, failure_report
-from gatechart.values.findings import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, FindingKind, HealthFinding
+from gatechart.values.findings import FOUND, FindingKind, HealthFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
+from gatechart.values.framework import (
+    ALARM_AGENT,
+    ALARM_GRAPH,
+    ALERTS_GRAPH,
+    DIRECTORY_GRAPH,
+    ENTRY_AGENT,
+    LESSONS_AGENT,
+    LESSONS_GRAPH,
+    OWN_GRAPHS,
+    OWN_KINDS,
+    SCHEDULE_AGENT,
+    SCHEDULE_GRAPH,
+    SINK_AGENT,
+    WATCHDOG_AGENT,
+    WATCHDOG_GRAPH,
+    OwnKind,
+    check_not_framework,
+    is_framework_agent,
+    is_framework_event,
+    is_framework_graph,
+    is_framework_id,
+    is_misplaced,
+    loss_from,
+)
 from gatechart.values.handoffs import (
     HandoffChange,
     HandoffQuery,
@@ -121,7 +143,7 @@ from gatechart.values.handoffs import (
 )
 from gatechart.values.homes import Capabilities, Role
 from gatechart.values.hosts import BEAT_S, MOST_HOSTS, HostRecord
-from gatechart.values.lessons import LEARN, LESSONS_AGENT, LESSONS_GRAPH, NO_LESSONS, Lessons, Tally
+from gatechart.values.lessons import LEARN, NO_LESSONS, Lessons, Tally
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
@@ -130,6 +152,7 @@ from gatechart.values.names import (
     EARLIEST,
     ERROR_MAIL,
     ERROR_REFUSED,
+    FRAMEWORK,
     HIGHEST_NUMBER,
     LATEST,
     LONGEST_NAME,
@@ -172,7 +195,7 @@ from gatechart.values.queries import (
 )
 from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
-from gatechart.values.schedules import SCHEDULE_GRAPH, Overlap, Schedule
+from gatechart.values.schedules import Overlap, Schedule
 from gatechart.values.search import (
     COMPARE,
     LONGEST_VALUE,
@@ -230,6 +253,7 @@ from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, 
 
 __all__ = [
     "ALARM",
+    "ALARM_AGENT",
     "ALARM_GRAPH",
     "ALARM_NAME",
     "ALERT",
@@ -254,6 +278,7 @@ __all__ = [
     "ESCAPE",
     "ESCAPE_DUE",
     "FOUND",
+    "FRAMEWORK",
     "HIGHEST_NUMBER",
     "HOLDS",
     "LATEST",
@@ -277,11 +302,14 @@ __all__ = [
     "NO_TRAIL",
     "OFFERED",
     "OUTCOME",
+    "OWN_GRAPHS",
+    "OWN_KINDS",
     "PATTERN",
     "PROGRESSED",
     "REASONED",
     "RECURRING",
     "SAID",
+    "SCHEDULE_AGENT",
     "SCHEDULE_GRAPH",
     "SECRET",
     "SINK_AGENT",
@@ -385,6 +413,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Overlap",
+    "OwnKind",
     "Page",
     "PastTurn",
     "Payload",
@@ -451,6 +480,7 @@ __all__ = [
     "all_shown",
     "begun_at",
     "character_of",
+    "check_not_framework",
     "count_of",
     "delay_text",
     "digest_of",
@@ -461,10 +491,16 @@ __all__ = [
     "hidden",
     "in_utc",
     "is_count",
+    "is_framework_agent",
+    "is_framework_event",
+    "is_framework_graph",
+    "is_framework_id",
+    "is_misplaced",
     "is_reserved",
     "keys_in",
     "kind_bounds",
     "kinds_of",
+    "loss_from",
     "may_be_reserved",
     "name_of",
     "prefix_bounds",

@@ -151,6 +151,8 @@ class RefusalReason(StrEnum):
     DEFERRED_TOO_MANY = "as many events as an agent can defer are deferred already"
     PAYLOAD_MISFIT = "the payload does not fit"
     UNDECLARED = "the graph does not declare the event"
+    NOT_FROM_FRAMEWORK = "only gatechart itself sends events to this agent"
+    FOR_FRAMEWORK = "the event is for an agent of gatechart itself, whose id this agent has"
 
 
 @value

@@ -10,12 +10,6 @@ from gatechart.values.names import AgentId
 ALARM: Final = "alarm."
 """Beginning of the name of the event by which agents hear of an alarm; the alarm's name follows."""
 
-ALARM_GRAPH: Final = "gatechart.alarm"
-"""Name of the graph whose agents keep alarms, one for each. It is the framework's."""
-
-ALARM_AGENT: Final = "alarm:"
-"""Beginning of the ids of those agents; the id of the alarm follows."""
-
 ALARM_NAME: Final = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
 """Regular expression that the names of alarms match."""
 

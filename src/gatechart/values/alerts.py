@@ -9,14 +9,8 @@ from typing import Final
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, Payload
 
-ALERTS_GRAPH: Final = "gatechart.alerts"
-"""Name of the graph whose agents deliver alerts, one agent for each sink. It is the framework's."""
-
-SINK_AGENT: Final = "alerts:"
-"""Beginning of the ids of those agents; the name of the sink follows."""
-
-ALERT: Final = "ALERT"
-"""The event that tells such an agent of an alert."""
+ALERT: Final = "gatechart.alert"
+"""Event that brings an alert to the agent of a sink."""
 
 
 class Severity(StrEnum):

@@ -6,22 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from gatechart.values.framework import ENTRY_AGENT
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId
 from gatechart.values.profiles import Candidate
 
-DIRECTORY_GRAPH: Final = "gatechart.directory"
-"""Name of the graph whose agents keep the entries of the directory. It is the framework's."""
+CHOSEN: Final = "gatechart.chosen"
+"""Event that reports a choice to the agent of the entry that was chosen, with all that is needed about it later."""
 
-ENTRY_AGENT: Final = "directory:"
-"""Beginning of the ids of those agents; the entry's id follows."""
-
-
-CHOSEN: Final = "CHOSEN"
-"""The event that tells such an agent that its entry was chosen, and all that is to be known about it later."""
-
-OUTCOME: Final = "OUTCOME"
-"""Event that tells such an agent what came of work."""
+OUTCOME: Final = "gatechart.outcome"
+"""Event that reports how work ended to the agent of the entry that took it."""
 
 
 class Mark(StrEnum):

@@ -15,12 +15,6 @@ FOUND: Final = "alarm.watchdog."
 
 Alarms from outside cannot have such a name."""
 
-WATCHDOG_GRAPH: Final = "gatechart.watchdog"
-"""Name of the graph whose one agent keeps what the watchdog has found. It is the framework's."""
-
-WATCHDOG_AGENT: Final = "watchdog"
-"""The id of that agent."""
-
 
 class FindingKind(StrEnum):
     """What a finding is about."""
@@ -36,6 +30,7 @@ class FindingKind(StrEnum):
     SILENT = "silent"  # a host gave no sign of life
     BUSY = "busy"  # a host uses its processors and gets nowhere
     UNDELIVERED = "undelivered"  # a sink of alerts takes none
+    MISPLACED = "misplaced"  # an application's agent has an id or a graph that belongs to the framework
 
 
 SEVERITIES: Final = {
@@ -50,6 +45,7 @@ SEVERITIES: Final = {
     FindingKind.SILENT: Severity.CRITICAL,
     FindingKind.BUSY: Severity.WARNING,
     FindingKind.UNDELIVERED: Severity.CRITICAL,
+    FindingKind.MISPLACED: Severity.WARNING,
 }
 
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from gatechart.values.directory import DIRECTORY_GRAPH
+from gatechart.values.framework import DIRECTORY_GRAPH, LESSONS_GRAPH
 from gatechart.values.frozen import value
 
-LESSONS_GRAPH: Final = "gatechart.lessons"
-"""Name of the graph whose agents keep what agents of each graph have learned. It is the framework's."""
-
-LESSONS_AGENT: Final = "lessons:"
-"""Beginning of the ids of those agents; the name of the graph follows."""
-
-LEARN: Final = "LEARN"
-"""Event that tells such an agent of an attempt to get out, or what one came to."""
+LEARN: Final = "gatechart.learn"
+"""Event that reports an attempt to escape, or its result, to the agent that keeps a graph's lessons."""
 
 KEEPERS: Final = frozenset({DIRECTORY_GRAPH, LESSONS_GRAPH})
 """Graphs of agents that keep something for all others, of which the hosts are told with each commit."""

@@ -58,6 +58,9 @@ _RESERVED: Final = (
 RECURRING: Final = "every."
 """Beginning of the names of recurring timers' events."""
 
+FRAMEWORK: Final = "gatechart."
+"""Prefix of the names of the framework's graphs, and of the events that it sends to its own agents."""
+
 TRAIL: Final = "trail."
 """Prefix of the names of events that tell an agent's trail of something. No transition takes them."""
 
@@ -73,6 +76,7 @@ _PREFIXES: Final = (
     "workspace.",
     "message.",
     "transfer.",
+    FRAMEWORK,
 )
 
 NO_NUL: Final = r"^[^\x00]*$"

@@ -107,6 +107,8 @@ class Query:
     limit: int = 100
     order: Order = Order()
     where: tuple[Condition, ...] = ()  # all of these
+    framework: bool = True  # False: without the agents of the framework's graphs
+    misplaced: bool = False  # True: only agents with an id or a graph that belongs to the framework, see `is_misplaced`
 
 
 @value

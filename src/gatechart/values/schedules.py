@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
 
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, Payload
 from gatechart.values.recurrence import Every
-
-SCHEDULE_GRAPH: Final = "gatechart.schedule"
-"""Name of the graph whose agents are schedules. It is the framework's."""
 
 
 class Overlap(StrEnum):

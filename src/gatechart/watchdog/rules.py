@@ -23,6 +23,9 @@ from gatechart.values import (
     Role,
     Snapshot,
     StateName,
+    is_framework_event,
+    is_framework_id,
+    loss_from,
 )
 from gatechart.watchdog.norms import Norm
 from gatechart.watchdog.terms import SENT_WINDOW_S, WatchdogTerms
@@ -164,15 +167,17 @@ def found_refused(
 ) -> Iterator[HealthFinding]:
     """Find agents that refused much of what others sent them. mail: refused, of the window. sent: see `troubles_of`.
 
-    What the framework itself says, such as an alarm, may go unheard.
+    What the framework itself says, such as an alarm, may go unheard; but not what it sends to its own agents, such as
+    an alert to a sink.
     """
     by_agent: defaultdict[AgentId, list[Mail]] = defaultdict(list)
     for each in mail:
-        if each.origin is not Origin.FRAMEWORK:
+        if each.origin is not Origin.FRAMEWORK or is_framework_event(each.event):
             by_agent[each.recipient].append(each)
     for recipient in dict.fromkeys((*by_agent, *sent)):
         found, told = by_agent[recipient], sent.get(recipient, {})
-        if len(found) + told.get("count", 0) >= terms.refusals:
+        is_lost = any(is_framework_event(each.event) for each in found)
+        if is_lost or len(found) + told.get("count", 0) >= terms.refusals:
             yield _refused(recipient, found, told, terms)
 
 
@@ -277,6 +282,31 @@ def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | 
                 f"themselves",
                 evidence={"count": count, "problems": list(problems)[-5:]},
             )
+
+
+def found_misplaced(agents: Iterable[Snapshot]) -> Iterator[HealthFinding]:
+    """Find agents of an application whose ids or graphs belong to the framework. agents: those, see `is_misplaced`."""
+    for each in agents:
+        what = "its id" if is_framework_id(each.agent_id) else f"the name of its graph, {each.graph!r},"
+        yield HealthFinding(
+            FindingKind.MISPLACED,
+            each.agent_id,
+            each.started,
+            f"{what} belongs to gatechart itself, so {loss_from(each.agent_id)}",
+            _way_from(each),
+            graph=each.graph,
+            evidence={"status": each.status.value, "loss": loss_from(each.agent_id)},
+        )
+
+
+def _way_from(misplaced: Snapshot) -> str:
+    typed = quote(misplaced.agent_id)
+    if not is_framework_id(misplaced.agent_id):
+        return f"rename the graph for new agents; `gatechart erase {typed}` deletes this one"
+    return (
+        f"`gatechart fork {typed} {misplaced.version} --id NEW_ID` lets it go on under another id; `gatechart mail "
+        f"--agent {typed}` shows what it refused; then `gatechart erase {typed}`, and start the host again"
+    )
 
 
 def _lasting(seconds: float) -> str:

@@ -18,7 +18,7 @@ from gatechart.restate.mail import accept, next_mail, postponed
 from gatechart.restate.state import IDS, MAIL, RUNNING, STATE, AgentState, Ids, UnderWay, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.values import Mail, MailStatus
+from gatechart.values import ALERTS_GRAPH, WATCHDOG_GRAPH, Mail, MailStatus, is_framework_agent
 
 NOWHERE: Final = "nowhere"
 MIGRATES: Final = "migrates"
@@ -55,7 +55,20 @@ def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | No
     if known is None:
         return None
     digest = digest_of_agent(known, IDS.validate_json(ids) if ids else {})
-    return {"digest": digest, "origin": known.origin, "is_there": known.snapshot is not None or bool(known.asleep)}
+    is_there = (known.snapshot is not None and not _gives_way(known)) or bool(known.asleep)
+    return {"digest": digest, "origin": known.origin, "is_there": is_there}
+
+
+def _gives_way(here: AgentState) -> bool:
+    """Return whether an agent of the framework gives way to the one that arrives.
+
+    The service starts the agents of its sinks and its watchdog. They have done nothing yet that is to be kept, and
+    nobody can erase them. The watchdog finds again what it has found.
+    """
+    snapshot = here.snapshot
+    if snapshot is None or not is_framework_agent(snapshot.agent_id, snapshot.graph) or here.mail or here.calls:
+        return False
+    return snapshot.graph == WATCHDOG_GRAPH or (snapshot.graph == ALERTS_GRAPH and snapshot.version == 1)
 
 
 def terms_for(config: ServiceConfig, graphs: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -89,7 +102,8 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     if is_same and (here.asleep or here.snapshot is not None):
         unit.entry.answer = {"taken": Taken.SAME.value}
         return
-    if here.origin != argument["origin"] if here.asleep else here.snapshot is not None:
+    is_taken = here.snapshot is not None and not _gives_way(here)
+    if here.origin != argument["origin"] if here.asleep else is_taken:
         unit.entry.answer = {"taken": Taken.LIVES.value}
         return
     # Numbers from `asleep` on mark mail that arrives during the move.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, null, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, not_, null, or_, select, true
 
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
 from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of, to_us
@@ -15,15 +15,21 @@ from gatechart.stores.sql.tables import agents, found_values, history
 from gatechart.values import (
     BY_CHANGE,
     COMPARE,
+    FRAMEWORK,
+    OWN_GRAPHS,
+    OWN_KINDS,
     ActiveIn,
     Condition,
     GraphCount,
+    OwnKind,
     Page,
     Query,
     Snapshot,
     StateName,
     Status,
 )
+
+_others: Final = agents.alias("others")
 
 
 def found_page(connection: Connection, query: Query) -> Page:
@@ -129,11 +135,36 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
         # SQLite would look at every agent of the graph rather than at those that have the values: no index has this.
         graph = agents.c.graph.concat("") if query.where else agents.c.graph
         found.append(graph == query.graph)
+    if not query.framework:
+        found.append(not_(_begins(agents.c.graph, FRAMEWORK)))
+    if query.misplaced:
+        found.append(_is_misplaced())
     if query.status not in (None, Status.UNREADABLE):
         found.append(agents.c.status == str(query.status))
     if query.active is not None:
         found.append(or_(false(), *map(_is_active, query.active)))
     return [*found, *map(_holds, query.where)]
+
+
+def _begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
+    """Whether a text begins with this one. LIKE would ignore case on SQLite, and bounds depend on the collation."""
+    return func.substr(column, 1, len(prefix)) == prefix
+
+
+def _is_misplaced() -> ColumnElement[bool]:
+    """Whether an id or a graph belongs to the framework, as `is_misplaced` says.
+
+    Each part selects keys by a column that has an index, which is smaller than the rows with their contexts.
+    """
+    ids = or_(*(_is_of(each, _others.c.id) for each in OWN_KINDS))
+    named = agents.c.key.in_(select(_others.c.key).where(ids))
+    is_own = or_(*(and_(_is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
+    foreign = select(_others.c.key).where(_begins(_others.c.graph, FRAMEWORK), _others.c.graph.not_in(OWN_GRAPHS))
+    return or_(and_(named, not_(is_own)), agents.c.key.in_(foreign))
+
+
+def _is_of(kind: OwnKind, agent_id: ColumnElement[str]) -> ColumnElement[bool]:
+    return _begins(agent_id, kind.agent) if kind.agent.endswith(":") else agent_id == kind.agent
 
 
 def _holds(condition: Condition) -> ColumnElement[bool]:

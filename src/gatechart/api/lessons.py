@@ -1,0 +1,32 @@
+"""The command and the verb about what agents have learned from their escapes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from gatechart.api.arguments import made
+from gatechart.api.codec import DONE, Answer
+from gatechart.api.command import Executor, WritingCommand
+from gatechart.api.route import Route
+from gatechart.graph import AnyGraph, graph_name
+from gatechart.values import Name
+
+
+class ForgetLessonsCommand(WritingCommand):
+    """`forget_lessons`. When repeated, it finds nothing more to forget."""
+
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/lessons/{graph}", "Forget what agents of a graph have learned", 204)
+    verb: Literal["forget_lessons"] = "forget_lessons"
+    graph: str
+
+
+class LessonsHome(Executor):
+    """The part of `AgentHome` that is about lessons."""
+
+    async def forget_lessons(self, graph: Name | AnyGraph) -> None:
+        """Forget what agents of a graph have learned from their escapes, so that they learn from the start.
+
+        Does nothing if they have learned nothing, or if there is no such graph.
+        """
+        await self.execute(made(ForgetLessonsCommand, graph=graph_name(graph)))

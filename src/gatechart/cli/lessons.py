@@ -1,0 +1,40 @@
+"""`gatechart forget-lessons`: deletes what agents of a graph have learned from their escapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gatechart.cli.completion import complete_graphs
+from gatechart.cli.late_imports import late
+from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
+from gatechart.cli.output import emit
+
+if TYPE_CHECKING:
+    from gatechart.cli import connection, loading
+else:
+    connection, loading = late("gatechart.cli.connection", "gatechart.cli.loading")
+
+GraphArgument = Annotated[
+    str,
+    typer.Argument(metavar="GRAPH", help="The name of the graph.", autocompletion=complete_graphs, show_default=False),
+]
+
+
+async def forget_lessons(
+    settings: Settings,
+    graph: GraphArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Forget what agents of a graph have learned from their escapes.
+
+    From then on their escape plans begin in the order written, and learn from the start.
+    If a host is running, such as `gatechart run`, it does this.
+
+    Examples:
+      gatechart forget-lessons support
+    """
+    graphs = loading.load_graphs(settings)
+    await connection.execute(settings, graphs, lambda reached: reached.home.forget_lessons(graph), timeout_s=timeout)
+    emit(settings, {"graph": graph, "forgotten": True}, f"what agents of {graph} had learned was forgotten")

@@ -1,0 +1,70 @@
+"""The framework's own way to its agents, past the gate that stops every caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from gatechart.errors import AgentExistsError
+from gatechart.values import (
+    AgentId,
+    EventName,
+    Outcome,
+    Payload,
+    Snapshot,
+    check_not_framework,
+    is_framework_agent,
+    is_framework_graph,
+)
+
+
+class NoPayload(BaseModel):
+    """The payload of an event that carries nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class OwnAgents(Protocol):
+    """What the framework does with its agents on one home. It changes no agent of an application."""
+
+    async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
+        """Start an agent. Raises AgentExistsError."""
+        ...
+
+    async def send(
+        self,
+        agent_id: AgentId,
+        event: EventName,
+        payload: BaseModel | Payload | None = None,
+        *,
+        event_id: str | None = None,
+    ) -> Outcome:
+        """Send an event to an agent. Raises as `AgentHome.send`, and AgentExistsError if it is an application's."""
+        ...
+
+    async def post(self, agent_id: AgentId, event: EventName, payload: Payload, *, event_id: str | None = None) -> None:
+        """Post mail to an agent. Raises as `AgentHome.post`."""
+        ...
+
+    async def erase(self, agent_id: AgentId) -> None:
+        """Erase an agent. Raises as `AgentHome.erase`, and AgentExistsError if it is an application's."""
+        ...
+
+
+own_agents_of: Final[Callable[[Any], OwnAgents]] = attrgetter("_own")
+"""Return the way to the framework's agents on a home that has some."""
+
+
+def check_open(snapshot: Snapshot) -> None:
+    """Raise FrameworkAgentError if an agent belongs to the framework, so that no caller may change it."""
+    if is_framework_agent(snapshot.agent_id, snapshot.graph):
+        check_not_framework(snapshot.agent_id)
+
+
+def check_own(snapshot: Snapshot) -> None:
+    """Raise AgentExistsError if an application's agent has an id of the framework."""
+    if not is_framework_graph(snapshot.graph):
+        raise AgentExistsError(snapshot.agent_id, snapshot.graph)

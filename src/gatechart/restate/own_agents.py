@@ -1,0 +1,74 @@
+"""The framework's agents on an engine, as the framework itself reaches them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.hosting.own_agents import check_open, check_own
+from gatechart.restate.agent_calls import AgentCalls
+from gatechart.restate.state import OUTCOME, SNAPSHOT
+from gatechart.restate.unit_of_work import UnitOfWork
+from gatechart.turn import plain_payload
+from gatechart.values import AgentId, EventName, Mail, Outcome, Payload, Snapshot, check_not_framework
+
+BY_FRAMEWORK = "framework"
+"""Argument of a call to an agent's object that the framework itself makes."""
+
+
+class EngineOwnAgents:
+    """Fulfils OwnAgents."""
+
+    def __init__(self, calls: AgentCalls) -> None:
+        self._calls = calls
+
+    async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
+        """See OwnAgents. Raises UnknownGraphError if the service does not have the graph."""
+        told = {"graph": graph, "at": at, "payload": plain_payload(payload, at), "once": None, BY_FRAMEWORK: True}
+        return SNAPSHOT.validate_python((await self._calls.ask("begin", agent_id, told))["snapshot"])
+
+    async def send(
+        self,
+        agent_id: AgentId,
+        event: EventName,
+        payload: BaseModel | Payload | None = None,
+        *,
+        event_id: str | None = None,
+    ) -> Outcome:
+        """See OwnAgents."""
+        life = await self._life("send", agent_id)
+        told = {"event": event, "payload": plain_payload(payload, event), "id": event_id, "life": life}
+        answer = await self._calls.ask("send", agent_id, told | {BY_FRAMEWORK: True})
+        return OUTCOME.validate_python(answer["outcome"])
+
+    async def post(self, agent_id: AgentId, event: EventName, payload: Payload, *, event_id: str | None = None) -> None:
+        """See OwnAgents."""
+        await self._calls.deliver("post", Mail(0, agent_id, event, payload, datetime.now(UTC), event_id))
+
+    async def erase(self, agent_id: AgentId) -> None:
+        """See OwnAgents."""
+        await self._life("erase", agent_id)
+        await self._calls.ask("erase", agent_id, {BY_FRAMEWORK: True})
+
+    async def _life(self, call: str, agent_id: AgentId) -> str:
+        """Return what tells the agent from a later one with its id. Raises AgentExistsError, see `check_own`."""
+        told = await self._calls.look(call, agent_id)
+        check_own(SNAPSHOT.validate_python(told["snapshot"]))
+        return str(told["life"])
+
+
+def check_gate(unit: UnitOfWork, verb: str, argument: Any) -> None:
+    """Raise FrameworkAgentError if a caller's verb is about the framework's agents. Mail passes: its turn decides."""
+    if argument.get(BY_FRAMEWORK):
+        return
+    if verb == "begin":
+        check_not_framework(unit.agent_id, graph=argument["graph"])
+    elif verb == "fork":
+        check_not_framework(unit.agent_id, graph=argument["target"]["graph"])
+    elif verb in _CHANGING and unit.state.snapshot is not None:
+        check_open(unit.state.snapshot)
+
+
+_CHANGING = frozenset({"send", "stop", "roll_back", "hand_on", "erase", "fire_timer", "end_invoke"})
