@@ -42,7 +42,7 @@ SAMPLES: dict[str, Any] = {
 
 # What each error says would have worked; one that has no entry here fails, so that none is forgotten.
 REMEDIES: dict[str, str] = {
-    "FrameworkAgentError": "raise an alarm with alarm()",
+    "FrameworkAgentError": "; instead, a text",
     "ActionFailedError": "Mend the action, or the event's payload, or handle 'error.execution'",
     "AgentAsleepError": "call again when `gatechart move` has ended",
     "AgentEndedError": "wait for a state on its way",

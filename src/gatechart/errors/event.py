@@ -158,6 +158,8 @@ class ReservedEventError(EventError):
             return "an operator lets a timer fire now with fire_timer(), or `gatechart mail fire`"
         if rest.startswith("invoke."):
             return "an operator ends an invoke with end_invoke(), or `gatechart end-invoke`"
+        if first == "gatechart":
+            return "it is for agents of its own, which change by verbs such as schedule(), alarm() or mark_entry()"
         if first == "handoff":
             return "an agent hands on its work with turn.handoff(), and an operator with handoff()"
         return "choose another name, or let an action raise it within its own turn with turn.raise_event()"
@@ -172,7 +174,7 @@ class FrameworkAgentError(EventError):
     instead: str  # what would have worked
 
     def __str__(self) -> str:
-        return f"the {self.kind} {self.name!r} belongs to gatechart itself, and only gatechart uses it; {self.instead}"
+        return f"only gatechart itself uses the {self.kind} {self.name!r}; instead, {self.instead}"
 
 
 @dataclass(eq=False)

@@ -20,6 +20,7 @@ from gatechart.errors import (
     BacklogFullError,
     EntryRefusedError,
     EventError,
+    FrameworkAgentError,
     GatechartError,
     InboxFullError,
     NoHandoffError,
@@ -81,6 +82,7 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
     (
         (
             EntryRefusedError,
+            FrameworkAgentError,
             PacketError,
             PayloadError,
             ReservedEventError,
