@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 from itertools import count
 
+from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.restate import RestateRuntime, Terms, register, serving
 from tests.ports import free_ports
 from tests.restate.travellers import QUICK, Tools, graphs
@@ -15,7 +16,9 @@ def quiet(doing, done, total):
 
 
 @asynccontextmanager
-async def home(engine, tmp_path, *, terms=None, served=graphs, services=None, projects=True, schedules=False):
+async def home(
+    engine, tmp_path, *, terms=None, served=graphs, services=None, projects=True, schedules=False, alerts=NO_ALERTS
+):
     """A service on the engine that nobody has used, its tools, and what opens a runtime."""
     (port,) = free_ports(1)
     namespace, tools = f"m{next(NUMBERS)}", services or Tools()
@@ -27,7 +30,8 @@ async def home(engine, tmp_path, *, terms=None, served=graphs, services=None, pr
         services=tools,
         projection=projection,
         namespace=namespace,
-        ingress=engine.ingress if schedules else None,
+        ingress=engine.ingress if schedules or any(alerts) else None,
+        alerts=alerts,
         terms=Terms(**chosen),
         grace_s=0.1,
     ):

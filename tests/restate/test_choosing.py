@@ -234,7 +234,7 @@ async def test_an_entry_that_is_closed_lets_no_offer_in_and_one_with_a_capacity_
     (offer,) = (each for each in source.sent if each.event.startswith("handoff.offered."))
     keeper = Object(made, "directory:plain.WORKING")
     terms = {"id": "plain.WORKING", "graph": "plain", "at": "WORKING", "is_local": False, "capacity": 3}
-    await keeper.run("begin", {"graph": "gatechart.directory", "at": "REGISTERED", "payload": terms})
+    await keeper.run("begin", {"graph": "gatechart.directory", "at": "REGISTERED", "payload": terms, "framework": True})
     entry = await decide(made, offer.recipient, None, None, "deliver", {"mail": plain(MAIL, offer)})
     assert entry.place == {"graph": "directory:plain.WORKING", "handoff": mail.id, "most": 3}
     life = keeper.kept.life

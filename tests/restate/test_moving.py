@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from gatechart import (
+    Alerts,
     Best,
     Choosing,
     EntryPoint,
@@ -32,12 +33,24 @@ from gatechart.errors import (
 )
 from gatechart.graph import Invoke, Migration
 from gatechart.hosting.directory_graph import entry_context
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.selection import Learned
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.values import BreakerChange, BreakerRecord, BreakerState, HandoffStatus, Request, Retry, Role
+from gatechart.turn import alert_payload
+from gatechart.values import (
+    ALERT,
+    AlertMessage,
+    BreakerChange,
+    BreakerRecord,
+    BreakerState,
+    HandoffStatus,
+    Request,
+    Retry,
+    Role,
+)
 from tests.ports import free_ports
 from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet
@@ -233,6 +246,40 @@ async def _ended(runtime, agent_id):
         return False
     kept = entry_context(await runtime.read(agent_id))
     return bool(kept.choices) and kept.choices[0].ended is not None
+
+
+async def test_the_agent_of_a_sink_that_the_service_has_just_started_gives_way_to_the_one_that_moves(
+    engine, tmp_path, sqlite_url
+):
+    class Sink:
+        async def deliver(self, alert):
+            pass
+
+    alert = AlertMessage("a-1", "stuck", "case-1 stands still", datetime(2030, 1, 1, tzinfo=UTC))
+    async with Runtime.open(sqlite_url, graphs=[report], alerts=Alerts({"ops": Sink()})) as runtime:
+        await own_agents_of(runtime).post("alerts:ops", ALERT, alert_payload(alert), event_id="a-1")
+        await eventually(lambda: _delivered(runtime))
+        before = await runtime.read("alerts:ops")
+    async with home(engine, tmp_path, served=[report], alerts=Alerts({"ops": Sink()})) as (namespace, _tools, opened):
+        async with opened() as runtime:
+            await eventually(lambda: _is_projected(runtime, "alerts:ops"))
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            await runtime.caught_up("alerts:ops")
+            moved = await runtime.read("alerts:ops")
+            assert (moved.version, moved.context) == (before.version, before.context)
+            assert [each.version for each in await runtime.history("alerts:ops")] == [*range(1, before.version + 1)]
+
+
+async def _delivered(runtime):
+    return (await runtime.read("alerts:ops")).context["delivered"]
+
+
+async def _is_projected(runtime, agent_id):
+    try:
+        return not await runtime.lag(agent_id)
+    except UnknownAgentError:
+        return False
 
 
 async def test_a_schedule_moves_only_to_a_service_that_has_schedules(engine, tmp_path, sqlite_url):

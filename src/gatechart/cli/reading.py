@@ -287,7 +287,8 @@ def _check_alone(state: str | None, status: Status | None, after: str | None, wh
 async def _count_agents(settings: Settings, graph: str | None, *, framework: bool) -> None:
     is_wanted = framework or graph is not None
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        counts = [each for each in await store.counts(graph) if is_wanted or not is_framework_graph(each.graph)]
+        known = await store.counts(graph)
+    counts = tuple(each for each in known if is_wanted or not is_framework_graph(each.graph))
     if graph is not None and not counts:
         _check_known(settings, graph)
 

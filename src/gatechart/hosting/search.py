@@ -84,7 +84,8 @@ async def counted(store: AgentStore, registry: Registry, command: CountsCommand)
     """Return the counts that a command asks for. Raises UnknownGraphError."""
     if command.graph is not None:
         return await store.counts(registry.graph(command.graph).name)
-    return [each for each in await store.counts() if command.framework or not is_framework_graph(each.graph)]
+    known = await store.counts()
+    return tuple(each for each in known if command.framework or not is_framework_graph(each.graph))
 
 
 def checked_order(text: str, after: str | None, graph: str = "", fields: Sequence[str] = ()) -> Order:

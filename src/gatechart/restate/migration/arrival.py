@@ -106,6 +106,8 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     if here.origin != argument["origin"] if here.asleep else is_taken:
         unit.entry.answer = {"taken": Taken.LIVES.value}
         return
+    if here.snapshot is not None and not here.asleep and unit.config.projects:  # it gives way, and so does its past
+        unit.order("unproject")
     # Numbers from `asleep` on mark mail that arrives during the move.
     new.asleep, new.life, new.origin = new.numbers, here.life or token_hex(8), argument["origin"]
     new.arrived = here.arrived
