@@ -48,12 +48,14 @@ from gatechart.values import (
     CHOSEN,
     LEARN,
     OUTCOME,
-    OWN_GRAPHS,
-    OWN_KINDS,
     AlertMessage,
     Mail,
     MailStatus,
     Posting,
+)
+from gatechart.values.framework import (
+    OWN_GRAPHS,
+    OWN_KINDS,
     is_framework_graph,
     is_framework_id,
     loss_from,

@@ -22,8 +22,10 @@ from gatechart.values import (
     EventName,
     FindingKind,
     StateName,
-    is_framework_event,
     is_reserved,
+)
+from gatechart.values.framework import (
+    is_framework_event,
 )
 
 

@@ -35,6 +35,8 @@ from gatechart.values import (
     ended_in_loop,
     entries_in,
     failure_report,
+)
+from gatechart.values.framework import (
     is_framework_graph,
 )
 

@@ -12,7 +12,17 @@ from pydantic import BaseModel
 from gatechart.context import describe_fields
 from gatechart.errors import Fault
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.values import LONGEST_NAME, EventName, Name, is_framework_event, is_reserved, name_of, unkept
+from gatechart.values import (
+    LONGEST_NAME,
+    EventName,
+    Name,
+    is_reserved,
+    name_of,
+    unkept,
+)
+from gatechart.values.framework import (
+    is_framework_event,
+)
 from gatechart.values.frozen import fill
 
 

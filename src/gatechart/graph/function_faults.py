@@ -11,7 +11,14 @@ from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
 from gatechart.graph.selection import Best
 from gatechart.graph.selection_faults import best_faults
-from gatechart.values import DELAY_REMEDY, FRAMEWORK, is_framework_graph, seconds_of
+from gatechart.values import (
+    DELAY_REMEDY,
+    seconds_of,
+)
+from gatechart.values.framework import (
+    is_framework_graph,
+)
+from gatechart.values.names import FRAMEWORK
 
 _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
 

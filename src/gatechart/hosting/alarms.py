@@ -17,7 +17,6 @@ from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.turn import Turn, log_of
 from gatechart.values import (
     ALARM,
-    ALARM_AGENT,
     ALARM_GRAPH,
     ALARM_NAME,
     WATCHDOG_NAME,
@@ -27,6 +26,9 @@ from gatechart.values import (
     Send,
     Snapshot,
     Status,
+)
+from gatechart.values.framework import (
+    ALARM_AGENT,
     check_not_framework,
 )
 

@@ -29,9 +29,11 @@ from gatechart.values import (
     Mark,
     Snapshot,
     Status,
-    is_framework_agent,
 )
 from gatechart.values.directory import counted_under
+from gatechart.values.framework import (
+    is_framework_agent,
+)
 from gatechart.values.frozen import replaced, value
 
 PAGE: Final = 1000

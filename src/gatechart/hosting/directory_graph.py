@@ -18,7 +18,6 @@ from gatechart.turn import Turn
 from gatechart.values import (
     CHOSEN,
     DIRECTORY_GRAPH,
-    FRAMEWORK,
     OUTCOME,
     AgentId,
     Candidate,
@@ -31,6 +30,7 @@ from gatechart.values import (
     WorkOutcome,
 )
 from gatechart.values.frozen import replaced
+from gatechart.values.names import FRAMEWORK
 
 MOST_BYTES: Final = 32_768  # of what is registered of an entry
 MOST_OUTCOMES: Final = 50  # that an entry remembers one by one

@@ -60,6 +60,8 @@ from gatechart.values import (
     Receipt,
     Snapshot,
     Status,
+)
+from gatechart.values.framework import (
     check_not_framework,
 )
 

@@ -28,6 +28,8 @@ from gatechart.values import (
     Snapshot,
     StateName,
     Status,
+)
+from gatechart.values.framework import (
     is_framework_graph,
 )
 from gatechart.watchdog import (

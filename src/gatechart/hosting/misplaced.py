@@ -6,7 +6,13 @@ import logging
 from typing import Final
 
 from gatechart.ports import AgentStore
-from gatechart.values import Page, Query, loss_from
+from gatechart.values import (
+    Page,
+    Query,
+)
+from gatechart.values.framework import (
+    loss_from,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,8 @@ from gatechart.values import (
     Outcome,
     Payload,
     Snapshot,
+)
+from gatechart.values.framework import (
     check_not_framework,
     is_framework_agent,
     is_framework_graph,

@@ -16,7 +16,6 @@ from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.own_agents import NoPayload
 from gatechart.turn import Turn
 from gatechart.values import (
-    FRAMEWORK,
     SCHEDULE_GRAPH,
     AgentId,
     Event,
@@ -28,6 +27,7 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.values.names import FRAMEWORK
 
 logger = logging.getLogger(__name__)
 

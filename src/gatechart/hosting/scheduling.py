@@ -27,15 +27,17 @@ from gatechart.hosting.registry import Registry
 from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
 from gatechart.turn import fit_payload
 from gatechart.values import (
-    SCHEDULE_AGENT,
     SCHEDULE_GRAPH,
     AgentId,
     Every,
     Schedule,
     Snapshot,
     Status,
-    check_not_framework,
     delay_text,
+)
+from gatechart.values.framework import (
+    SCHEDULE_AGENT,
+    check_not_framework,
 )
 
 

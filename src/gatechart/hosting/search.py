@@ -23,11 +23,13 @@ from gatechart.values import (
     Order,
     Query,
     StateName,
-    is_framework_graph,
     kind_bounds,
     prefix_bounds,
     sort_key,
     unkept,
+)
+from gatechart.values.framework import (
+    is_framework_graph,
 )
 
 

@@ -14,7 +14,6 @@ from gatechart.turn import Turn, alert_effects, log_of
 from gatechart.values import (
     ESCAPE_DUE,
     FOUND,
-    FRAMEWORK,
     WATCHDOG_GRAPH,
     AgentId,
     AlertMessage,
@@ -25,6 +24,7 @@ from gatechart.values import (
     Severity,
 )
 from gatechart.values.findings import has_lasted
+from gatechart.values.names import FRAMEWORK
 from gatechart.watchdog import Act
 
 LOOKED, ACTED = f"{FRAMEWORK}looked", f"{FRAMEWORK}acted"

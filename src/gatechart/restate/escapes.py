@@ -40,6 +40,8 @@ from gatechart.values import (
     PastTurn,
     Snapshot,
     TurnRecord,
+)
+from gatechart.values.framework import (
     is_framework_graph,
 )
 

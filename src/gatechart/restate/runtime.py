@@ -98,10 +98,12 @@ from gatechart.values import (
     Receipt,
     Role,
     Snapshot,
+    withdrawal_of,
+)
+from gatechart.values.framework import (
     check_not_framework,
     is_framework_graph,
     is_framework_id,
-    withdrawal_of,
 )
 from gatechart.watchdog import WatchdogTerms
 

@@ -208,7 +208,6 @@ class LiveAgent:
 
     async def stop(self) -> Snapshot:
         """End the agent in its current state, after the jobs before; its exit actions do not run."""
-        check_open(self.snapshot)
         return await self.run(self._stop)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
@@ -222,7 +221,6 @@ class LiveAgent:
 
     async def hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None = None) -> str:
         """Offer a handoff on behalf of an outside caller; return its id. ask: calls `Turn.handoff`."""
-        check_open(self.snapshot)
         return await self.run(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:

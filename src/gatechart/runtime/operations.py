@@ -25,6 +25,7 @@ from gatechart.hosting.search import agent_query, counted
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
 from gatechart.turn import check_version, checked_id, checked_operator_reason, fork_event, known_id
@@ -41,6 +42,8 @@ from gatechart.values import (
     Page,
     Receipt,
     Snapshot,
+)
+from gatechart.values.framework import (
     check_not_framework,
 )
 
@@ -78,7 +81,13 @@ class Operations:
         return journal_page(await store.journal(agent_id, command.journal), command)
 
     async def _stop(self, command: StopCommand) -> Snapshot:
-        return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
+        return await (await self._open(command.agent_id)).stop()
+
+    async def _open(self, agent_id: AgentId) -> LiveAgent:
+        """Return an agent that a caller may change. Raises FrameworkAgentError, and as `AgentDirectory.get`."""
+        agent = await self._effects.directory.get(known_id(agent_id))
+        check_open(agent.snapshot)
+        return agent
 
     async def _erase(self, command: EraseCommand) -> None:
         agent_id = known_id(command.agent_id)
@@ -116,7 +125,7 @@ class Operations:
 
     async def _handoff(self, command: HandoffCommand) -> str:
         key = checked_id(command.idempotency_key, "idempotency_key")
-        agent = await self._effects.directory.get(known_id(command.agent_id))
+        agent = await self._open(command.agent_id)
         await check_entries(self._entries, command, self._core.store)
         return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
 

@@ -83,6 +83,8 @@ from gatechart.values import (
     Role,
     Snapshot,
     Status,
+)
+from gatechart.values.framework import (
     check_not_framework,
     is_framework_graph,
     is_framework_id,

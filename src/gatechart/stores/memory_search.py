@@ -14,9 +14,11 @@ from gatechart.values import (
     Page,
     Query,
     Snapshot,
+    keys_in,
+)
+from gatechart.values.framework import (
     is_framework_graph,
     is_misplaced,
-    keys_in,
 )
 
 P = TypeVar("P", int, tuple[str, int])

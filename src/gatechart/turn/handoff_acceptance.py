@@ -52,6 +52,8 @@ from gatechart.values import (
     Snapshot,
     Status,
     TurnRecord,
+)
+from gatechart.values.framework import (
     is_framework_id,
 )
 from gatechart.values.frozen import replaced, value

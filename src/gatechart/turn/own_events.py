@@ -14,16 +14,18 @@ from typing import Final
 from gatechart.graph import AnyGraph
 from gatechart.kernel import accepted_events
 from gatechart.values import (
-    FRAMEWORK,
     AgentId,
     Event,
     Refusal,
     RefusalReason,
     StateName,
-    is_framework_event,
     is_reserved,
 )
+from gatechart.values.framework import (
+    is_framework_event,
+)
 from gatechart.values.frozen import replaced
+from gatechart.values.names import FRAMEWORK
 
 _LESSON: Final = re.compile(r"(tried|judged):[0-9]+:[0-9a-f]{24}")
 

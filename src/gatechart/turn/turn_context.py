@@ -58,6 +58,8 @@ from gatechart.values import (
     Side,
     StateName,
     Timer,
+)
+from gatechart.values.framework import (
     check_not_framework,
     is_framework_id,
 )

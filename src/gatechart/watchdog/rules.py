@@ -23,6 +23,8 @@ from gatechart.values import (
     Role,
     Snapshot,
     StateName,
+)
+from gatechart.values.framework import (
     is_framework_event,
     is_framework_id,
     loss_from,

@@ -15,19 +15,21 @@ from gatechart.stores.sql.tables import agents, found_values, history
 from gatechart.values import (
     BY_CHANGE,
     COMPARE,
-    FRAMEWORK,
-    OWN_GRAPHS,
-    OWN_KINDS,
     ActiveIn,
     Condition,
     GraphCount,
-    OwnKind,
     Page,
     Query,
     Snapshot,
     StateName,
     Status,
 )
+from gatechart.values.framework import (
+    OWN_GRAPHS,
+    OWN_KINDS,
+    OwnKind,
+)
+from gatechart.values.names import FRAMEWORK
 
 _others: Final = agents.alias("others")
 
