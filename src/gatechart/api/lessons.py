@@ -1,4 +1,4 @@
-"""The command and the verb about what agents have learned from their escapes."""
+"""Command and verb that delete the lessons of a graph, which its agents learned from their escapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ForgetLessonsCommand(WritingCommand):
     """`forget_lessons`. When repeated, it finds nothing more to forget."""
 
     answer: ClassVar[Answer[Any]] = DONE
-    route: ClassVar[Route] = Route("DELETE", "/lessons/{graph}", "Forget what agents of a graph have learned", 204)
+    route: ClassVar[Route] = Route("DELETE", "/lessons/{graph}", "Delete the lessons of a graph", 204)
     verb: Literal["forget_lessons"] = "forget_lessons"
     graph: str
 
@@ -25,8 +25,8 @@ class LessonsHome(Executor):
     """The part of `AgentHome` that is about lessons."""
 
     async def forget_lessons(self, graph: Name | AnyGraph) -> None:
-        """Forget what agents of a graph have learned from their escapes, so that they learn from the start.
+        """Delete the lessons that agents of a graph learned from their escapes, so that they learn from the start.
 
-        Does nothing if they have learned nothing, or if there is no such graph.
+        Does nothing if there are none, or if there is no such graph.
         """
         await self.execute(made(ForgetLessonsCommand, graph=graph_name(graph)))

@@ -1,4 +1,4 @@
-"""`gatechart forget-lessons`: deletes what agents of a graph have learned from their escapes."""
+"""`gatechart forget-lessons`: deletes the lessons of a graph."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ async def forget_lessons(
     graph: GraphArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Forget what agents of a graph have learned from their escapes.
+    """Delete the lessons that agents of a graph learned from their escapes.
 
-    From then on their escape plans begin in the order written, and learn from the start.
+    Their escape plans then try strategies in the order written, and learn from the start.
     If a host is running, such as `gatechart run`, it does this.
 
     Examples:
@@ -37,4 +37,4 @@ async def forget_lessons(
     """
     graphs = loading.load_graphs(settings)
     await connection.execute(settings, graphs, lambda reached: reached.home.forget_lessons(graph), timeout_s=timeout)
-    emit(settings, {"graph": graph, "forgotten": True}, f"what agents of {graph} had learned was forgotten")
+    emit(settings, {"graph": graph, "forgotten": True}, f"the lessons of {graph} were deleted")

@@ -79,7 +79,7 @@ class StateTransitionGraph(Generic[ContextT]):
     ('OFF', 'ON')
     """
 
-    name: str  # not one that begins with `gatechart.`
+    name: str  # without the prefix `gatechart.`
     version: str
     context: type[ContextT]
     transitions: tuple[Transition[ContextT], ...]
@@ -295,7 +295,7 @@ class StateTransitionGraph(Generic[ContextT]):
 
 
 class FrameworkGraph(StateTransitionGraph[ContextT]):
-    """A graph of the framework itself: its name begins with `gatechart.`, and so may the names of its events."""
+    """A graph of the framework itself. Its name, and the names of its events, have the prefix `gatechart.`."""
 
 
 def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:

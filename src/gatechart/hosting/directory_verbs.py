@@ -150,9 +150,9 @@ def _terms(command: RegisterEntryCommand) -> EntryTerms:
 
 
 async def ensure(directory: Directory, entry_id: str) -> None:
-    """Make sure that there is an agent that keeps what is known of an entry. Raises UnknownEntryError.
+    """Start the agent that keeps an entry, if there is none. Raises UnknownEntryError.
 
-    Where an application's agent has its id, nothing is kept: that is reported, and no reason to hand on no work.
+    If an application's agent has its id, a warning is logged, and the handoff continues without records.
     """
     if await directory.kept(entry_id) is not None:
         return
@@ -160,7 +160,11 @@ async def ensure(directory: Directory, entry_id: str) -> None:
         await _begun(directory, local_terms(directory, entry_id))
     except AgentExistsError as error:
         facts = {"entry": entry_id, "agent_id": error.agent_id, "graph": error.graph}
-        logger.warning("nothing is kept of the entry %(entry)s: agent %(agent_id)s is in its way", facts, extra=facts)
+        logger.warning(
+            "no outcomes are kept for the entry %(entry)s: an application's agent has the id %(agent_id)s",
+            facts,
+            extra=facts,
+        )
 
 
 def local_terms(directory: Directory, entry_id: str) -> EntryTerms:

@@ -40,7 +40,7 @@ _KINDS: Final = ("strategies", "tools", "errors", "places", "capabilities")
 
 
 class Lesson(BaseModel):
-    """What an agent reports of an attempt to escape: by kind and name, how often it went well, and how often not."""
+    """The report of one attempt to escape: by kind and name, the number of successes and of failures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -119,9 +119,9 @@ class LessonBook:
         self._known: dict[AgentId, Lessons] = {}
 
     async def read(self, graph: str) -> Lessons:
-        """Return what agents of a graph have learned. Starts the agent that keeps it, if there is none.
+        """Return the lessons of a graph. Starts the agent that keeps them, if there is none.
 
-        Where an application's agent has its id, nothing is known.
+        If an application's agent has its id, there are no lessons.
         """
         keeper = keeper_of(graph)
         if keeper not in self._known:

@@ -29,7 +29,7 @@ async def misplaced(store: AgentStore, most: int) -> Page:
 
 
 async def report_misplaced(store: AgentStore) -> None:
-    """Log a warning for each such agent, when a home opens. The agents go on as they are."""
+    """Log a warning for each such agent when a home opens. The agents stay as they are."""
     page = await misplaced(store, _REPORTED)
     for each in page.agents:
         facts = {"agent_id": each.agent_id, "graph": each.graph, "loss": loss_from(each.agent_id)}

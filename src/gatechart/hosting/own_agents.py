@@ -30,7 +30,7 @@ class NoPayload(BaseModel):
 
 
 class OwnAgents(Protocol):
-    """What the framework does with its agents on one home. It changes no agent of an application."""
+    """The operations of the framework on its agents on one home. They change no agent of an application."""
 
     async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
         """Start an agent. Raises AgentExistsError."""

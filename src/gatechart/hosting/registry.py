@@ -95,7 +95,7 @@ class Registry:
 
     @property
     def own_graphs(self) -> tuple[AnyGraph, ...]:
-        """The graphs of the framework, in the order in which they were registered."""
+        """The graphs of the framework, in order of registration."""
         return tuple(map(self.graph, self._own))
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
@@ -206,7 +206,7 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
         problem = misfit(graph, snapshot.configuration, snapshot.memory)
         if problem:
             raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
-        if not graph.is_framework:  # a release may change those: nobody can give them a new version
+        if not graph.is_framework:  # those change with a release, which does not count their versions
             logger.warning(
                 "a graph was changed without a new version",
                 extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},

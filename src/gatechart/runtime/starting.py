@@ -1,4 +1,4 @@
-"""Starts of agents at entry points: those that callers ask for, and the framework's own."""
+"""Starts of agents at entry points, for callers and for the framework itself."""
 
 from __future__ import annotations
 

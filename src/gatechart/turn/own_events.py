@@ -1,7 +1,7 @@
-"""The gate at the framework's agents: the events that they take, whoever sent them and wherever they were stored.
+"""The gate in front of the framework's agents, which checks every event at the start of its turn.
 
-Reserved names are sent by the framework alone, so an event's name shows that it comes from there. A timer shows it by
-its sender, the agent itself.
+Only the framework sends reserved names, so the name of an event proves its origin. The sender of a timer is the agent
+itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_gated(graph: AnyGraph, event: Event) -> bool:
 
 
 def admitted(graph: AnyGraph, agent_id: AgentId, event: Event) -> Event | None:
-    """Return the event as the agent takes it; None if the gate is closed to it.
+    """Return the event as the agent takes it; None if the gate stops it.
 
     An application's agent takes no event that is for agents of the framework, even if it waits for every event.
     """
@@ -49,7 +49,7 @@ def admitted(graph: AnyGraph, agent_id: AgentId, event: Event) -> Event | None:
 
 
 def not_admitted(graph: AnyGraph, configuration: tuple[StateName, ...]) -> Refusal:
-    """Return the refusal of an event to which the gate is closed."""
+    """Return the refusal of an event that the gate stops."""
     accepts = () if graph.is_framework else accepted_events(graph, configuration)
     return Refusal(
         RefusalReason.NOT_FROM_FRAMEWORK if graph.is_framework else RefusalReason.FOR_FRAMEWORK, configuration, accepts
@@ -61,8 +61,8 @@ def _has_id(of: Callable[[Event], object]) -> Callable[[Event], bool]:
     return lambda event: event.sender is not None and event.id is not None and event.id == of(event)
 
 
-# Earlier releases sent these names, which anybody could send. Mail of theirs that still waits is recognised by what
-# only they sent it with, and its payload is validated like any other. Nobody can send it any more.
+# Earlier releases sent these names, which callers could send, too. Waiting mail of those releases is recognised by its
+# sender and its id, and its payload is validated like any other. This release sends no such mail to these agents.
 _LEGACY: Final[Mapping[str, Callable[[Event], bool]]] = MappingProxyType(
     {
         "ALERT": _has_id(lambda event: event.payload.get("id")),

@@ -40,7 +40,7 @@ class OwnKind:
     graph: str
     agent: str  # the id of its one agent, or the prefix of the ids of its agents, which ends with a colon
     instead: str  # what callers can do, for errors
-    loss: str  # what does not work while an application's agent has such an id; {} stands for the rest of the id
+    loss: str  # the effect of an application's agent with such an id; {} is replaced by the rest of the id
 
     def has(self, agent_id: AgentId) -> bool:
         """Return whether agents of this kind have such ids."""
@@ -95,7 +95,7 @@ _IDS: Final = frozenset(each.agent for each in OWN_KINDS if not each.agent.endsw
 
 
 def is_framework_graph(graph: str) -> bool:
-    """Return whether a graph of this name belongs to the framework, as do all whose names begin with `gatechart.`.
+    """Return whether a graph of this name belongs to the framework: whether it has the prefix `gatechart.`.
 
     >>> is_framework_graph("gatechart.alerts"), is_framework_graph("gatechart.new"), is_framework_graph("alerts")
     (True, True, False)
@@ -115,7 +115,7 @@ def is_framework_id(agent_id: AgentId) -> bool:
 def is_framework_agent(agent_id: AgentId, graph: str) -> bool:
     """Return whether an agent belongs to the framework: by its graph and by its id.
 
-    An agent of which only one of them does comes from a release that did not check it.
+    If only its graph or only its id does, an earlier release started it, which did not check.
 
     >>> is_framework_agent("alerts:ops", "gatechart.alerts"), is_framework_agent("alerts:ops", "orders")
     (True, False)
@@ -148,7 +148,7 @@ def is_misplaced(agent_id: AgentId, graph: str) -> bool:
 
 
 def loss_from(agent_id: AgentId) -> str:
-    """Return what does not work while an application's agent has this id, or a graph of the framework's name.
+    """Return the effect of an application's agent with this id, or with a graph of the framework's name.
 
     >>> loss_from("alerts:ops"), loss_from("a")
     ("no alert reaches the sink 'ops'", 'no home can host the agent')
@@ -162,7 +162,7 @@ def check_not_framework(*agent_ids: AgentId | None, graph: str = "") -> None:
     for agent_id in agent_ids:
         if agent_id and is_framework_id(agent_id):
             kind = kind_of(agent_id)
-            assert kind is not None  # the ids are those of the kinds
+            assert kind is not None  # each id belongs to a kind
             raise FrameworkAgentError("agent", agent_id, kind.instead)
     if is_framework_graph(graph):
         raise FrameworkAgentError("graph", graph, _instead_of_graph(graph))

@@ -169,8 +169,8 @@ def found_refused(
 ) -> Iterator[HealthFinding]:
     """Find agents that refused much of what others sent them. mail: refused, of the window. sent: see `troubles_of`.
 
-    What the framework itself says, such as an alarm, may go unheard; but not what it sends to its own agents, such as
-    an alert to a sink.
+    An agent may refuse the framework's events, such as an alarm. The events for the framework's own agents, such as an
+    alert for a sink, are reported after the first refusal.
     """
     by_agent: defaultdict[AgentId, list[Mail]] = defaultdict(list)
     for each in mail:

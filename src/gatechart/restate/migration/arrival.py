@@ -70,8 +70,8 @@ def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | No
 def _gives_way(here: AgentState) -> bool:
     """Return whether an agent of the framework gives way to the one that arrives.
 
-    The service starts the agents of its sinks and its watchdog. They have done nothing yet that is to be kept, and
-    nobody can erase them. The watchdog finds again what it has found.
+    The service starts the agents of its sinks and its watchdog, and no caller can erase them. A sink that has had no
+    alert has nothing to keep, and the watchdog repeats its findings.
     """
     snapshot = here.snapshot
     if snapshot is None or not is_framework_agent(snapshot.agent_id, snapshot.graph) or here.mail or here.calls:

@@ -149,7 +149,7 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
 
 
 def _begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
-    """Whether a text begins with this one. LIKE would ignore case on SQLite, and bounds depend on the collation."""
+    """Whether a text has a prefix. LIKE would ignore case on SQLite, and bounds depend on the collation."""
     return func.substr(column, 1, len(prefix)) == prefix
 
 
