@@ -27,6 +27,21 @@ class Patient(RestateRuntime):
 
     place = None
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        start, erase = self._own.start, self._own.erase
+
+        async def started(*given, agent_id, **more):
+            snapshot = await start(*given, agent_id=agent_id, **more)
+            self.place.known[agent_id] = None
+            return snapshot
+
+        async def erased(agent_id):
+            await erase(agent_id)
+            await self._gone(agent_id)
+
+        self._own.start, self._own.erase = started, erased
+
     async def _handle(self, command):
         agent = await super()._handle(command)
         self.place.known[agent.id] = None
@@ -66,9 +81,16 @@ class Patient(RestateRuntime):
 
     async def erase(self, agent_id):
         await super().erase(agent_id)
+        await self._gone(agent_id)
+
+    async def _gone(self, agent_id):
+        """Returns when the projection has no such agent any more."""
         self.place.known.pop(agent_id, None)
         async with asyncio.timeout(PATIENCE_S):
-            while agent_id in [each.agent_id for each in (await RestateRuntime.find(self, limit=1000)).agents]:  # noqa: ASYNC110
+            while True:
+                found = await RestateRuntime.find(self, limit=1000, framework=True)
+                if agent_id not in [each.agent_id for each in found.agents]:
+                    return
                 await asyncio.sleep(LOOK_S)
 
     async def at_rest(self):

@@ -11,7 +11,7 @@ from gatechart.hosting.own_agents import check_open, check_own
 from gatechart.restate.agent_calls import AgentCalls
 from gatechart.restate.state import OUTCOME, SNAPSHOT
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.turn import plain_payload
+from gatechart.turn import checked_id, checked_key, plain_payload
 from gatechart.values import (
     AgentId,
     EventName,
@@ -37,7 +37,8 @@ class EngineOwnAgents:
     async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
         """See OwnAgents. Raises UnknownGraphError if the service does not have the graph."""
         told = {"graph": graph, "at": at, "payload": plain_payload(payload, at), "once": None, BY_FRAMEWORK: True}
-        return SNAPSHOT.validate_python((await self._calls.ask("begin", agent_id, told))["snapshot"])
+        answer = await self._calls.ask("begin", checked_key(agent_id, "agent id"), told)
+        return SNAPSHOT.validate_python(answer["snapshot"])
 
     async def send(
         self,
@@ -49,7 +50,7 @@ class EngineOwnAgents:
     ) -> Outcome:
         """See OwnAgents."""
         life = await self._life("send", agent_id)
-        told = {"event": event, "payload": plain_payload(payload, event), "id": event_id, "life": life}
+        told = {"event": event, "payload": plain_payload(payload, event), "id": checked_id(event_id), "life": life}
         answer = await self._calls.ask("send", agent_id, told | {BY_FRAMEWORK: True})
         return OUTCOME.validate_python(answer["outcome"])
 
@@ -74,9 +75,9 @@ def check_gate(unit: UnitOfWork, verb: str, argument: Any) -> None:
     if argument.get(BY_FRAMEWORK):
         return
     if verb == "begin":
-        check_not_framework(unit.agent_id, graph=argument["graph"])
+        check_not_framework(unit.agent_id, graph=argument.get("graph", ""))
     elif verb == "fork":
-        check_not_framework(unit.agent_id, graph=argument["target"]["graph"])
+        check_not_framework(unit.agent_id, graph=argument.get("target", {}).get("graph", ""))
     elif verb in _CHANGING and unit.state.snapshot is not None:
         check_open(unit.state.snapshot)
 

@@ -9,7 +9,7 @@ from gatechart.hosting.registry import Registry
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.starting import Starter
-from gatechart.turn import plain_payload
+from gatechart.turn import checked_id, plain_payload
 from gatechart.values import AgentId, Event, EventName, Mail, Outcome, Payload, Snapshot
 
 
@@ -39,7 +39,8 @@ class HostedOwnAgents:
         self._core.admit("send", writes=True)
         agent = await self._starter.resume(agent_id)
         check_own(agent.snapshot)
-        return await agent.happen(Event(event, plain_payload(payload, event), self._core.clock.now(), event_id))
+        content, now = plain_payload(payload, event), self._core.clock.now()
+        return await agent.happen(Event(event, content, now, checked_id(event_id)))
 
     async def post(self, agent_id: AgentId, event: EventName, payload: Payload, *, event_id: str | None = None) -> None:
         """See OwnAgents."""

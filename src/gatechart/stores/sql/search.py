@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, not_, null, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    exists,
+    false,
+    func,
+    not_,
+    null,
+    or_,
+    select,
+    true,
+    union,
+)
 
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
 from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of, to_us
@@ -156,13 +171,12 @@ def _begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
 def _is_misplaced() -> ColumnElement[bool]:
     """Whether an id or a graph belongs to the framework, as `is_misplaced` says.
 
-    Each part selects keys by a column that has an index, which is smaller than the rows with their contexts.
+    Each part of the union reads one index, which is smaller than the rows with their contexts.
     """
-    ids = or_(*(_is_of(each, _others.c.id) for each in OWN_KINDS))
-    named = agents.c.key.in_(select(_others.c.key).where(ids))
-    is_own = or_(*(and_(_is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
+    named = select(_others.c.key).where(or_(*(_is_of(each, _others.c.id) for each in OWN_KINDS)))
     foreign = select(_others.c.key).where(_begins(_others.c.graph, FRAMEWORK), _others.c.graph.not_in(OWN_GRAPHS))
-    return or_(and_(named, not_(is_own)), agents.c.key.in_(foreign))
+    is_own = or_(*(and_(_is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
+    return and_(agents.c.key.in_(union(named, foreign)), not_(is_own))
 
 
 def _is_of(kind: OwnKind, agent_id: ColumnElement[str]) -> ColumnElement[bool]:
