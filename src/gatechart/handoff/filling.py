@@ -24,7 +24,7 @@ def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str
 
     >>> packet = HandoffPacket(internal_state={"paid": False}, entities={"paid": True, "city": "Bern", "tip": 5})
     >>> filling_values(packet, entities=("paid", "city"))
-    {'city': 'Bern', 'paid': False}
+    {'paid': False, 'city': 'Bern'}
     """
     allowed = {name: packet.entities[name] for name in entities if name in packet.entities}
     return allowed | packet.internal_state
