@@ -1,4 +1,4 @@
-"""Rules about the entities of packets: which fields they may fill, what then depends on them, and what stays empty."""
+"""Rules about the entities of packets: the fields they may fill, guards that depend on these, and gaps."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, askings, callabl
 
 @rule("GC505", Severity.NOTE, "an entry point with fields that entities may fill")
 def filled_by_entities(analysis: Analysis) -> Iterator[Hit]:
-    """Entities are what an agent knows from others: the words of a user, the arguments that a model gave.
+    """Entities are values from others: words of a user, arguments of a model.
 
-    They never fill a field that is not declared, nor one for which the agent that hands on has a value itself.
+    They fill only declared fields, and never replace a value of the agent that hands on.
     """
     for entry in analysis.graph.entry_points.values():
         if entry.entities:
             problem = f"a user's words or a model's arguments may fill {listing(entry.entities)} here"
-            remedy = "declare only what they may decide, and allow it with the reason"
+            remedy = "declare only fields that a user may decide, and allow this with the reason"
             yield f"entry point {entry.name!r}", problem, remedy
 
 
 @rule("GC506", Severity.WARNING, "a guard that reads a field which entities may fill")
 def guarded_by_entities(analysis: Analysis) -> Iterator[Hit]:
-    """What somebody says in a conversation then decides which way an agent goes.
+    """A user's words then decide which transition an agent takes.
 
-    Guards of the entry point, and of transitions in states that it leads to. Only expressions tell which fields they
-    use; plain functions are not looked into, nor are fields that a `maps` function fills.
+    Covers guards of the entry point, and of transitions in states that it leads to. Only expressions declare the fields
+    that they read. Plain functions, and fields that a `maps` function fills, are left alone.
     """
     graph = analysis.graph
     for entry in graph.entry_points.values():
@@ -45,7 +45,11 @@ def guarded_by_entities(analysis: Analysis) -> Iterator[Hit]:
             reads = tuple(name for name in fields if name in read)
             if reads:
                 problem = f"{callable_name(guard)} reads {listing(reads)}, which entities may fill at {entry.name!r}"
-                yield place, problem, f"drop it from entities= of {entry.name!r}, or allow it if a user may decide this"
+                yield (
+                    place,
+                    problem,
+                    f"remove it from entities= of {entry.name!r}, or allow this if a user may decide it",
+                )
 
 
 def _context_fields(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
@@ -60,7 +64,7 @@ def _context_fields(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
 
 
 def _guards(analysis: Analysis, entry: EntryPoint) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the guards that may be asked after an agent has entered, the entry point's own first, with their places."""
+    """Yield the guard of an entry point, then those of reachable transitions, each after its place."""
     if entry.guard is not None:
         yield f"entry point {entry.name!r}", entry.guard
     for name, node in analysis.graph.nodes.items():
@@ -73,9 +77,9 @@ def _guards(analysis: Analysis, entry: EntryPoint) -> Iterator[tuple[str, Callab
 def nothing_fills(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
-    The context of the agent that hands on has no field of that name, and the entry point does not declare it with
-    `entities`. Only what the agent got from an earlier one in its internal state could fill it; otherwise the offer is
-    rejected. Left alone are packets that a function builds.
+    The source's context has no field of that name, and the entry point does not declare it with `entities`. The offer
+    is rejected, unless the internal state of an earlier agent has the value. Packets that a function builds are left
+    alone.
     """
     graph = analysis.graph
     doors = {(each.name, entry.name): entry for each, entry in analysis.doors}
@@ -92,7 +96,7 @@ def nothing_fills(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _targets(asking: Asking) -> Iterator[tuple[str, str]]:
-    """Yield graph and entry point of what a handoff names: its target, and those of its fallbacks."""
+    """Yield graph and entry point of a handoff's target, then of its fallbacks."""
     handoff = asking.handoff
     if not isinstance(handoff.to, Best):
         yield handoff.to, handoff.at

@@ -46,8 +46,8 @@ def _is_described(analysis: Analysis, to: To) -> bool:
 def lost_arguments(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
-    The arguments that a model gives are entities of the packet. They fill only the fields that the entry point declares
-    with `entities`. Left alone are arguments that no field there is named like.
+    A model's arguments become entities of the packet. They fill only the fields that the entry point declares with
+    `entities`. Arguments without a field of their name are left alone.
     """
     doors = {(graph.name, entry.name): (graph, entry) for graph, entry in analysis.doors}
     for name in analysis.graph.choosing:

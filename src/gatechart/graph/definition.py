@@ -376,9 +376,9 @@ class Transition(Generic[ContextT_contra]):
 class EntryPoint:
     """A state in which an agent may begin, and the payload that it needs.
 
-    `ANY`, the root, stands for the initial states of the graph. A packet fills the fields of the payload and of the
-    context with what the agent that hands on says itself. What it knows from others, such as the user's words, are its
-    entities; they fill the fields named in `entities` only, and only where that agent says nothing itself.
+    The state `ANY`, the root, means the initial states of the graph. A handoff fills the fields of the payload and of
+    the context with the source agent's own values. Entities of the packet, such as the words of a user, fill only the
+    fields named in `entities`, and never replace a value of the agent.
     """
 
     state: StateName

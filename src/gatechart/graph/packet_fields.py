@@ -10,8 +10,8 @@ from gatechart.graph.definition import EntryPoint
 def packet_fields(entry: EntryPoint, context: Any) -> tuple[str, ...]:
     """Return the names of the fields that a packet fills at an entry point: the payload's, then the context's.
 
-    context: the type of the graph's context. A conversation has parts of its own for what every packet has, so only
-    the fields that a subclass adds are among them. None are if `maps` says what becomes of a whole packet.
+    context: the type of the graph's context. Of a conversation, only the fields that a subclass adds count, because the
+    others are parts of every packet. Empty if a `maps` takes the whole packet.
     """
     takes = entry.takes
     if takes is None:
@@ -23,7 +23,7 @@ def packet_fields(entry: EntryPoint, context: Any) -> tuple[str, ...]:
 
 
 def own_fields(context: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a context that are no parts of a conversation."""
+    """Return the names of a context's fields, without the parts of a conversation."""
     parts: frozenset[str] = getattr(context, "conversation_fields", frozenset())
     return tuple(name for name in context.model_fields if name not in parts)
 

@@ -32,10 +32,10 @@ PartT = TypeVar("PartT", bound=Part)
 class ConversationContext(AgentContext):
     """A context with the parts of a conversation. Subclass it to add the fields that the agent needs.
 
-    Fields of a subclass travel in the packet's internal state, which is the agent's own word; an agent that has a field
-    of the same name receives them there. A field that has its default value travels only if something else would go
-    along in its place: an earlier agent's value that it had before, or an entity of its name. An empty default (None,
-    or an empty text or collection) leaves the field to the entity.
+    Fields of a subclass travel in the packet's internal state, the agent's own word. The next agent receives them in
+    its fields of the same names. A field with its default value is left out, with two exceptions: it replaced the value
+    of an earlier agent, or an entity has its name. An empty default (None, an empty text or collection) does not stop
+    the entity.
     """
 
     # A packet has the same field names, except that `messages` is its `conversation`.
@@ -53,7 +53,7 @@ class ConversationContext(AgentContext):
     metadata: Metadata = Metadata()
 
     tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
-    conversation_fields: ClassVar[frozenset[str]] = frozenset()  # those of this class itself; see `own_fields`
+    conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
 
     def say(
@@ -150,8 +150,8 @@ def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPack
     """Return the packet with what a model said when it chose this handoff.
 
     choice: payload of the event of the choice. The reason and the summary become a step of the reasoning, the other
-    arguments entities. An argument also replaces an empty value of its name in the internal state: the agent has left
-    that field open.
+    arguments entities. The internal state loses empty values under the names of arguments, so that the arguments can
+    fill these fields.
     """
     arguments = dict(choice.get("arguments", {}))
     words = {"reasoning": arguments.pop("reason", ""), "details": arguments.pop("summary", "")}
@@ -209,9 +209,10 @@ def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> Ha
 def fields_for(kind: type[AgentContext], packet: HandoffPacket, entities: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a new agent's context that a packet fills, by name; the others keep their defaults.
 
-    For a conversation see `fields_from`. Another context gets the values of the internal state that have the name of a
-    field and are valid.
-    entities: names of the fields that entities may fill where the internal state says nothing; they fill no others.
+    For a conversation see `fields_from`. In another context, each valid value of the internal state fills the field of
+    its name.
+
+    entities: names of the fields that entities may fill if the internal state has no value; they fill no others.
     """
     if not issubclass(kind, ConversationContext):
         return fitting(kind, kind.model_fields, filling_values(packet, entities))
@@ -227,7 +228,7 @@ _own_fields = cache(own_fields)
 
 
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
-    """Return the fields of the subclass that the agent has something to say about, as JSON values."""
+    """Return the fields of the subclass that a packet includes, as JSON values."""
     kind = type(context)
     own = _own_fields(kind)
     if not own:
@@ -245,18 +246,18 @@ def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
 
 
 def _is_said(context: ConversationContext, name: str, values: Mapping[str, Any]) -> bool:
-    """Return whether a field goes along: it differs from its default, or from what would go along in its place."""
+    """Return whether the packet includes a field: it differs from its default, or contradicts an older value."""
     kind, value = type(context), values[name]
     default = kind.model_fields[name].get_default(call_default_factory=True, validated_data=dict(values))
     if value != default:
         return True
-    if name in context.internal_state:  # of an earlier agent; a value that does not fit the field was never in it
+    if name in context.internal_state:  # from an earlier agent; an invalid value never filled the field
         return any(earlier != value for earlier in fitting(kind, (name,), context.internal_state).values())
     return name in context.entities and not _is_empty(value)
 
 
 def _is_empty(value: Any) -> bool:
-    """Return whether a value says nothing. False and 0 are words."""
+    """Return whether a value is None or an empty text or collection. False and 0 are values."""
     return value is None or (isinstance(value, str | bytes | list | tuple | dict | set | frozenset) and not value)
 
 

@@ -1,4 +1,4 @@
-"""How a packet fills fields: with what the agent itself says, and with entities where they are declared to."""
+"""Fill fields from a packet: the agent's own values come first, then declared entities."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gatechart.values import revealed
 
 
 def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str, JsonValue]:
-    """Return the values that a packet has for fields, by name.
+    """Return the values that may fill fields, by name.
 
-    These are the values of its internal state, which is the agent's own word, and those of its entities that are named
-    in `entities` and of which the internal state has none.
+    The internal state is the agent's own word, so all its values count. An entity counts if `entities` has its name
+    and the internal state does not.
 
     >>> packet = HandoffPacket(internal_state={"paid": False}, entities={"paid": True, "city": "Bern", "tip": 5})
     >>> filling_values(packet, entities=("paid", "city"))
@@ -31,7 +31,7 @@ def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str
 
 
 def collisions(packet: HandoffPacket, fields: Iterable[str]) -> Iterator[str]:
-    """Yield those of the fields for which the internal state and the entities have different values.
+    """Yield each field with different values in the internal state and in the entities.
 
     Values are compared as JSON, where 1, 1.0 and true differ.
     """
@@ -43,7 +43,7 @@ def collisions(packet: HandoffPacket, fields: Iterable[str]) -> Iterator[str]:
 
 
 def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the named fields that have a valid JSON value, read as the field's type.
+    """Return the named fields that have a valid JSON value, read as the field's type.
 
     Invalid values are left out, as if missing. Whether the fields are consistent with each other is not checked.
     """

@@ -1,4 +1,4 @@
-"""Entities of a packet at an entry point: those that contradict the agent, and those that may not fill a field."""
+"""Entities of a packet at an entry point: collisions with the agent's own word, and missing declarations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _LONGEST_VALUE: Final = 60  # characters of a value in the details
 
 
 def collision_details(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> str:
-    """Return for which fields the packet's entities contradict the agent's own word, with both values; empty if none.
+    """Describe collisions of the packet's entities with the agent's own word; empty if there are none.
 
-    The first ten fields are listed, long values are cut off, and secrets are masked.
+    The text has both values of the first ten fields. It masks secrets and cuts off long values.
     """
     names = tuple(collisions(packet, packet_fields(entry, graph.context)))
     if not names:
@@ -56,7 +56,7 @@ def _shown(value: Any) -> str:
 
 @contextmanager
 def explaining_entities(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> Iterator[None]:
-    """Add to a PayloadError which missing fields a packet has as entities, and how to let these fill them."""
+    """Extend a PayloadError about missing fields: list the packet's entities of these names, and the declaration."""
     try:
         yield
     except PayloadError as error:
@@ -71,14 +71,14 @@ def explaining_entities(graph: AnyGraph, entry: EntryPoint, payload: BaseModel |
 
 
 def _undeclared(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket, error: PayloadError) -> tuple[str, ...]:
-    """Return the fields that the error is about and that undeclared entities would fill, at most ten."""
+    """Return at most ten fields that the error reports and that an undeclared entity would fill."""
     known = {*entry.entities, *packet.internal_state}
     names = (name for name in packet_fields(entry, graph.context) if name in packet.entities and name not in known)
     return tuple(islice((name for name in names if _is_about(error, graph, entry, name)), LISTED))
 
 
 def _is_about(error: PayloadError, graph: AnyGraph, entry: EntryPoint, name: str) -> bool:
-    """Return whether a problem of the error is about a field, which pydantic calls by its alias."""
+    """Return whether the error reports a problem with a field. Pydantic uses the alias of the field."""
     fields = [kind.model_fields[name] for kind in (entry.takes, graph.context) if kind and name in kind.model_fields]
     called = (name, *(each.alias for each in fields if each.alias))
     return any(problem.startswith(tuple(f"{each}: " for each in called)) for problem in error.problems)

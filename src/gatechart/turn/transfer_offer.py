@@ -129,9 +129,9 @@ class _Offering:
 
 
 def _schema_of(to: To, door: EntryPoint | None) -> dict[str, Any]:
-    """Return the JSON Schema of what a target takes besides: its own `takes`, or what a model may fill at its door.
+    """Return the JSON Schema of a target's arguments: its own `takes`, or else the open fields of the entry point.
 
-    A model's arguments are entities for the other graph, so it is asked only for the fields that these may fill.
+    The arguments become entities of the packet, so the model gets only the fields that entities may fill.
     """
     if to.takes is not None:
         return {} if issubclass(to.takes, HandoffPacket) else to.takes.model_json_schema()

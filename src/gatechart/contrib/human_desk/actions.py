@@ -104,7 +104,7 @@ def split_off(context: DeskContext, event: Event, turn: Turn) -> None:
         asked.reason,
         current_problem=problem,
         entities=context.entities | asked.entities,
-        internal_state=context.internal_state | asked.entities,  # what the operator says is the desk's own word
+        internal_state=context.internal_state | asked.entities,  # the operator speaks for the desk
     )
     achieved = f"{context.operator} split off: {problem or asked.to}"
     made = turn.handoff(
