@@ -34,7 +34,7 @@ SUPPORT = """
     entry_points:
       - IDLE
       - {state: WORK.first, name: door, opens_on: GO, takes: CaseFile, guard: is_ready, description: The door.}
-      - {state: '#past', takes: Brought, maps: {text: query}, opens_on: [X, Y]}
+      - {state: '#past', takes: Brought, maps: {text: query}, entities: text, opens_on: [X, Y]}
       - {state: '*', name: again, takes: Brought, maps: filled}
     initial: {target: WORK, actions: note}
     on: {STOPPED: '#support.END'}
@@ -93,8 +93,15 @@ def in_code() -> StateTransitionGraph:
         max_microsteps=7,
         entry_points=[
             "IDLE",
-            EntryPoint("first", "door", opens_on="GO", takes=CaseFile, guard=is_ready, description="The door."),
-            EntryPoint("past", opens_on=["X", "Y"], takes=Brought, maps={"text": "query"}),
+            EntryPoint(
+                "first",
+                "door",
+                opens_on="GO",
+                takes=CaseFile,
+                guard=is_ready,
+                description="The door.",
+            ),
+            EntryPoint("past", opens_on=["X", "Y"], takes=Brought, maps={"text": "query"}, entities="text"),
             EntryPoint(ANY, "again", takes=Brought, maps=filled),
         ],
         initial=Initial("WORK", actions=note),
@@ -152,8 +159,8 @@ def test_the_same_chart_in_code_and_in_data_is_the_same_graph():
     assert graph.fingerprint == coded.fingerprint
     assert dump(graph) == dump(coded)
     assert [each.label for each in graph.transitions] == [each.label for each in coded.transitions]
-    assert {name: (each.opens_on, each.takes) for name, each in graph.entry_points.items()} == {
-        name: (each.opens_on, each.takes) for name, each in coded.entry_points.items()
+    assert {name: (each.opens_on, each.takes, each.entities) for name, each in graph.entry_points.items()} == {
+        name: (each.opens_on, each.takes, each.entities) for name, each in coded.entry_points.items()
     }
 
 

@@ -95,6 +95,12 @@ def test_a_change_of_structure_changes_the_fingerprint(changes: dict[str, Any]) 
     assert graph(**changes).fingerprint != graph().fingerprint
 
 
+def test_the_entities_that_fill_fields_keep_the_fingerprint() -> None:
+    """So that a declaration can be added to a graph that has agents, as `maps` can."""
+    doors = [EntryPoint("OFF", opens_on=["BOUGHT"], takes=Case, entities="number"), "DIM"]
+    assert graph(entry_points=doors).fingerprint == FINGERPRINT
+
+
 def test_other_code_under_the_same_names_keeps_the_fingerprint() -> None:
     def other(function: Any) -> Any:
         def replacement(context: Any, event: Any) -> bool:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
 from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.kernel import plan_entry
 from tests.support import Trail, boom, is_yes
 
@@ -51,6 +52,11 @@ def fault_of(**definition: Any) -> str:
     """The only fault of the definition."""
     (fault,) = faults_of(**definition)
     return str(fault)
+
+
+def sound(**definition: Any) -> None:
+    """Build a graph that has no faults."""
+    StateTransitionGraph("g", transitions=[GO], **definition)
 
 
 def entering(*args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -284,6 +290,36 @@ def test_the_root_as_an_entry_point_stands_for_the_initial_states() -> None:
 def test_an_entry_point_that_takes_nothing_maps_nothing() -> None:
     fault = fault_of(**entering("A", maps={"number": "number"}))
     assert fault == "entry point 'A': it maps a payload but takes none; declare takes=, or drop maps="
+
+
+def test_entities_fill_fields_of_the_payload_or_of_the_context() -> None:
+    sound(**entering("A", entities="title"))
+    assert fault_of(**entering("A", entities=["number", "titel"])) == (
+        "entry point 'A': entities= has 'titel', and a packet fills no field of that name; "
+        "did you mean 'title'? There are 'number', 'title'"
+    )
+    maps = {"caller": "title"}
+    sound(**entering("A", takes=Case, maps=maps, entities="caller"))
+    assert fault_of(**entering("A", takes=Case, maps=maps, entities="title")).startswith(
+        "entry point 'A': entities= has 'title', and a packet fills no field of that name; "
+    )
+
+
+def test_entities_fill_the_fields_that_a_conversation_adds() -> None:
+    class Talk(ConversationContext):
+        city: str = ""
+
+    def entering_talk(*entities: Any, **more: Any) -> dict[str, Any]:
+        return {"context": Talk, "entry_points": [EntryPoint("A", entities=entities, **more)]}
+
+    sound(**entering_talk("city"))
+    sound(**entering_talk("city", takes=HandoffPacket))
+    assert fault_of(**entering_talk("user_id")).endswith("no field of that name; there are 'city'")
+    assert fault_of(**entering_talk("city", takes=HandoffPacket, maps=lambda packet: {})).endswith(
+        "drop it: no packet fills fields here"
+    )
+    assert "twice" in fault_of(**entering_talk("city", "city"))
+    assert "its entity is 7" in fault_of(**entering_talk(7))
 
 
 @pytest.mark.parametrize("schema", [dict, Case(number=1), "Case"])

@@ -312,7 +312,7 @@ async def test_a_choice_may_be_a_handoff_with_the_arguments_in_its_packet(place)
         "refunds",
         context=Complaint,
         states=[State("REVIEWING")],
-        entry_points=[EntryPoint("REVIEWING", takes=Claim, description="decides on refunds")],
+        entry_points=[EntryPoint("REVIEWING", takes=Claim, entities="order", description="decides on refunds")],
     )
     wanted = [("transfer_to_refunds_at_REVIEWING", {"reason": "broken", "summary": "wants it back", "order": "4711"})]
     model = Model(wanted)

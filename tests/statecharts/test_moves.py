@@ -16,11 +16,12 @@ from gatechart.results import RefusalReason
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request
 from statecharts.service_desk.conversations import Conversation
-from statecharts.service_desk.moves.chart import kind_of, services
+from statecharts.service_desk.moves.chart import Entry, kind_of, services
 from statecharts.service_desk.moves.owners import ledgers
 from statecharts.service_desk.moves.replay import graphs_for, replay
 from statecharts.service_desk.report import Unplayed
 from statecharts.service_desk.scenarios import CONCERTS, RESTAURANTS
+from statecharts.service_desk.schema import Slot
 
 GRAPHS = (*services([CONCERTS.name, RESTAURANTS.name]), human_desk)
 TO_A_TABLE = {
@@ -51,6 +52,22 @@ async def test_the_same_wish_to_the_former_owner_makes_no_second_one(url: str) -
         assert handoff.status is HandoffStatus.ACCEPTED
         owner = await runtime.resume(handoff.target)
         assert owner.configuration == ("SEARCHING",)  # Lisbon is known from the concerts
+
+
+async def test_a_slot_that_is_named_like_a_field_of_the_agent_stops_no_move(url: str) -> None:
+    taken = {name: Slot() for name in Entry.model_fields}
+    concerts = CONCERTS.model_copy(update={"slots": {**CONCERTS.slots, **taken}})
+    async with Runtime.open(url, graphs=GRAPHS) as runtime:
+        said = dict.fromkeys(taken, "to dance") | {"city": "Lisbon"}
+        request = Request(service=concerts, intent="FindConcert", slots=said)
+        agent = await runtime.start("concerts", at="ELICITING_CRITERIA", payload=request)
+        assert (await agent.send("USER_MOVED_ON", TO_A_TABLE)).applied
+        await agent.until("AWAY")
+        (handoff,) = await runtime.handoffs()
+        owner = await runtime.resume(handoff.target)
+        assert (owner.context.intent, owner.context.service) == ("FindRestaurant", RESTAURANTS)
+        assert handoff.packet["entities"]["intent"] == "to dance"
+        assert 'intent is "FindRestaurant", not "to dance"' in handoff.changes[-1].details
 
 
 async def test_a_wish_that_the_other_service_does_not_have_goes_nowhere(url: str) -> None:

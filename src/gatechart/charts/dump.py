@@ -320,6 +320,7 @@ class _Dumping:
             name="" if entry.name == entry.state else entry.name,
             opens_on=list(entry.opens_on),
             takes=self.name(entry.takes.__name__, entry.takes) if entry.takes else "",
+            entities=list(entry.entities),
             guard=None if entry.guard is None else self.guard(entry.guard),
             description=entry.description,
             signals=self.signals(entry.signals),

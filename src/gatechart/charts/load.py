@@ -400,6 +400,7 @@ class _Building(HandingOn):
             opens_on=entry.opens_on,
             takes=takes,
             maps=self.maps(entry),
+            entities=entry.entities,
             guard=self.bindings.guard(entry.guard),
             description=entry.description,
             signals=self.signals(entry.signals, f"entry point {entry.name or state!r}, signals"),

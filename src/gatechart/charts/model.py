@@ -264,6 +264,7 @@ class EntryForm:
     state: Spot
     name: str = ""
     opens_on: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
     takes: Reference | None = None
     maps: Reference | Values | None = None
     guard: Question | None = None

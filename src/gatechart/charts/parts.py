@@ -368,6 +368,7 @@ class Entries(Handoffs):
             state=spot.get("state") or state,
             name=fields.text("name", name),
             opens_on=fields.texts("opens_on"),
+            entities=fields.texts("entities"),
             takes=None if takes is None else Reference(takes, text_of(takes, self.faults)),
             maps=None if maps is None else self.maps(maps),
             guard=self.guard(spot.get("guard")),

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, Kind, Node, Recall, askings
+from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, EntryPoint, Kind, Node, Recall, askings
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
 from gatechart.values import Candidate, EventName, Mode, StateName
@@ -73,6 +73,11 @@ class Analysis:
         # Entry points into the same state lead to the same states, so each state is followed once.
         by_state = {state: self._follow(state) for state in {entry.state for entry in entries.values()}}
         return {name: by_state[entry.state] for name, entry in entries.items()}
+
+    @cached_property
+    def doors(self) -> tuple[tuple[AnyGraph, EntryPoint], ...]:
+        """The entry points of all known graphs, each with its graph; none if the graphs are not known."""
+        return tuple((graph, entry) for graph in self.among or () for entry in graph.entry_points.values())
 
     @cached_property
     def waits(self) -> tuple[Wait, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gatechart.checks import (
+    entity_rules,
     escape_rules,
     event_rules,
     handoff_rules,
@@ -104,6 +105,8 @@ _AMONG_GRAPHS: Final = {
     each.code
     for each in (
         handoff_rules.no_such_target,
+        entity_rules.nothing_fills,
+        transfer_rules.lost_arguments,
         selection_rules.nobody_fits,
         selection_rules.shared_sample,
         selection_rules.unfilled_payload,
@@ -117,6 +120,7 @@ def _rules() -> Iterator[Rule]:
         state_rules,
         event_rules,
         handoff_rules,
+        entity_rules,
         transfer_rules,
         signal_rules,
         selection_rules,

@@ -101,7 +101,7 @@ def unfilled_payload(analysis: Analysis) -> Iterator[Hit]:
     Only if the graphs of the application are known, as for GC503, and only for selections that the entry point fits.
     """
     for door in _doors([analysis.graph]) if analysis.among is not None else ():
-        needed = _required(door.entry)
+        needed = required_fields(door.entry)
         sources = _sources(analysis.among or (), door) if needed else {}
         missing = {graph: sorted(needed - fields) for graph, fields in sources.items()}
         if sources and all(missing.values()):
@@ -261,7 +261,7 @@ def _normal(sample: str) -> str:
 # Payloads that are lost
 
 
-def _required(entry: EntryPoint) -> frozenset[str]:
+def required_fields(entry: EntryPoint) -> frozenset[str]:
     """Return the fields that a payload cannot do without."""
     takes = entry.takes
     if takes is None or getattr(takes, "fits_every_context", False):  # a packet

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gatechart.checks.analysis import Analysis, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import To
+from gatechart.errors import listing
+from gatechart.graph import To, packet_fields
 
 
 @rule("GC601", Severity.WARNING, "a state with transfers from which no final state can be reached")
@@ -39,3 +40,25 @@ def _is_described(analysis: Analysis, to: To) -> bool:
     graph = next((each for each in analysis.among or () if each.name == to.target), None)
     entry = None if graph is None else graph.entry_points.get(to.at)
     return entry is None or bool(entry.description)
+
+
+@rule("GC603", Severity.WARNING, "an argument of a transfer that may not fill the field of its name")
+def lost_arguments(analysis: Analysis) -> Iterator[Hit]:
+    """Only if the graphs of the application are known, as for GC503.
+
+    A model's arguments become entities of the packet. They fill only the fields that the entry point declares with
+    `entities`. Arguments without a field of their name are left alone.
+    """
+    doors = {(graph.name, entry.name): (graph, entry) for graph, entry in analysis.doors}
+    for name in analysis.graph.choosing:
+        transfers = analysis.graph.nodes[name].transfers
+        for to in transfers.targets if transfers else ():
+            graph, entry = doors.get((to.name, to.at), (None, None))
+            if graph is None or entry is None or to.takes is None or to.packet is not None:
+                continue
+            fields = set(packet_fields(entry, graph.context)) - set(entry.entities)
+            lost = tuple(field for field in to.takes.model_fields if field in fields)
+            if lost:
+                problem = f"its transfer to {to.key!r} asks a model for {listing(lost)}, which fills no field there"
+                remedy = f"declare entities={(*entry.entities, *lost)!r} there, or do not ask for it"
+                yield f"state {name!r}", problem, remedy

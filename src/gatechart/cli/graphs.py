@@ -113,6 +113,7 @@ def _entry_point_document(entry: EntryPoint) -> Document:
         "state": entry.state,
         "opens_on": entry.opens_on,
         "takes": entry.takes.__name__ if entry.takes else None,
+        "entities": entry.entities,
         "guard": graph_package.callable_name(entry.guard) if entry.guard else None,
     }
 

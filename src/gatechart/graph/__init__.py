@@ -35,6 +35,7 @@ from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph, FrameworkGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
+from gatechart.graph.packet_fields import own_fields, packet_fields
 from gatechart.graph.payload_schema import JsonSchema
 from gatechart.graph.selection import TEXT_SCORERS, WEIGHTS, Best, Filter, Needed, NeedRule, Scorer
 from gatechart.graph.signals import SIGNAL, Signal, Signals, answered
@@ -104,6 +105,8 @@ __all__ = [
     "askings",
     "callable_name",
     "graph_name",
+    "own_fields",
+    "packet_fields",
     "steps_of",
     "unwrapped",
     "way",

@@ -376,7 +376,9 @@ class Transition(Generic[ContextT_contra]):
 class EntryPoint:
     """A state in which an agent may begin, and the payload that it needs.
 
-    `ANY`, the root, stands for the initial states of the graph.
+    The state `ANY`, the root, means the initial states of the graph. A handoff fills the fields of the payload and of
+    the context with the source agent's own values. Entities of the packet, such as the words of a user, fill only the
+    fields named in `entities`, and never replace a value of the agent.
     """
 
     state: StateName
@@ -388,6 +390,7 @@ class EntryPoint:
     description: str = ""
     signals: Signals | None = None  # in place of the graph's for agents that begin here; None: those of the graph
     profile: Profile | None = None  # what it can do, for selections; what it leaves out is the graph's
+    entities: tuple[str, ...] = ()  # fields of the payload or the context that entities of a packet may fill
 
     def __init__(
         self,
@@ -401,6 +404,7 @@ class EntryPoint:
         description: str = "",
         signals: Given | None = None,
         profile: Profile | None = None,
+        entities: Iterable[Name] | Name = (),
     ) -> None:
         fill(
             self,
@@ -413,6 +417,7 @@ class EntryPoint:
             description=description,
             signals=signals_in(signals),
             profile=profile,
+            entities=names_of(entities),
         )
 
     def context_fields(self, payload: BaseModel) -> dict[str, Any]:

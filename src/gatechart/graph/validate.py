@@ -29,6 +29,7 @@ from gatechart.graph.function_faults import (
     invoke_faults,
 )
 from gatechart.graph.names import texts
+from gatechart.graph.packet_fields import packet_fields
 from gatechart.graph.searchable import searchable_faults
 from gatechart.graph.selection_faults import profile_faults
 from gatechart.graph.signal_edges import answering, declared_signals
@@ -166,6 +167,8 @@ def _entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
         yield from _no_text(place, "name", entry.name)
     for trigger in entry.opens_on:
         yield from _no_text(place, "trigger", trigger)
+    for name in entry.entities:
+        yield from _no_text(place, "entity", name)
 
 
 def _unkept_names(place: str, what: str, names: Iterable[object], longest: int = LONGEST_NAME) -> Iterator[Fault]:
@@ -279,15 +282,24 @@ def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
     place = f"entry point {entry.name!r}"
     if entry.guard is not None:
         yield from guard_faults(place, entry.guard)
-    if entry.takes is None:
-        if entry.maps is not None:
-            yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
-    elif not (isinstance(entry.takes, type) and issubclass(entry.takes, BaseModel)):
+    if not (entry.takes is None or (isinstance(entry.takes, type) and issubclass(entry.takes, BaseModel))):
         yield Fault(place, f"takes={entry.takes!r} is not a schema", "pass a pydantic model")
-    elif entry.maps is None and getattr(entry.takes, "fits_every_context", False):
-        return
     elif isinstance(context, type) and issubclass(context, BaseModel):
-        yield from _mapping_faults(place, entry, entry.takes, context)
+        yield from _entity_faults(place, entry, packet_fields(entry, context))
+        if entry.takes and not (entry.maps is None and getattr(entry.takes, "fits_every_context", False)):
+            yield from _mapping_faults(place, entry, entry.takes, context)
+    if entry.takes is None and entry.maps is not None:
+        yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
+
+
+def _entity_faults(place: str, entry: EntryPoint, fields: tuple[str, ...]) -> Iterator[Fault]:
+    """Yield faults of entities that name no field which a packet fills here."""
+    for name in entry.entities:
+        if name not in fields:
+            remedy = suggestion(name, fields) if fields else "drop it: no packet fills fields here"
+            yield Fault(place, f"entities= has {name!r}, and a packet fills no field of that name", remedy)
+    for double in _doubles(entry.entities):
+        yield Fault(place, f"entities= has {double!r} twice", "list it once")
 
 
 def _mapping_faults(place: str, entry: EntryPoint, takes: type[BaseModel], context: type[BaseModel]) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from gatechart.handoff.conversation import (
     with_finding,
 )
 from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, told_of_nobody
+from gatechart.handoff.filling import collisions, filling_values
 from gatechart.handoff.lifecycle import FINAL, LEGAL, check_change, illegal_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import (
@@ -68,10 +69,12 @@ __all__ = [
     "best_of",
     "check_change",
     "chosen_again",
+    "collisions",
     "declared_terms",
     "fallback_steps",
     "fallbacks_of",
     "fields_for",
+    "filling_values",
     "has_achieved",
     "illegal_change",
     "is_open",

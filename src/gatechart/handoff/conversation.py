@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
+from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from gatechart.context import AgentContext, new_context, problems_of, values_of, write_context
+from gatechart.context import AgentContext, problems_of, values_of, write_context
 from gatechart.errors import PacketError
+from gatechart.graph import own_fields
+from gatechart.handoff.filling import filling_values, fitting
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, Message, Metadata, Part, ReasoningStep, ToolCall
 from gatechart.secrets import has_secrets, marked
-from gatechart.values import Reason, revealed
+from gatechart.values import Reason
 from gatechart.values.secrets import withheld
 
 SUMMARY: Final = "summary"
@@ -31,8 +32,10 @@ PartT = TypeVar("PartT", bound=Part)
 class ConversationContext(AgentContext):
     """A context with the parts of a conversation. Subclass it to add the fields that the agent needs.
 
-    Fields of a subclass travel in the packet's internal state, unless they have their default value; an agent that has
-    a field of the same name receives them there.
+    Fields of a subclass travel in the packet's internal state, the agent's own word. The next agent receives them in
+    its fields of the same names. A field with its default value is left out, with two exceptions: it replaced the value
+    of an earlier agent, or an entity has its name. An empty default (None, an empty text or collection) does not stop
+    the entity.
     """
 
     # A packet has the same field names, except that `messages` is its `conversation`.
@@ -50,6 +53,7 @@ class ConversationContext(AgentContext):
     metadata: Metadata = Metadata()
 
     tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
+    conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
 
     def say(
@@ -93,12 +97,14 @@ class ConversationContext(AgentContext):
         parts["internal_state"] = self.internal_state | _own_values(self)
         return _packet(_left_out(parts, without) | more | {"reason": reason})
 
-    def take(self, packet: HandoffPacket) -> None:
+    def take(self, packet: HandoffPacket, *, entities: Collection[str] = ()) -> None:
         """Continue with the contents of a packet. Taking the same packet twice has the same effect as once.
 
         New messages, reasoning, assumptions and decisions are appended; entities and internal state are updated. Texts
         in the packet replace existing ones, except that the first initial query stays. Priority and suggestion are the
         packet's. Fields of a subclass are filled as for a new agent.
+
+        entities: names of the fields of a subclass that entities may fill; they fill no others.
         """
         first = self.initial_query
         for name in self._TEXTS:
@@ -112,15 +118,15 @@ class ConversationContext(AgentContext):
         self.decisions = list(dict.fromkeys((*self.decisions, *packet.decisions)))
         self.entities = self.entities | _copied(packet.entities)
         self.internal_state = self.internal_state | _copied(packet.internal_state)
-        for name, value in _filled(type(self), packet).items():
+        for name, value in _filled(type(self), packet, entities).items():
             setattr(self, name, value)
 
     @classmethod
     def fields_from(cls, packet: HandoffPacket) -> dict[str, Any]:
-        """Return the fields of a new agent's context that a packet fills.
+        """Return the fields of a new agent's context that a packet fills without its entities.
 
         These are the parts of a conversation, and each field of the subclass that has a valid value under its name in
-        the entities, or else in the internal state.
+        the internal state. `fields_for` adds the fields that entities may fill.
         """
         parts = {name: getattr(packet, name) for name in _SHARED}
         return parts | {
@@ -134,6 +140,8 @@ class ConversationContext(AgentContext):
         }
 
 
+ConversationContext.conversation_fields = frozenset(ConversationContext.model_fields)
+
 _SHARED: Final = tuple(name for name in ConversationContext.model_fields if name in HandoffPacket.model_fields)
 _KEYED: Final = ("entities", "internal_state")
 
@@ -142,13 +150,19 @@ def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPack
     """Return the packet with what a model said when it chose this handoff.
 
     choice: payload of the event of the choice. The reason and the summary become a step of the reasoning, the other
-    arguments entities.
+    arguments entities. The internal state loses empty values under the names of arguments, so that the arguments can
+    fill these fields.
     """
-    told = dict(choice.get("arguments", {}))
-    said = {"reasoning": told.pop("reason", ""), "details": told.pop("summary", "")}
-    step = ReasoningStep(step_id=str(len(packet.reasoning) + 1), action=choice.get("tool", ""), **said)
+    arguments = dict(choice.get("arguments", {}))
+    words = {"reasoning": arguments.pop("reason", ""), "details": arguments.pop("summary", "")}
+    step = ReasoningStep(step_id=str(len(packet.reasoning) + 1), action=choice.get("tool", ""), **words)
+    state = {name: each for name, each in packet.internal_state.items() if name not in arguments or not _is_empty(each)}
     return packet.model_copy(
-        update={"reasoning": (*packet.reasoning, step), "entities": {**packet.entities, **told}},
+        update={
+            "reasoning": (*packet.reasoning, step),
+            "entities": {**packet.entities, **arguments},
+            "internal_state": state,
+        },
     )
 
 
@@ -192,47 +206,59 @@ def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> Ha
     return _packet({"internal_state": state, "reason": reason})
 
 
-def fields_for(kind: type[AgentContext], packet: HandoffPacket) -> dict[str, Any]:
+def fields_for(kind: type[AgentContext], packet: HandoffPacket, entities: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a new agent's context that a packet fills, by name; the others keep their defaults.
 
-    For a conversation see `fields_from`. Another context gets the entities, or else the values of the internal state,
-    that have the name of a field and are valid.
+    For a conversation see `fields_from`. In another context, each valid value of the internal state fills the field of
+    its name.
+
+    entities: names of the fields that entities may fill if the internal state has no value; they fill no others.
     """
-    if issubclass(kind, ConversationContext):
-        return kind.fields_from(packet)
-    return fitting(kind, kind.model_fields, packet.internal_state | packet.entities)
+    if not issubclass(kind, ConversationContext):
+        return fitting(kind, kind.model_fields, filling_values(packet, entities))
+    open_fields = (name for name in entities if name in _own_fields(kind) and name not in packet.internal_state)
+    return fitting(kind, open_fields, packet.entities) | kind.fields_from(packet)
 
 
-def _filled(kind: type[ConversationContext], packet: HandoffPacket) -> dict[str, Any]:
-    return fitting(kind, _own_fields(kind), packet.internal_state | packet.entities)
+def _filled(kind: type[ConversationContext], packet: HandoffPacket, entities: Collection[str] = ()) -> dict[str, Any]:
+    return fitting(kind, _own_fields(kind), filling_values(packet, entities))
 
 
-@cache
-def _own_fields(kind: type[ConversationContext]) -> tuple[str, ...]:
-    return tuple(name for name in kind.model_fields if name not in ConversationContext.model_fields)
+_own_fields = cache(own_fields)
 
 
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
-    """Return the fields of the subclass that differ from their defaults, as JSON values."""
+    """Return the fields of the subclass that a packet includes, as JSON values."""
     kind = type(context)
     own = _own_fields(kind)
     if not own:
         return {}
     values = values_of(context)
-    telling = {
-        name
-        for name in own
-        if name in values
-        and values[name] != kind.model_fields[name].get_default(call_default_factory=True, validated_data=values)
-    }
+    telling = {name for name in own if name in values and _is_said(context, name, values)}
     try:
         text = context.model_dump_json(include=telling, round_trip=True, by_alias=False, warnings=False)
-        told: dict[str, JsonValue] = (
+        dumped: dict[str, JsonValue] = (
             withheld(marked(context, from_json(text))) if has_secrets(kind) else from_json(text)
         )
     except (PydanticSerializationError, ValueError) as error:
         raise _refusal((f"internal_state: {error}",)) from error
-    return told
+    return dumped
+
+
+def _is_said(context: ConversationContext, name: str, values: Mapping[str, Any]) -> bool:
+    """Return whether the packet includes a field: it differs from its default, or contradicts an older value."""
+    kind, value = type(context), values[name]
+    default = kind.model_fields[name].get_default(call_default_factory=True, validated_data=dict(values))
+    if value != default:
+        return True
+    if name in context.internal_state:  # from an earlier agent; an invalid value never filled the field
+        return any(earlier != value for earlier in fitting(kind, (name,), context.internal_state).values())
+    return name in context.entities and not _is_empty(value)
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a value is None or an empty text or collection. False and 0 are values."""
+    return value is None or (isinstance(value, str | bytes | list | tuple | dict | set | frozenset) and not value)
 
 
 def _shortened(messages: list[Message], last: int | None, summarize: Summarize | None) -> tuple[Message, ...]:
@@ -287,41 +313,3 @@ def _merged(known: Metadata, brought: Metadata) -> Metadata:
 def _copied(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
     copy: dict[str, JsonValue] = from_json(to_json(values)) if values else {}
     return copy
-
-
-def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the named fields that have a valid JSON value, read as the field's type.
-
-    Invalid values are left out, as if missing. Whether the fields are consistent with each other is not checked.
-    """
-    found = {name: read[0] for name in names if name in values and (read := _read(kind, name, values[name]))}
-    refused = _refused(kind, found) if found else set()
-    return {name: value for name, value in found.items() if name not in refused}
-
-
-def _read(kind: type[AgentContext], name: str, value: Any) -> tuple[Any] | None:
-    try:
-        reader = _reader(kind, name)
-        told = {"value": revealed(value) if has_secrets(reader) else value}
-        return (vars(reader.model_validate_json(to_json(told), by_alias=False, by_name=True))["value"],)
-    except ValidationError:
-        return None
-
-
-@cache
-def _reader(kind: type[AgentContext], name: str) -> type[BaseModel]:
-    """Build a model of one field: the context requires all others, and JSON is read differently from Python values."""
-    info = copy(kind.model_fields[name])
-    config = ConfigDict(**{**kind.model_config, "title": None})
-    fields: dict[str, Any] = {"value": (info.annotation, info)}
-    return create_model(f"{kind.__name__}.{name}", __config__=config, **fields)
-
-
-def _refused(kind: type[AgentContext], fields: Mapping[str, Any]) -> set[str]:
-    """Return the fields that the context's own validators refuse."""
-    try:
-        new_context(kind, fields)
-    except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
-        return {str(fault["loc"][0]) for fault in faults if fault["loc"]}
-    return set()

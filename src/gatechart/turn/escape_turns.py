@@ -25,6 +25,7 @@ from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.conversation_cut import cut_out
+from gatechart.turn.entities import explaining_entities
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements, life_of
@@ -307,12 +308,14 @@ class _Attempt:
         if way.is_fresh and before.handoffs:
             return f"handoff {before.handoffs[-1].id} is open, and a new beginning would forget it"
         how = f"{'begins anew' if way.is_fresh else 'enters'} at {entry.name}"
-        fields = entry_fields(graph, entry, fit_payload(graph.name, entry, way.payload))
+        payload = fit_payload(graph.name, entry, way.payload)
+        fields = entry_fields(graph, entry, payload)
         macrostep = self._macrostep(strategy, how)
         context: AgentContext = macrostep.context
         kept = values_of(context)
         if way.is_fresh:
-            context = beginning_context(graph, entry, {**fields, **{name: kept[name] for name in way.keep}})
+            with explaining_entities(graph, entry, payload):
+                context = beginning_context(graph, entry, {**fields, **{name: kept[name] for name in way.keep}})
         else:
             context = new_context(graph.context, {**kept, **fields})
         ask_entry_guard(graph, entry, context, macrostep.turn.event)

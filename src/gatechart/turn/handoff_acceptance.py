@@ -21,6 +21,7 @@ from gatechart.handoff import (
     PacketMigration,
     awaits_choice,
     fields_for,
+    filling_values,
     read_packet,
 )
 from gatechart.handoff.packet import readable as text
@@ -28,6 +29,7 @@ from gatechart.handoff.reading import unreadable
 from gatechart.kernel import plan_entry
 from gatechart.secrets import has_secrets
 from gatechart.turn.arguments import fit_payload
+from gatechart.turn.entities import collision_details, explaining_entities
 from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, REJECTED, answer_payload, conclusion
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
@@ -131,7 +133,7 @@ async def begin_with_offer(
     macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1, event.time),), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     door = packet.entry_point
-    return await completed(macrostep, None, event, started, before=_acceptance(packet), entry_point=door)
+    return await completed(macrostep, None, event, started, before=_acceptance(graph, packet), entry_point=door)
 
 
 async def take_offer(
@@ -161,7 +163,7 @@ async def take_offer(
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
         return rejection(packet, Obstacle.NO_TRANSITION, reason)
     door = packet.entry_point
-    return await completed(macrostep, previous, event, started, before=_acceptance(packet), entry_point=door)
+    return await completed(macrostep, previous, event, started, before=_acceptance(graph, packet), entry_point=door)
 
 
 async def take_withdrawal(
@@ -214,8 +216,9 @@ def _checked(
     entry = graph.entry_points[packet.entry_point]
     known = None if isinstance(previous, str) else committed_context(graph, previous)
     try:
-        fields = _fields(graph, entry, packet)
-        context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
+        with explaining_entities(graph, entry, packet):
+            fields = _fields(graph, entry, packet)
+            context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
         if entry.guard is not None:
             ask_entry_guard(graph, entry, context, told)
     except PayloadError as error:
@@ -255,13 +258,14 @@ def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mappin
     Raises PayloadError if the packet does not fit the entry point.
     """
     if entry.takes is None:
-        return fields_for(graph.context, packet)
+        return fields_for(graph.context, packet, entry.entities)
     if issubclass(entry.takes, HandoffPacket):
         return entry_fields(graph, entry, _as_taken(graph, entry, packet))
-    content = {**packet.internal_state, **packet.entities}
+    content = filling_values(packet, entry.entities)
     known = {name: content[name] for name in entry.takes.model_fields if name in content}
-    told = graph.context.fields_from(packet) if issubclass(graph.context, ConversationContext) else {}
-    return {**told, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
+    is_conversation = issubclass(graph.context, ConversationContext)
+    parts = fields_for(graph.context, packet, entry.entities) if is_conversation else {}
+    return {**parts, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
 
 
 def _as_taken(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> BaseModel | None:
@@ -301,7 +305,8 @@ def _is_from_directory(packet: HandoffPacket) -> bool:
     return bool(packet.recipient) or any(step.recipient for step in packet.path)
 
 
-def _acceptance(packet: HandoffPacket) -> tuple[Effect, ...]:
-    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
-    told = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED))
+def _acceptance(graph: AnyGraph, packet: HandoffPacket) -> tuple[Effect, ...]:
+    details = collision_details(graph, graph.entry_points[packet.entry_point], packet)
+    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED, details)
+    told = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED, details))
     return settle, told, *(returns(packet) if _is_from_directory(packet) else ())

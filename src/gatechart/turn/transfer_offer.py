@@ -97,8 +97,7 @@ class _Offering:
         none: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
         if not self.transfers.arguments:
             return none
-        takes = to.takes or (door.takes if door else None)
-        own = {} if takes is None or issubclass(takes, HandoffPacket) else takes.model_json_schema()
+        own = _schema_of(to, door)
         properties = {"reason": _REASON, "summary": _SUMMARY, **own.get("properties", {})}
         more = {"$defs": own["$defs"]} if "$defs" in own else {}
         return {**none, "properties": properties, "required": ["reason", *own.get("required", ())], **more}
@@ -127,6 +126,21 @@ class _Offering:
         if isinstance(context, ConversationContext):
             return one_line("; ".join(filter(None, (context.current_problem, context.suggested_action))))
         return ""
+
+
+def _schema_of(to: To, door: EntryPoint | None) -> dict[str, Any]:
+    """Return the JSON Schema of a target's arguments: its own `takes`, or else the open fields of the entry point.
+
+    The arguments become entities of the packet, so the model gets only the fields that entities may fill.
+    """
+    if to.takes is not None:
+        return {} if issubclass(to.takes, HandoffPacket) else to.takes.model_json_schema()
+    if door is None or door.takes is None or issubclass(door.takes, HandoffPacket):
+        return {}
+    whole = door.takes.model_json_schema(by_alias=False)
+    asked = {name: each for name, each in whole.get("properties", {}).items() if name in door.entities}
+    required = [name for name in whole.get("required", ()) if name in asked]
+    return whole | {"properties": asked, "required": required}
 
 
 def _visit_line(visit: Visit) -> str:

@@ -37,6 +37,7 @@ from gatechart.errors import (
 from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
+from gatechart.turn.entities import explaining_entities
 from gatechart.turn.escape_requests import ask_way_out
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.lessons import judgements
@@ -168,7 +169,8 @@ async def begin(
     payload: the result of `fit_payload`. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
     """
     started = perf_counter_ns()
-    context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
+    with explaining_entities(graph, entry, payload):
+        context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
     ask_entry_guard(graph, entry, context, event)
     macrostep = macrostep_of(graph, None, agent_id, context, event, (), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
@@ -190,7 +192,7 @@ def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot)
 def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
     """Return the context's fields that a valid payload of the entry point fills. Raises PayloadError."""
     if isinstance(payload, HandoffPacket) and entry.maps is None:
-        return fields_for(graph.context, payload)
+        return fields_for(graph.context, payload, entry.entities)
     try:
         return {} if payload is None else entry.context_fields(payload)
     except BaseException as error:

@@ -307,6 +307,15 @@ async def test_an_automatic_agent_does_a_part_while_the_operator_keeps_the_case(
     assert (subtask.graph, subtask.entry_point, subtask.handoff) == ("refunds", "REVIEWING", part.id)
 
 
+async def test_what_the_operator_says_of_a_part_goes_before_what_the_agent_said(runtime):
+    _, (_, case) = await asking(runtime, "HELP")
+    assert case.context.internal_state["order"] == "4711"
+    await split(await taken(case), entities={"order": "4712"})
+    part, helper = await accepted(runtime, source=case.id)
+    assert (helper.context.order, part.changes[-1].details) == ("4712", "")
+    assert case.context.internal_state["order"] == "4711"
+
+
 async def test_a_part_that_nobody_takes_is_noted_and_the_case_goes_on(runtime):
     case = await taken(await runtime.start("human_desk", at="HIGH"))
     await case.send("SUBTASK", {"to": "nowhere", "at": "X"})

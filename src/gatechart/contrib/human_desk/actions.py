@@ -99,9 +99,13 @@ def answer(context: DeskContext, event: Event, turn: Turn) -> None:
 def split_off(context: DeskContext, event: Event, turn: Turn) -> None:
     """Delegate a part to an automatic agent; the operator keeps the case."""
     asked = _sure(SubtaskAsked, event)
-    entities = context.entities | asked.entities
     problem = asked.task or context.current_problem
-    packet = context.handed_on(asked.reason, current_problem=problem, entities=entities)
+    packet = context.handed_on(
+        asked.reason,
+        current_problem=problem,
+        entities=context.entities | asked.entities,
+        internal_state=context.internal_state | asked.entities,  # the operator speaks for the desk
+    )
     achieved = f"{context.operator} split off: {problem or asked.to}"
     made = turn.handoff(
         asked.to, at=asked.at, packet=packet, mode=Mode.DELEGATE, deadline=asked.deadline, achieved=achieved

@@ -136,4 +136,4 @@ class DeskContext(ConversationContext):
 
     def handed_on(self, reason: Reason, **more: Any) -> HandoffPacket:
         """Return the packet for the next agent, without the desk's own fields. more: see `packet`."""
-        return self.packet(reason, internal_state=self.internal_state, **more)
+        return self.packet(reason, **{"internal_state": self.internal_state, **more})
