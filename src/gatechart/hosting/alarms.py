@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gatechart.api import AgentHome
 from gatechart.api.alarms import AlarmCommand
 from gatechart.context import AgentContext, canonical_json
-from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
+from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError, UnknownGraphError
 from gatechart.graph import AnyGraph, EntryPoint, State, StateTransitionGraph
+from gatechart.hosting.registry import Registry
 from gatechart.turn import Turn, log_of
 from gatechart.values import (
     ALARM,
@@ -66,7 +67,7 @@ def _tell(context: AlarmContext, _event: Event, turn: Turn) -> None:
     log_of(turn).asked.extend(told)
 
 
-async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
+async def alarmed(home: AgentHome, registry: Registry, command: AlarmCommand) -> RaisedAlarm:
     """Execute the command. Raises as `AgentHome.alarm` does."""
     _check(command)
     agent_id = f"{ALARM_AGENT}{command.alarm_id}"
@@ -75,7 +76,7 @@ async def alarmed(home: AgentHome, command: AlarmCommand) -> RaisedAlarm:
         return _raised_before(await home.read(agent_id), command, asked)
     except UnknownAgentError:
         pass
-    recipients = await _recipients(home, command)
+    recipients = await _recipients(home, registry, command)
     terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=asked)
     try:
         await home.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
@@ -104,12 +105,15 @@ def _raised_before(snapshot: Snapshot, command: AlarmCommand, asked: str) -> Rai
     return RaisedAlarm(command.alarm_id, f"{ALARM}{terms.name}", tuple(terms.recipients), repeat=True)
 
 
-async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
-    """Return who hears of an alarm: of too many, nobody does."""
+async def _recipients(home: AgentHome, registry: Registry, command: AlarmCommand) -> list[AgentId]:
+    """Return the agents that get an alarm: of too many, none does. To alarms, the framework's own do not exist."""
     if command.graph is None:
-        for each in command.to:
-            await home.read(each)  # raises UnknownAgentError
+        for agent_id in command.to:
+            if registry.is_own((await home.read(agent_id)).graph):  # raises UnknownAgentError
+                raise UnknownAgentError(agent_id)
         return list(dict.fromkeys(command.to))
+    if registry.is_own(command.graph):
+        raise UnknownGraphError(command.graph, tuple(graph.name for graph in registry.graphs))
     page = await home.find(graph=command.graph, where=command.where or {}, status=Status.ACTIVE, limit=command.most + 1)
     if len(page.agents) > command.most:
         raise PayloadError(

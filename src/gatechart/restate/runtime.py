@@ -434,7 +434,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
     BreakersCommand: RestateRuntime._breakers,
-    AlarmCommand: alarmed,
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._registry, command),
     FindingsCommand: RestateRuntime._findings,
     HostsCommand: RestateRuntime._hosts,
     IsolateBreakerCommand: RestateRuntime._isolate_breaker,

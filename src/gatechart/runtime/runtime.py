@@ -103,7 +103,13 @@ class Runtime(AgentHome):
     ) -> None:
         fresh = timedelta(seconds=1) if core.read_only else None  # a reader sees no commits
         core.entries = self._directory = Directory(
-            self, registry, core.clock.now, StoredWork(self, core.store), load=choosing.load, fresh=fresh
+            self,
+            registry,
+            core.clock.now,
+            StoredWork(self, core.store),
+            load=choosing.load,
+            fresh=fresh,
+            most_entries=core.limits.entries,
         )
         core.chooser = DirectoryChooser(self._directory, choosing)
         core.lessons = LessonBook(self)
@@ -474,7 +480,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
-    AlarmCommand: alarmed,
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._registry, command),
     FindingsCommand: Runtime._findings,
     HostsCommand: Runtime._hosts,
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),

@@ -61,6 +61,7 @@ from gatechart.values.directory import (
     CHOSEN,
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
+    MOST_ENTRIES,
     OUTCOME,
     DirectoryEntry,
     Ended,
@@ -154,7 +155,21 @@ from gatechart.values.names import (
     unkept,
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
-from gatechart.values.profiles import DAYS, LOWEST_TIER, Candidate, Choice, Explanation, Hours, Judged, Needs, Profile
+from gatechart.values.profiles import (
+    DAYS,
+    HIGHEST_CAPACITY,
+    HIGHEST_COST,
+    HIGHEST_TIER,
+    HIGHEST_WEIGHT,
+    LOWEST_TIER,
+    Candidate,
+    Choice,
+    Explanation,
+    Hours,
+    Judged,
+    Needs,
+    Profile,
+)
 from gatechart.values.queries import (
     BY_CHANGE,
     BY_START,
@@ -254,7 +269,11 @@ __all__ = [
     "ESCAPE",
     "ESCAPE_DUE",
     "FOUND",
+    "HIGHEST_CAPACITY",
+    "HIGHEST_COST",
     "HIGHEST_NUMBER",
+    "HIGHEST_TIER",
+    "HIGHEST_WEIGHT",
     "HOLDS",
     "LATEST",
     "LEARN",
@@ -268,6 +287,7 @@ __all__ = [
     "LOWEST_TIER",
     "MARK",
     "MASK",
+    "MOST_ENTRIES",
     "MOST_HOSTS",
     "MOST_KEYS",
     "MOVED",

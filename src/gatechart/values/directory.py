@@ -17,6 +17,9 @@ ENTRY_AGENT: Final = "directory:"
 """Beginning of the ids of those agents; the entry's id follows."""
 
 
+MOST_ENTRIES: Final = 100
+"""Entries that one named registrant has in the directory, unless a home says otherwise."""
+
 CHOSEN: Final = "CHOSEN"
 """The event that tells such an agent that its entry was chosen, and all that is to be known about it later."""
 
@@ -77,6 +80,8 @@ class DirectoryEntry:
     failed: int = 0
     came_back: int = 0
     outcomes: tuple[WorkOutcome, ...] = ()  # the newest, the newest last
+    former_registrant: str | None = None  # who had the id before, and whose record was dropped; None: nobody
+    changed_hands: datetime | None = None  # since when the id belongs to its registrant, if somebody had it before
 
     @property
     def id(self) -> str:
