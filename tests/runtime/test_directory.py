@@ -12,7 +12,9 @@ from gatechart.errors import (
     EntryRefusedError,
     EntryTakenError,
     FrameworkAgentError,
+    LookAlikeError,
     PayloadError,
+    TooManyEntriesError,
     UnknownAgentError,
     UnknownEntryError,
     UnknownGraphError,
@@ -21,9 +23,10 @@ from gatechart.graph import Accepts
 from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.own_agents import own_agents_of
+from gatechart.runtime import Limits
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import DIRECTORY_GRAPH, Hours, Mark, Profile
+from gatechart.values import DIRECTORY_GRAPH, OUTCOME, Hours, Mark, Needs, Profile
 from tests.runtime.support import WrappedStore
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -306,3 +309,182 @@ async def test_calls_that_come_at_once_read_the_directory_once(clock):
     async with Runtime.open(counting, graphs=[refunds, desk], clock=clock) as runtime:
         found = await asyncio.gather(*(runtime.directory() for _ in range(100)))
     assert ([[each.id for each in some] for some in found], counting.reads) == ([["refunds.REVIEWING"]] * 100, 1)
+
+
+def bot(runtime, name, registrant="crm", **given):
+    return runtime.register_entry(name, desk, at="REVIEWING", registrant=registrant, **given)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_registrant_has_no_more_entries_than_the_home_allows_also_after_a_restart(place, clock):
+    limits = Limits(entries=3)
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock, limits=limits) as runtime:
+        for name in ("one", "two"):
+            await bot(runtime, name)
+        await bot(runtime, "three", lasts="5m")
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock, limits=limits) as runtime:
+        with pytest.raises(TooManyEntriesError, match=r"'crm' has 3 .*deregister one.*Limits\(entries=.*--max-entries"):
+            await bot(runtime, "four")
+        await bot(runtime, "one", text="renewed")
+        await bot(runtime, "four", registrant="erp")
+        for number in range(5):
+            await bot(runtime, f"person {number}", registrant="")
+        await runtime.deregister_entry("one")
+        await bot(runtime, "five")
+        with pytest.raises(TooManyEntriesError):
+            await bot(runtime, "one")
+        clock.advance("6m")
+        await bot(runtime, "one")
+
+
+async def test_registrations_that_come_at_once_do_not_exceed_the_bound(place, clock):
+    async with Runtime.open(place, graphs=[refunds, desk], clock=clock, limits=Limits(entries=5)) as runtime:
+        tries = (bot(runtime, f"bot number {number}") for number in range(12))
+        results = await asyncio.gather(*tries, return_exceptions=True)
+        assert sum(isinstance(result, TooManyEntriesError) for result in results) == 7
+        assert len(await runtime.directory()) == 6
+
+
+async def test_more_entries_than_a_bound_that_was_lowered_stay_and_are_renewed(place, clock):
+    async with Runtime.open(place, graphs=[desk], clock=clock) as runtime:
+        for name in ("one", "two", "three"):
+            await bot(runtime, name)
+    async with Runtime.open(place, graphs=[desk], clock=clock, limits=Limits(entries=1)) as runtime:
+        assert (await bot(runtime, "three", text="still here")).candidate.text == "still here"
+        with pytest.raises(TooManyEntriesError):
+            await bot(runtime, "four")
+
+
+async def with_record(runtime):
+    """Let work of an entry succeed, for a user, and pin it."""
+    await bot(runtime, "bot")
+    told = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
+    await runtime.send("directory:bot", OUTCOME, {**told, "kind": "refunds"})
+    await runtime.send("directory:bot", OUTCOME, {**told, "handoff": "h2", "ended": "failed"})
+    await runtime.mark_entry("bot", "pinned", reason="it is good")
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_new_registrant_of_an_id_that_was_given_up_begins_a_record_of_its_own(runtime, clock, caplog):
+    await with_record(runtime)
+    await runtime.deregister_entry("bot")
+    clock.advance("1m")
+    entry = await bot(runtime, "bot", "erp")
+    assert (entry.registrant, entry.completed, entry.failed, entry.outcomes) == ("erp", 0, 0, ())
+    assert (entry.candidate.users, entry.candidate.performance, entry.mark) == ((), 1.0, Mark.NONE)
+    assert (entry.former_registrant, entry.changed_hands) == ("crm", NOON + timedelta(seconds=60))
+    assert "changed hands, from 'crm' to 'erp'" in caplog.text
+    late = {"handoff": "h3", "ended": "failed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
+    await runtime.send("directory:bot", OUTCOME, late)
+    [entry] = await runtime.directory("bot")
+    assert (entry.failed, entry.outcomes) == (0, ())
+
+
+async def test_the_same_registrant_keeps_its_record(runtime):
+    await with_record(runtime)
+    await runtime.deregister_entry("bot")
+    entry = await bot(runtime, "bot")
+    assert (entry.completed, entry.failed, entry.mark) == (1, 1, Mark.PINNED)
+    assert (entry.candidate.users, entry.former_registrant) == (("ada",), None)
+
+
+async def test_what_operators_closed_stays_closed_for_a_new_registrant(runtime):
+    await bot(runtime, "bot")
+    await runtime.mark_entry("bot", "closed", reason="it guesses")
+    await runtime.deregister_entry("bot")
+    entry = await bot(runtime, "bot", "erp")
+    assert (entry.mark, entry.mark_reason) == (Mark.CLOSED, "it guesses")
+
+
+@pytest.mark.parametrize(
+    ("alike", "existing"),
+    [
+        ("Anna", "anna"),
+        ("\N{CYRILLIC SMALL LETTER A}" * 2, "aa"),
+        ("\N{CYRILLIC SMALL LETTER ES}\N{CYRILLIC SMALL LETTER O}", "co"),
+        ("\N{FULLWIDTH LATIN SMALL LETTER A}nna", "anna"),
+        ("bot-l", "bot-1"),
+        ("crm\N{HYPHEN}bot", "crm-bot"),
+        ("refunds.revіewing".replace("і", "i"), "refunds.REVIEWING"),
+        ("DESK", "desk"),
+        ("desk.ReviewinG", "desk.REVIEWING"),
+    ],
+)
+async def test_an_id_that_looks_like_another_is_refused_and_names_it(runtime, alike, existing):
+    if not existing.startswith(("refunds", "desk")):
+        await bot(runtime, existing)
+    before = await ids(runtime)
+    with pytest.raises(LookAlikeError) as refused:
+        await bot(runtime, alike)
+    assert (refused.value.id, refused.value.existing) == (alike, existing)
+    assert await ids(runtime) == before
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        "an\N{ZERO WIDTH SPACE}na",
+        "anna\N{RIGHT-TO-LEFT OVERRIDE}",
+        "an\N{LEFT-TO-RIGHT ISOLATE}na",
+        "an\N{SOFT HYPHEN}na",
+        "anna\N{COMBINING GRAPHEME JOINER}",
+        "\N{HANGUL FILLER}",
+        "\N{BRAILLE PATTERN BLANK}",
+        " ",
+        " anna",
+        "anna ",
+        "anna  b",
+        "anna\N{NO-BREAK SPACE}b",
+        "anna\N{IDEOGRAPHIC SPACE}b",
+        "\N{ZERO WIDTH NO-BREAK SPACE}anna",
+        "anna\N{VARIATION SELECTOR-16}",
+        "\N{CYRILLIC SMALL LETTER A}nna",
+        "\ue000",
+    ],
+)
+async def test_an_id_that_cannot_be_told_by_looking_at_it_is_refused(runtime, unseen):
+    with pytest.raises(PayloadError, match="visible characters"):
+        await bot(runtime, unseen)
+    assert await ids(runtime) == ["refunds.REVIEWING"]
+
+
+@pytest.mark.parametrize("name", ["Анна Иванова", "安娜 2", "田中さん", "Zoë", "team-Анна", "anna@example.org", "أحمد"])
+async def test_names_of_people_in_any_script_are_registered(runtime, name):
+    assert (await bot(runtime, name)).id == name
+
+
+async def test_an_entry_from_before_these_rules_is_listed_and_renewed(runtime):
+    terms = {"id": "an\u200bna", "graph": "desk", "at": "REVIEWING", "registrant": "crm"}
+    large = {"capacity": 2**62, "profile": {"tier": 10**9, "cost": 1e300, "expected_s": 1e300}}
+    await runtime.start(DIRECTORY_GRAPH, at="REGISTERED", payload=terms | large, agent_id="directory:an\u200bna")
+    [old] = await runtime.directory("an\u200bna")
+    assert (old.candidate.capacity, old.candidate.profile.tier) == (2**62, 10**9)
+    assert (await bot(runtime, "an\u200bna", text="renewed")).candidate.text == "renewed"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "bound"),
+    [
+        ({"capacity": 2**63}, "1000000"),
+        ({"capacity": 1_000_001}, "1000000"),
+        ({"profile": Profile(tier=10**9)}, "1 to 1000"),
+        ({"profile": Profile(tier=1_001)}, "1 to 1000"),
+        ({"profile": Profile(cost=1e13)}, "0 to 1e\\+12"),
+        ({"profile": Profile(expected_s=1e12)}, "3155760000"),
+        ({"lasts": "200000d"}, "duration"),
+    ],
+)
+async def test_numbers_have_bounds_which_errors_name(runtime, wrong, bound):
+    with pytest.raises(PayloadError, match=bound):
+        await bot(runtime, "anna", **wrong)
+    assert await ids(runtime) == ["refunds.REVIEWING"]
+
+
+async def test_numbers_up_to_their_bounds_are_taken(runtime):
+    profile = Profile(tier=1_000, cost=1e12, expected_s=3_155_760_000)
+    entry = await bot(runtime, "anna", capacity=1_000_000, profile=profile)
+    assert (entry.candidate.capacity, entry.candidate.profile) == (1_000_000, profile)
+    with pytest.raises(PayloadError, match="0 to 1000"):
+        await runtime.choose(needs=Needs(tier=1_001))
+    with pytest.raises(ValueError, match="0 to 1,000,000"):
+        Accepts(capacity=1_000_001)

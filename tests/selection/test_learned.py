@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from gatechart.hosting.kept_choices import KeptChoice
-from gatechart.selection import learned as learned_module
+from gatechart.selection import lessons as lessons_module
 from gatechart.selection import observations as observations_module
 from gatechart.selection.evaluation import Verdict
 from gatechart.selection.exploration import Exploring
@@ -143,13 +143,15 @@ def test_what_failed_takes_nothing_back_of_what_was_learned_for_the_next():
 
 @pytest.mark.parametrize("all_at_once", [True, False])
 def test_outcomes_of_their_own_leave_less_room_for_those_as_a_rival(monkeypatch, all_at_once):
-    monkeypatch.setattr(learned_module, "MOST", 50)
-    monkeypatch.setattr(learned_module, "MOST_IN_ALL", 165)
+    monkeypatch.setattr(lessons_module, "MOST", 50)
+    monkeypatch.setattr(lessons_module, "MOST_IN_ALL", 165)
     everything = [*RIVALS, *(observed(number, reward=1.0) for number in range(160, 280))]
     model = LEARNED.model().after(*everything) if all_at_once else one_by_one(LEARNED, everything)
-    rows = {each: fit.told for each, fit in model._fits.items()}
-    assert sum(map(len, rows.values())) == 165
-    newest = [each.observation.id for each in rows["people.HELPING"] if each.observation in RIVALS]
+    lessons = model._regressions.lessons
+    assert np.count_nonzero(lessons.is_taught) == 165
+    numbers = lessons.numbers_of(lessons.groups.numbers["people.HELPING"])
+    sources = [lessons.sources[number >> 1] for number in numbers]
+    newest = [source.id for source in sources if source in RIVALS]
     assert newest == [each.id for each in RIVALS if each.reward >= 0.5][-len(newest) :] != []
     same(told(model), told(LEARNED.model(model.observations)))
 

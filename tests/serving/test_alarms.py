@@ -96,3 +96,41 @@ def test_two_roles_do_not_share_a_token(tmp_path):
     assert read_registrants(file, TOKEN, [OTHER]) == {"monitor": MONITOR}
     with pytest.raises(RegistrantsError, match="the token of 'monitor' is also another's"):
         read_registrants(file, TOKEN, [MONITOR])
+
+
+async def test_a_monitor_learns_no_ids_that_it_did_not_send():
+    async with serving(token=TOKEN, alarmists={"monitor": MONITOR}) as served:
+        agents = [(await served.runtime.start("shop", at="OPEN", payload={"name": "Anna"})).id for _ in range(3)]
+        await served.runtime.register_entry("anna", "shop", at="OPEN")
+        async with httpx.AsyncClient(base_url=served.url, headers=bearer(MONITOR)) as http:
+            whole = {**DISK, "graph": "shop"}
+            for is_repeat in (False, True):
+                raised = (await http.post("/alarms", json=whole)).json()
+                assert (raised["recipients"], raised["repeat"]) == ([], is_repeat)
+            named = await http.post("/alarms", json={**DISK, "alarm_id": "m-2", "to": agents[:1]})
+            assert named.json()["recipients"] == agents[:1]
+            for number, graph in enumerate(("gatechart.directory", "gatechart.alarm", "gatechart.schedule", "shopp")):
+                refused = await http.post("/alarms", json={**DISK, "alarm_id": f"g-{number}", "graph": graph})
+                assert (refused.status_code, refused.json()["message"]) == (404, f"no graph is named {graph!r}")
+            for number, agent_id in enumerate(("directory:anna", "directory:bert", "alarm:m-1")):
+                refused = await http.post("/alarms", json={**DISK, "alarm_id": f"i-{number}", "to": [agent_id]})
+                assert (refused.status_code, refused.json()["error"]) == (404, "UnknownAgentError")
+            reused = await http.post("/alarms", json={**whole, "name": "cpu", "payload": {}})
+            assert reused.json()["message"].startswith("the alarm id 'm-1' belongs to another alarm")
+            unknown = await http.post("/alarms", json={**whole, "alarm_id": "f-1", "where": {"secret": 1}})
+            assert (unknown.status_code, unknown.json()["error"]) == (404, "UnknownFieldError")
+            assert unknown.json()["message"] == "agents of 'shop' cannot be found by 'secret'"
+
+
+async def test_no_alarm_reaches_agents_of_the_framework():
+    async with serving(token=TOKEN) as served:
+        await served.runtime.register_entry("anna", "shop", at="OPEN")
+        before = await served.runtime.read("directory:anna")
+        async with httpx.AsyncClient(base_url=served.url, headers=bearer(TOKEN)) as http:
+            by_graph = await http.post("/alarms", json={**DISK, "graph": "gatechart.directory"})
+            by_id = await http.post("/alarms", json={**DISK, "to": ["directory:anna"]})
+        assert [(answer.status_code, answer.json()["error"]) for answer in (by_graph, by_id)] == [
+            (404, "UnknownGraphError"),
+            (404, "UnknownAgentError"),
+        ]
+        assert await served.runtime.read("directory:anna") == before

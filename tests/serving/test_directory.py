@@ -1,16 +1,21 @@
 """The directory over HTTP and in the client, and who may register there."""
 
+import json
+import re
+
 import httpx
 import pytest
 
 from gatechart import HandoffPacket
 from gatechart.clients import HttpClient
 from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
+from gatechart.runtime import Limits
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import Pace, RegistrantsError, TokenError
 from gatechart.serving.answers import NotServed
-from gatechart.values import Hours, Mark, Needs, Profile, Rate
+from gatechart.values import OUTCOME, Hours, Mark, Needs, Profile, Rate
 from tests.serving.conftest import TOKEN, serving
+from tests.serving.shop import graphs
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
@@ -205,3 +210,95 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
         read_registrants(file, TOKEN)
     with pytest.raises(RegistrantsError, match="missing': it cannot be read: No such file or directory; write a name"):
         read_registrants(tmp_path / "missing", TOKEN)
+
+
+async def test_a_registrant_has_no_more_entries_than_the_home_allows():
+    headers = {"authorization": f"Bearer {CRM}"}
+    async with (
+        serving(token=TOKEN, registrants={"crm": CRM}, limits=Limits(entries=2)) as served,
+        httpx.AsyncClient(base_url=served.url, headers=headers) as http,
+    ):
+        for number in range(2):
+            assert (await http.post("/directory", json={**ANNA, "id": f"person-{number}"})).status_code == 200
+        refused = await http.post("/directory", json={**ANNA, "id": "bert"})
+        assert (refused.status_code, refused.json()["error"]) == (429, "TooManyEntriesError")
+        assert "--max-entries" in refused.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "error"),
+    [
+        ({"id": "ANNA"}, 409, "LookAlikeError"),
+        ({"id": "an\u200bna"}, 422, "PayloadError"),
+        ({"id": "b", "capacity": 2**63}, 422, "BadRequest"),
+        ({"id": "b", "profile": {"tier": 10**9}}, 422, "BadRequest"),
+        ({"id": "b", "profile": {"cost": 1e300}}, 422, "BadRequest"),
+        ({"id": "b", "profile": {"expected_s": 1e300}}, 422, "BadRequest"),
+    ],
+)
+async def test_what_is_beyond_the_bounds_is_refused(http, wrong, status, error):
+    await http.post("/directory", json=ANNA)
+    refused = await http.post("/directory", json=ANNA | wrong)
+    assert (refused.status_code, refused.json()["error"]) == (status, error)
+    assert len((await http.get("/directory")).json()["entries"]) == 1
+
+
+async def test_a_registrant_learns_nothing_of_the_work_of_its_entry():
+    async with serving(token=TOKEN, registrants={"crm": CRM}) as served:
+        await served.runtime.register_entry("bot", "shop", at="OPEN", registrant="crm")
+        told = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "kind": "refunds"}
+        await served.runtime.send("directory:bot", OUTCOME, told)
+        await served.runtime.mark_entry("bot", "excluded", reason="it guesses")
+        async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {CRM}"}) as http:
+            renewed = await http.post("/directory", json={"id": "bot", "graph": "shop", "at": "OPEN"})
+            elsewhere = await http.post("/directory", json={"id": "bot", "graph": "shopp", "at": "OPEN"})
+        [entry] = await served.runtime.directory("bot")
+    assert (entry.outcomes[0].user, entry.candidate.users) == ("ada", ("ada",))
+    assert (renewed.json()["completed"], renewed.json()["unavailable"]) == (1, "excluded")
+    assert not {"ada", "orders-1", "h1", "it guesses"} & set(words_of(renewed.json()))
+    assert elsewhere.json()["message"] == "no graph is named 'shopp'"
+
+
+async def test_a_registrant_cannot_find_out_of_which_graph_an_agent_is():
+    async with serving(token=TOKEN, registrants={"crm": CRM}) as served:
+        agent = await served.runtime.start("shop", at="OPEN", payload={"name": "Anna"})
+        async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {CRM}"}) as http:
+            body = {"id": "bot", "graph": "shop", "at": "OPEN"}
+            assert (await http.post("/directory", json={**body, "agent": agent.id})).status_code == 200
+            errors = [
+                (await http.post("/directory", json={**body, "id": "other", "agent": name})).json()
+                for name in ("directory:bot", "directory:bob")
+            ]
+    assert {error["error"] for error in errors} == {"UnknownAgentError"}
+
+
+def words_of(document):
+    """Return all texts in a JSON document."""
+    if isinstance(document, dict | list):
+        parts = document.values() if isinstance(document, dict) else document
+        return [word for part in parts for word in words_of(part)]
+    return [document] if isinstance(document, str) else []
+
+
+async def test_the_document_of_a_registrant_has_its_own_calls_alone():
+    monitor = "a-token-for-the-monitor"
+    async with serving(token=TOKEN, registrants={"crm": CRM}, alarmists={"monitor": monitor}) as served:
+        documents = {}
+        for token in (TOKEN, CRM, monitor):
+            async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {token}"}) as http:
+                documents[token] = (await http.get("/openapi.json")).json()
+    health = {"/health/live", "/health/ready"}
+    assert set(documents[CRM]["paths"]) == {"/directory", "/directory/{id}"} | health
+    assert set(documents[CRM]["paths"]["/directory"]) == {"post"}
+    assert set(documents[CRM]["paths"]["/directory/{id}"]) == {"delete"}
+    assert set(documents[monitor]["paths"]) == {"/alarms"} | health
+    own = {name for graph in graphs for name in (graph.name, *graph.nodes, *graph.event_types)}
+    assert own & set(words_of(documents[TOKEN]))
+    for token in (CRM, monitor):
+        assert not own & set(words_of(documents[token]))
+        assert "Case" not in documents[token]["components"]["schemas"]
+        used = set(re.findall("#/components/schemas/([A-Za-z0-9_]+)", json.dumps(documents[token])))
+        assert used == set(documents[token]["components"]["schemas"])
+    places = documents[CRM]["components"]["schemas"]["RegisterEntryBody"]["properties"]["capacity"]["anyOf"][0]
+    assert (places["minimum"], places["maximum"]) == (0, 1_000_000)
+    assert documents[CRM]["components"]["schemas"]["CanDo"]["properties"]["tier"]["anyOf"][0]["maximum"] == 1_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from gatechart.alerts.networks import is_public
 from gatechart.errors import OutsideError
 
 _PORTS: Final = {"https": 443, "http": 80}
-_TRANSLATED: Final = ip_network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address
-_COMPATIBLE: Final = ip_network("::/96")  # IPv4 addresses in an old form
 
 
 @dataclass(eq=False)
@@ -95,36 +93,3 @@ def _parts(url: str, allow_internal: bool) -> tuple[SplitResult, int]:
 def _shown(parts: SplitResult) -> str:
     """Return a URL without what may be secret: user, path and query."""
     return f"{parts.scheme}://{parts.hostname or ''}"
-
-
-def is_public(address: str) -> bool:
-    """Tell whether an IP address is a public one: no private, loopback, link-local, multicast or reserved one.
-
-    An IPv4 address within an IPv6 one counts as what it is.
-    >>> [is_public(each) for each in ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")]
-    [True, True]
-    >>> [is_public(each) for each in ("10.0.0.1", "127.0.0.1", "169.254.169.254", "224.0.0.1", "0.0.0.0", "100.64.0.1")]
-    [False, False, False, False, False, False]
-    >>> [is_public(each) for each in ("::1", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1")]
-    [False, False, False, False, False]
-    """
-    try:
-        found = _innermost(ip_address(address.partition("%")[0]))
-    except ValueError:
-        return False
-    return found.is_global and not found.is_multicast and not found.is_reserved
-
-
-def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address within an IPv6 one, if it has one."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if address in _TRANSLATED or (address in _COMPATIBLE and int(address) > 1):
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address

@@ -201,9 +201,17 @@ def entry_facts(entry: DirectoryEntry) -> Iterator[Fact]:
         "performance": f"{candidate.performance:.2f}",
         "so far": f"{entry.completed} completed, {entry.failed} failed, {entry.came_back} came back",
         "registered by": entry.registrant,
+        "belonged to": _former(entry),
         "expires": entry.expires,
     }
     return ((name, fact) for name, fact in facts.items() if fact)
+
+
+def _former(entry: DirectoryEntry) -> str:
+    if entry.former_registrant is None or entry.changed_hands is None:
+        return ""
+    since = f"{entry.changed_hands:%Y-%m-%d %H:%M} UTC"
+    return f"{entry.former_registrant or 'the operators'}, until {since}; its record was dropped"
 
 
 def availability_text(entry: DirectoryEntry) -> str:

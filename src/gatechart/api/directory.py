@@ -17,6 +17,7 @@ from gatechart.graph import AnyGraph, graph_name
 from gatechart.graph.selection_faults import needs_faults
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (
+    HIGHEST_CAPACITY,
     LONGEST_NAME,
     AgentId,
     Choice,
@@ -46,7 +47,7 @@ EntryId: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=
 _Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_NUL)]
 _Text: TypeAlias = Annotated[str, Field(max_length=10_000, pattern=NO_NUL)]
 _Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1), AllowInfNan(False)]
-_Places: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
+_Places: TypeAlias = Annotated[int, Strict(), Field(ge=0, le=HIGHEST_CAPACITY)]
 _YesOrNo: TypeAlias = Annotated[bool, Strict()]
 
 
@@ -155,13 +156,18 @@ class DirectoryHome(Executor):
 
         It can be repeated as often as one likes, which renews it: an entry that is there already is changed to this.
 
-        id: of the entry, up to 200 characters without line breaks. graph, at: where its work begins.
+        id: of the entry, up to 200 characters: visible ones, words of one script each, single spaces between them, and
+        not to be mistaken for another entry or a graph. An id that another registrant gave up begins a new record.
+        graph, at: where its work begins.
         agent: an existing agent that takes the work; by default each handoff starts a new one.
         profile: what it can do; what is left out is taken from the entry point. text: what it is for, in words.
-        capacity: pieces of work that it takes at once; a place is taken durably before it accepts one.
+        capacity: pieces of work that it takes at once, up to a million; a slot is reserved durably before it accepts
+        one.
         lasts: how long it stays unless it is registered again, such as "5m"; by default until it is deregistered.
-        registrant: who registers it. An entry of another registrant cannot be changed.
-        Raises PayloadError, UnknownGraphError, UnknownAgentError, EntryRefusedError and EntryTakenError.
+        registrant: who registers it. An entry of another registrant cannot be changed, and a registrant with a name has
+        no more entries than `Limits(entries=)` of the home says.
+        Raises PayloadError, UnknownGraphError, UnknownAgentError, EntryRefusedError, EntryTakenError, LookAlikeError
+        and TooManyEntriesError.
         """
         command = made(
             RegisterEntryCommand,

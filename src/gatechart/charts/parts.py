@@ -30,7 +30,7 @@ from gatechart.charts.model import (
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import best_form, read_profile
 from gatechart.graph import Human, OtherGraph, SameTarget
-from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, Retry, seconds_of
+from gatechart.values import DELAY_REMEDY, HIGHEST_CAPACITY, Delay, Mode, Reason, Retry, seconds_of
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
@@ -258,9 +258,11 @@ class Handoffs(References):
         if capacity is None:
             return AcceptsForm(spot, None, self.told(spot, "policy"))
         is_whole = isinstance(capacity.value, int) and not isinstance(capacity.value, bool)
+        is_whole = is_whole and capacity.value <= HIGHEST_CAPACITY
         number = fields.number("capacity")
         if number is not None and not is_whole:
-            self.faults.add(capacity, f"expected a whole number, found {kind_of(capacity)}", "write 0 or more")
+            remedy = f"write a whole number from 0 to {HIGHEST_CAPACITY}"
+            self.faults.add(capacity, f"expected a capacity, found {kind_of(capacity)}", remedy)
         return AcceptsForm(spot, capacity.value if is_whole and number is not None else None, self.told(spot, "policy"))
 
     def needed(self, fields: Fields, key: str, remedy: str) -> str:

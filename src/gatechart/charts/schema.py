@@ -18,7 +18,7 @@ from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_ki
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
-from gatechart.values import LONGEST_S, PATTERN, Missed
+from gatechart.values import HIGHEST_CAPACITY, LONGEST_S, PATTERN, Missed
 
 _WAITING: Final = {
     "on": "on",
@@ -91,7 +91,7 @@ _SHARED: Final = {
     "raise": {"event": "text", "payload": "values"},
     "send": {"event": "text", "to": "text", "payload": "values", "delay": "delay"},
     "log": {"message": "text", "facts": "values"},
-    "accepts": {"capacity": "whole", "policy": "function"},
+    "accepts": {"capacity": "capacity", "policy": "function"},
     "initial": {"target": "targets", "actions": "actions"},
     "reference": {"type": "text", "params": "values"},
     "retry": {"attempts": "count", "first_s": "number", "factor": "factor", "most_s": "number", "jitter": "share"},
@@ -404,6 +404,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
         "factor": {"type": "number", "minimum": 1},
         "share": {"type": "number", "minimum": 0, "maximum": 1},
         "whole": {"type": "integer", "minimum": 0},
+        "capacity": {"type": "integer", "minimum": 0, "maximum": HIGHEST_CAPACITY},
         "dialect": {"enum": list(KEYS)},
         "code": {"enum": [rule.code for rule in RULES]},
         "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},

@@ -14,7 +14,7 @@ from gatechart.charts.words import in_keys
 from gatechart.errors import suggestion
 from gatechart.graph import Best, NeedRule, callable_name
 from gatechart.graph.selection import FILTERS, SCORERS
-from gatechart.values import DAYS, LOWEST_TIER, Hours, Needs, Profile, Reason
+from gatechart.values import DAYS, HIGHEST_TIER, LOWEST_TIER, Hours, Needs, Profile, Reason
 
 Written: TypeAlias = Callable[[Any], Any]
 
@@ -186,9 +186,9 @@ def _tier(spot: Spot | None, faults: Faults, least: int = LOWEST_TIER) -> int | 
     if spot is None:
         return None
     tier: Any = spot.value
-    if isinstance(tier, int) and not isinstance(tier, bool) and tier >= least:
+    if isinstance(tier, int) and not isinstance(tier, bool) and least <= tier <= HIGHEST_TIER:
         return tier
-    faults.add(spot, f"expected a tier, found {kind_of(spot)}", f"write a whole number, {least} or more")
+    faults.add(spot, f"expected a tier, found {kind_of(spot)}", f"write a whole number from {least} to {HIGHEST_TIER}")
     return None
 
 

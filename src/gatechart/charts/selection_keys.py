@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.values import DAYS
+from gatechart.values import DAYS, HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT, LONGEST_S
 
 SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
     "profile": {
@@ -15,8 +15,8 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
         "samples": "texts",
         "group": "text",
         "schedule": "hours",
-        "cost": "number",
-        "expected_s": "number",
+        "cost": "cost",
+        "expected_s": "expected_s",
     },
     "hours": {"days": "days", "begins": "text", "ends": "text", "zone": "text"},
     "best": {
@@ -29,7 +29,7 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
         "least": "share",
         "entries": "texts",
     },
-    "needs": {"capabilities": "texts", "domains": "texts", "tier": "whole", "languages": "texts", "all": "flag"},
+    "needs": {"capabilities": "texts", "domains": "texts", "tier": "needed_tier", "languages": "texts", "all": "flag"},
     "need_rule": {"needs": "needs", "reason": "handoff_reason", "mentions": "texts"},
 }
 """The keys of each part, with the kinds of their values."""
@@ -70,9 +70,16 @@ def selection_kinds(dialect: str) -> dict[str, Any]:
         "best": {"anyOf": [{"$ref": f"#/$defs/{dialect}.best"}, {"type": "null"}]},
         "needs": {"$ref": f"#/$defs/{dialect}.needs"},
         "needed": {"anyOf": [{"type": ["string", "number"]}, {"$ref": f"#/$defs/{dialect}.needs"}]},
-        "weights": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}, "minProperties": 1},
+        "weights": {
+            "type": "object",
+            "additionalProperties": {"type": "number", "minimum": 0, "maximum": HIGHEST_WEIGHT},
+            "minProperties": 1,
+        },
         "need_rules": {"anyOf": [rule, {"type": "array", "items": rule}]},
-        "tier": {"type": "integer", "minimum": 1},
+        "tier": {"type": "integer", "minimum": 1, "maximum": HIGHEST_TIER},
+        "needed_tier": {"type": "integer", "minimum": 0, "maximum": HIGHEST_TIER},
+        "cost": {"type": "number", "minimum": 0, "maximum": HIGHEST_COST},
+        "expected_s": {"type": "number", "minimum": 0, "maximum": LONGEST_S},
         "hours": {"anyOf": [hours, {"type": "array", "items": hours}]},
         "days": {"anyOf": [day, {"type": "array", "items": day, "minItems": 1}]},
     }

@@ -16,7 +16,17 @@ from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOpti
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownEntryError
-from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, Reason, WorkOutcome
+from gatechart.values import (
+    HIGHEST_CAPACITY,
+    HIGHEST_TIER,
+    LONGEST_S,
+    Choice,
+    DirectoryEntry,
+    Mark,
+    Needs,
+    Reason,
+    WorkOutcome,
+)
 
 if TYPE_CHECKING:
     from gatechart import handoff
@@ -70,7 +80,7 @@ CanOption = Annotated[
 DomainOption = Annotated[
     list[str] | None, typer.Option("--domain", metavar="DOMAIN", help="What it knows about; may be repeated.")
 ]
-TierOption = Annotated[int | None, typer.Option("--tier", min=1, metavar="NUMBER", help="Its tier.")]
+TierOption = Annotated[int | None, typer.Option("--tier", min=1, max=HIGHEST_TIER, metavar="NUMBER", help="Its tier.")]
 LanguageOption = Annotated[
     list[str] | None, typer.Option("--language", metavar="CODE", help="A language, such as de; may be repeated.")
 ]
@@ -85,7 +95,14 @@ ProfileOption = Annotated[
 ]
 TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="What it is for, in words.")]
 CapacityOption = Annotated[
-    int | None, typer.Option("--capacity", min=0, metavar="NUMBER", help="Pieces of work that it takes at once.")
+    int | None,
+    typer.Option(
+        "--capacity",
+        min=0,
+        max=HIGHEST_CAPACITY,
+        metavar="NUMBER",
+        help="Pieces of work that it takes at once.",
+    ),
 ]
 PersonOption = Annotated[bool, typer.Option("--person", help="Say that it is a person.")]
 LastsOption = Annotated[

@@ -27,7 +27,7 @@ from gatechart.cli.run import (
 )
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.hosting.system import SystemClock
-from gatechart.values import Rate
+from gatechart.values import MOST_ENTRIES, Rate
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -86,6 +86,10 @@ AlarmsOption = Annotated[
 RegistrationsOption = Annotated[
     str, typer.Option("--max-registrations", metavar="RATE", help="How often each of them may register.")
 ]
+EntriesOption = Annotated[
+    int,
+    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The most entries that each of them may have there."),
+]
 GraceOption = Annotated[
     float,
     duration_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
@@ -120,6 +124,7 @@ async def serve_agents(
     token_file: TokenFileOption = None,
     registrants_file: RegistrantsOption = None,
     max_registrations: RegistrationsOption = "60/min",
+    max_entries: EntriesOption = MOST_ENTRIES,
     alarms_file: AlarmistsOption = None,
     max_alarms: AlarmsOption = "60/min",
     grace: GraceOption = 10.0,
@@ -192,7 +197,7 @@ async def serve_agents(
             settings,
             graphs,
             SystemClock(),
-            runtime_package.Limits(close_s=grace),
+            runtime_package.Limits(close_s=grace, entries=max_entries),
             creates=True,
             retention=retention,
             watching=watching,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext
 from gatechart.graph.callables import callable_name
 from gatechart.graph.selection import Best
-from gatechart.values import AgentId, Delay, Event, EventName, Mode, Name, Reason, Retry, name_of
+from gatechart.values import HIGHEST_CAPACITY, AgentId, Delay, Event, EventName, Mode, Name, Reason, Retry, name_of
 from gatechart.values.frozen import fill
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
@@ -116,8 +116,9 @@ class Accepts:
     policy: Policy | None = None  # False or a text refuses, and a retry is refused, too
 
     def __post_init__(self) -> None:
-        if self.capacity is not None and self.capacity < 0:
-            raise ValueError(f"Accepts(capacity={self.capacity!r}) cannot be; give 0 or more, or None for no bound")
+        if self.capacity is not None and not 0 <= self.capacity <= HIGHEST_CAPACITY:
+            bounds = f"give a number from 0 to {HIGHEST_CAPACITY:,}, or None for no bound"
+            raise ValueError(f"Accepts(capacity={self.capacity!r}) cannot be; {bounds}")
 
     def objection(self, packet: Any) -> str:
         """Return why the policy refuses the packet; empty if it accepts."""

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Any, Final, TypeGuard
 
 from gatechart.errors import Fault, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
-from gatechart.values import HIGHEST_NUMBER, LOWEST_TIER, Hours, Needs, Profile, unkept
+from gatechart.values import (
+    HIGHEST_COST,
+    HIGHEST_TIER,
+    HIGHEST_WEIGHT,
+    LONGEST_S,
+    LOWEST_TIER,
+    Hours,
+    Needs,
+    Profile,
+    unkept,
+)
 from gatechart.values.names import is_number
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
@@ -25,14 +36,17 @@ def profile_faults(place: str, profile: object) -> Iterator[Fault]:
         return
     for name in ("capabilities", "domains", "languages", "samples"):
         yield from _text_faults(place, name, getattr(profile, name))
-    if profile.tier is not None and not _is_whole(profile.tier, LOWEST_TIER):
-        yield Fault(place, f"tier={profile.tier!r} is no tier", f"pass a whole number of {LOWEST_TIER} or more")
+    if profile.tier is not None and not _is_tier(profile.tier, LOWEST_TIER):
+        yield Fault(
+            place, f"tier={profile.tier!r} is no tier", f"pass a whole number from {LOWEST_TIER} to {HIGHEST_TIER}"
+        )
     if why := unkept(profile.group, LONGEST_PHRASE):
         yield Fault(place, f"group={profile.group!r}: {why}", "pass a text")
-    if profile.cost is not None and not is_amount(profile.cost):
-        yield Fault(place, f"cost={profile.cost!r} is no cost", "pass a number of 0 or more")
-    if profile.expected_s is not None and not is_amount(profile.expected_s):
-        yield Fault(place, f"expected_s={profile.expected_s!r} is no time", "pass a number of seconds of 0 or more")
+    if profile.cost is not None and not is_amount(profile.cost, HIGHEST_COST):
+        yield Fault(place, f"cost={profile.cost!r} is no cost", f"pass a number from 0 to {HIGHEST_COST:g}")
+    if profile.expected_s is not None and not is_amount(profile.expected_s, LONGEST_S):
+        remedy = f"pass a number of seconds from 0 to {LONGEST_S} (100 years)"
+        yield Fault(place, f"expected_s={profile.expected_s!r} is no time", remedy)
     yield from _schedule_faults(place, profile.schedule)
 
 
@@ -51,9 +65,11 @@ def terms_faults(place: str, best: Best) -> Iterator[Fault]:
     """Yield the faults of a selection, its rules apart, and what it names of a graph, which a caller may not have."""
     yield from needs_faults(f"{place}, needs", best.needs)
     for scorer, weight in best.scorers:
-        if not is_amount(weight):
+        if not is_amount(weight, HIGHEST_WEIGHT):
             name = scorer if isinstance(scorer, str) else callable_name(scorer)
-            yield Fault(f"{place}, scorer {name}", f"{weight!r} is no weight", "pass a number of 0 or more")
+            yield Fault(
+                f"{place}, scorer {name}", f"{weight!r} is no weight", f"pass a number from 0 to {HIGHEST_WEIGHT:g}"
+            )
     yield from _text_faults(place, "entries", best.entries)
     if best.least is not None and not is_share(best.least):
         yield Fault(place, f"least={best.least!r} is no text score", "pass a number from 0 to 1")
@@ -100,8 +116,8 @@ def needs_faults(place: str, needs: object) -> Iterator[Fault]:
         return
     for name in ("capabilities", "domains", "languages"):
         yield from _text_faults(place, name, getattr(needs, name))
-    if not _is_whole(needs.tier, 0):
-        yield Fault(place, f"tier={needs.tier!r} is no tier", "pass a whole number of 0 or more")
+    if not _is_tier(needs.tier, 0):
+        yield Fault(place, f"tier={needs.tier!r} is no tier", f"pass a whole number from 0 to {HIGHEST_TIER}")
     if not isinstance(needs.all, bool):
         yield Fault(place, f"all={needs.all!r} is neither true nor false", "pass True or False")
 
@@ -130,8 +146,8 @@ def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
             yield Fault(place, f"{name}, {each!r}: {why}", "use a text that is not empty")
 
 
-def _is_whole(given: object, least: int) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and least <= given < HIGHEST_NUMBER
+def _is_tier(given: object, least: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given <= HIGHEST_TIER
 
 
 def is_share(given: object) -> bool:
@@ -139,6 +155,6 @@ def is_share(given: object) -> bool:
     return is_amount(given) and given <= 1
 
 
-def is_amount(given: object) -> TypeGuard[float]:
-    """Tell whether a value is a number of 0 or more."""
-    return is_number(given) and given >= 0
+def is_amount(given: object, most: float = inf) -> TypeGuard[float]:
+    """Tell whether a value is a number from 0 to most; every number is finite."""
+    return is_number(given) and 0 <= given <= most

@@ -13,7 +13,7 @@ from gatechart.hosting.directory import Directory
 from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
 from gatechart.selection.history import HistoryIndex
 from gatechart.selection.learned import AllScored, Learned, departs, rival_of, unlearned
-from gatechart.selection.observations import Observations
+from gatechart.selection.observations import Observation, Observations
 from gatechart.selection.rewards import Reward
 from gatechart.values import Candidate, Choice
 from gatechart.values.frozen import value
@@ -61,9 +61,10 @@ class Learning:
         self._model = None if self._learned is None else self._learned.model()  # without numpy it says so at once
         self._reward = reward
         self._seen: dict[str, tuple[int, Sequence[KeptChoice]]] = {}
+        self._read: dict[tuple[str, str], tuple[KeptChoice, Observation | None]] = {}  # by candidate and handoff
         self._observed = _NONE
         self._undecided: Sequence[KeptChoice] = ()
-        self._history: HistoryIndex | None = None
+        self._history = HistoryIndex()
         self._one_learns = asyncio.Lock()
 
     async def lesson(
@@ -92,14 +93,20 @@ class Learning:
         if kept == self._seen:
             return
         self._seen = kept
-        choices = tuple(chain.from_iterable(each for _, each in kept.values()))
-        self._undecided = tuple(each for each in choices if each.ended is None and each.departed)
+        choices = tuple(chain.from_iterable(of_entry for _, of_entry in kept.values()))
+        self._undecided = tuple(choice for choice in choices if choice.ended is None and choice.departed)
         self._observed = await asyncio.to_thread(self._observations, choices)
-        self._history = None
 
     def _observations(self, choices: Iterable[KeptChoice]) -> Observations:
-        made = (each.observation(self._reward) for each in choices)
-        return _NONE.added(*(each for each in made if each is not None))
+        """Return the observations of choices; of a choice that is as it was, the same as before."""
+        known, current = self._read, {}
+        for choice in choices:
+            key = choice.ranked[0][0], choice.handoff
+            before = known.get(key)
+            is_same = before is not None and (before[0] is choice or before[0] == choice)
+            current[key] = before if before and is_same else (choice, choice.observation(self._reward))
+        self._read = current
+        return self._observed.becoming(observed for _, observed in current.values() if observed is not None)
 
     async def _learned_scores(
         self, features: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
@@ -112,8 +119,7 @@ class Learning:
         return self._model.scores(features, text_scores, groups, undecided)
 
     async def _history_scores(self, features: str) -> Mapping[str, float]:
-        if self._history is None:
-            self._history = await asyncio.to_thread(HistoryIndex, self._observed.items)
+        self._history = await asyncio.to_thread(self._history.following, self._observed.items)
         return self._history.scores(features)
 
 

@@ -23,6 +23,7 @@ from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
     HIGHEST_NUMBER,
+    MOST_ENTRIES,
     AgentId,
     Candidate,
     DirectoryEntry,
@@ -74,16 +75,20 @@ class Directory:
         *,
         load: Callable[[Candidate], float | None] | None = None,
         fresh: timedelta | None = None,
+        most_entries: int = MOST_ENTRIES,
     ) -> None:
         """Bind to a home.
 
         own: the way to the agents that keep the entries; None where entries are only read.
         load: tells how busy a candidate is, from 0 to 1, in place of its open work; None: by its open work.
         fresh: after which time what is kept is read again; None: `see` tells of each change.
+        most_entries: that one named registrant may have.
         """
         self.home = home
         self._own = own
         self.registry = registry
+        self.most_entries = most_entries
+        self.registering = asyncio.Lock()  # between the check of what is registered, and the commit of one more
         self._now = now
         self._work = work
         self._load = load
@@ -145,6 +150,16 @@ class Directory:
     async def performances(self) -> Mapping[str, Performance]:
         """Return how the work of each entry went, of those of which something is kept."""
         return {name: each.context.performance for name, each in (await self._all_kept()).items()}
+
+    async def registered(self) -> Mapping[str, str]:
+        """Return the registrant of each registered entry that did not expire, by id; empty for operators."""
+        now = self._now()
+        contexts = [kept.context for kept in (await self._all_kept()).values()]
+        return {
+            each.terms.id: each.terms.registrant
+            for each in contexts
+            if each.is_registered and not each.terms.is_local and (each.expires is None or each.expires > now)
+        }
 
     async def gate(self, entry_id: str) -> Gate:
         """Return what an entry lets in."""

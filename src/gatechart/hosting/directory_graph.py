@@ -154,6 +154,8 @@ class EntryContext(AgentContext):
     ratings: list[Rating] = Field(default_factory=list)  # one for each handoff that was rated, the newest last
     users: list[str] = Field(default_factory=list)  # the newest last
     choices: list[KeptChoice] = Field(default_factory=list)  # that came out at this entry, the newest last
+    former_registrant: str | None = None  # who had the id before; None: nobody
+    changed_hands: datetime | None = None
 
 
 def entry_context(snapshot: Snapshot) -> EntryContext:
@@ -182,6 +184,8 @@ def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEnt
         failed=kept.failed,
         came_back=kept.came_back,
         outcomes=tuple(kept.outcomes),
+        former_registrant=kept.former_registrant,
+        changed_hands=kept.changed_hands,
     )
 
 
@@ -252,7 +256,23 @@ def _has_expired(context: EntryContext, event: Event) -> bool:
 
 
 def _change(context: EntryContext, event: Event) -> None:
-    context.terms = EntryTerms.model_validate(event.payload)
+    terms = EntryTerms.model_validate(event.payload)
+    if terms.registrant != context.terms.registrant:
+        _drop_record(context, event)
+    context.terms = terms
+
+
+def _drop_record(context: EntryContext, event: Event) -> None:
+    """Begin the record of a new registrant: nothing that speaks for the id is inherited.
+
+    What an operator closed or excluded stays so.
+    """
+    context.former_registrant, context.changed_hands = context.terms.registrant, event.time
+    context.performance = Performance()
+    context.completed = context.failed = context.came_back = 0
+    context.outcomes, context.ratings, context.users, context.choices = [], [], [], []
+    if context.mark is Mark.PINNED:
+        context.mark, context.mark_reason = Mark.NONE, ""
 
 
 def _renew(context: EntryContext, _event: Event, turn: Turn) -> None:
@@ -280,6 +300,10 @@ def _mark(context: EntryContext, event: Event) -> None:
 
 
 def _is_new(context: EntryContext, event: Event) -> bool:
+    """Tell whether an outcome counts: not a second time, and not if the work was accepted by a former registrant."""
+    accepted, since = event.payload.get("at"), context.changed_hands
+    if since is not None and accepted is not None and datetime.fromisoformat(accepted) < since:
+        return False
     return all(each.handoff != event.payload["handoff"] for each in context.outcomes)
 
 

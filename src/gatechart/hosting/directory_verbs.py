@@ -44,6 +44,7 @@ from gatechart.hosting.directory_graph import (
     digest_of,
     entry_context,
 )
+from gatechart.hosting.new_entries import check_new_entry
 from gatechart.ports import Store
 from gatechart.turn import checked_key, known_id
 from gatechart.turn.arguments import checked_delay
@@ -61,11 +62,13 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
-from gatechart.values.framework import (
-    check_not_framework,
-)
+from gatechart.values.framework import check_not_framework
 
 logger = logging.getLogger(__name__)
+
+_CHANGED_HANDS: Final = (
+    "the entry %(entry)r of the directory changed hands, from %(former)r to %(registrant)r; its record was dropped"
+)
 
 
 async def directed(directory: Directory, command: Any) -> Any:
@@ -111,15 +114,22 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
         owner = named.graph if isinstance(named, Candidate) else named.name
         raise EntryTakenError(command.id, f"the graph {owner!r}")
     terms = _terms(command)
-    kept = await _kept(directory, command.id)
-    if kept is not None and kept.terms.is_local:
-        raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which is not here")
-    if kept is not None and kept.is_registered and kept.terms.registrant != command.registrant:
-        raise EntryTakenError(command.id, _owner(kept))
-    snapshot = await _begun(directory, terms)
-    if kept is not None:
-        await directory.own.send(snapshot.agent_id, REGISTER, terms)
-    return await _entry(directory, command.id)
+    async with directory.registering:
+        kept = await _kept(directory, command.id)
+        if kept is not None and kept.terms.is_local:
+            raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which is not here")
+        if kept is not None and kept.is_registered and kept.terms.registrant != command.registrant:
+            raise EntryTakenError(command.id, _owner(kept))
+        if kept is None or not kept.is_registered:
+            await check_new_entry(directory, command)
+        snapshot = await _begun(directory, terms)
+        if kept is not None:
+            await directory.own.send(snapshot.agent_id, REGISTER, terms)
+        entry = await _entry(directory, command.id)
+    if kept is not None and kept.terms.registrant != command.registrant:
+        facts = {"entry": command.id, "registrant": command.registrant, "former": kept.terms.registrant}
+        logger.warning(_CHANGED_HANDS, facts, extra=facts)
+    return entry
 
 
 async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> None:
@@ -127,6 +137,8 @@ async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> N
     if not command.agent:
         return
     snapshot = await directory.home.read(known_id(command.agent))
+    if snapshot.graph != command.graph and command.registrant:  # no business of a registrant's
+        raise UnknownAgentError(command.agent)
     if snapshot.graph != command.graph:
         problem = f"the agent {command.agent!r} is of the graph {snapshot.graph!r}"
         raise PayloadError("register_entry", (problem,), f"an agent of {command.graph!r}, or no agent for a new one")
@@ -281,14 +293,16 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
 async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
     """Return the agent that keeps what is said of a handoff, started if there is none.
 
-    It is that of the entry that was chosen, else that of the entry point, be it in the directory or not. What nobody
-    was right for is kept under the name of the graph that handed it on.
+    It is that of the entry that was chosen, unless that belongs to another registrant since; else that of the entry
+    point, be it in the directory or not. What nobody was right for is kept under the name of the graph that handed it
+    on.
     """
     terms = _rated_terms(record)
     entry_id = record.packet.get("recipient") or terms.id
-    if await _kept(directory, entry_id) is not None:
-        return agent_of(entry_id)
-    return (await _begun(directory, terms)).agent_id
+    kept = await _kept(directory, entry_id)
+    if kept is not None and kept.changed_hands is not None and record.changes[0].time < kept.changed_hands:
+        kept, entry_id = await _kept(directory, terms.id), terms.id
+    return agent_of(entry_id) if kept is not None else (await _begun(directory, terms)).agent_id
 
 
 def _rated_terms(record: HandoffRecord) -> EntryTerms:

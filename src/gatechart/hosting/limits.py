@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gatechart.values import BEAT_S, Retry
+from gatechart.values import BEAT_S, MOST_ENTRIES, Retry
 
 
 class WhenFull(Enum):
@@ -29,11 +29,12 @@ class Limits:
     invokes: int = 1_000  # invokes that run at once; the others wait, and those that are idle do not count
     timers: int = 10_000  # timers in memory, those due first; the store keeps all
     feed: int = 10_000  # items waiting for one subscriber of a feed
+    entries: int = MOST_ENTRIES  # that one named registrant has in the directory; operators have as many as they like
     beat_s: float = BEAT_S  # between two signs of life of the host
     close_s: float = 10.0  # for turns and invokes under way to end when the runtime closes
 
     def __post_init__(self) -> None:
-        sizes = ("inbox", "unclaimed", "scheduled", "resident", "invokes", "timers", "feed")
+        sizes = ("inbox", "unclaimed", "scheduled", "resident", "invokes", "timers", "feed", "entries")
         for name in ("turn_s", *sizes, "close_s", "beat_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Limits({name}={getattr(self, name)!r}) leaves no room; give a number above 0")

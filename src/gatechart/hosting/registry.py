@@ -84,6 +84,11 @@ class Registry:
         self._own[name] = make
 
     @property
+    def directory_names(self) -> Iterable[str]:
+        """Names that graphs have in the directory: their own, and those of their entry points."""
+        return self._named.keys()
+
+    @property
     def versions(self) -> tuple[AnyGraph, ...]:
         """All graphs, in order of registration."""
         return tuple(self._versions.values())

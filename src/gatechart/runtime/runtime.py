@@ -112,7 +112,14 @@ class Runtime(AgentHome):
         self._own = own = HostedOwnAgents(core, registry, self._effects, self._starter)
         work = StoredWork(self, core.store)
         core.entries = self._directory = Directory(
-            self, own, registry, core.clock.now, work, load=choosing.load, fresh=fresh
+            self,
+            own,
+            registry,
+            core.clock.now,
+            work,
+            load=choosing.load,
+            fresh=fresh,
+            most_entries=core.limits.entries,
         )
         core.chooser = DirectoryChooser(self._directory, choosing)
         core.lessons = LessonBook(self, own)
@@ -470,7 +477,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._own, runtime._registry, command)),
-    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, command),
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, runtime._registry, command),
     ForgetLessonsCommand: lambda runtime, command: forget_lessons(runtime._own, command),
     FindingsCommand: Runtime._findings,
     HostsCommand: Runtime._hosts,

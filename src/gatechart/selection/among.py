@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gatechart.selection.promises import BELIEVED
-from gatechart.selection.regression import numpy
+from gatechart.selection.text_rows import numpy
 
 if TYPE_CHECKING:
     from numpy import float64

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Final
 
-from gatechart.selection.observations import Observation, unpacked
+from gatechart.selection.observations import Observation, difference, unpacked
 from gatechart.selection.performance import SUCCESS
 
 NEWEST: Final = 100
@@ -15,22 +15,45 @@ NEWEST: Final = 100
 
 
 class HistoryIndex:
-    """Work that went well, by the features of its texts."""
+    """Work that went well, by the features of its texts. It changes with the observations that it follows."""
 
-    __slots__ = ("_at", "_ids")
+    __slots__ = ("_at", "_candidates", "_numbers", "_observations", "_own")
 
-    def __init__(self, observations: Iterable[Observation]) -> None:
-        """observations: the oldest first; those whose reward is no success do not count."""
-        by_candidate: dict[str, list[str]] = defaultdict(list)
-        for each in observations:
-            if each.reward >= SUCCESS:
-                by_candidate[each.candidate].append(each.features)
-        texts = [(name, unpacked(each)) for name, own in sorted(by_candidate.items()) for each in own[-NEWEST:]]
-        self._ids = tuple(name for name, _ in texts)
+    def __init__(self, observations: Sequence[Observation] = ()) -> None:
+        """observations: oldest first; those whose reward is no success do not count."""
+        self._observations = observations
+        self._candidates: list[str] = []  # by number of the text; empty if it does not count any more
+        self._numbers: dict[str, int] = {}  # by id of the observation, of texts that count
+        self._own: dict[str, deque[str]] = defaultdict(deque)  # ids by candidate, oldest first
         self._at: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for number, (_, pairs) in enumerate(texts):
-            for place, weight in _scaled(pairs):
-                self._at[place].append((number, weight))
+        for observation in observations:
+            self._add(observation)
+
+    def following(self, observations: Sequence[Observation]) -> HistoryIndex:
+        """Return the index of other observations: this one, if there are only newer ones, and old ones that left."""
+        left, came = difference(self._observations, observations)
+        is_newer = tuple(came) == tuple(observations[len(observations) - len(came) :])
+        is_erasure = bool(left) and not came
+        if is_erasure or not is_newer or any(observation.id in self._numbers for observation in left):
+            return HistoryIndex(observations)
+        if len(self._candidates) > 2 * len(self._numbers) + NEWEST:  # most texts do not count any more
+            return HistoryIndex(observations)
+        self._observations = observations
+        for observation in came:
+            self._add(observation)
+        return self
+
+    def _add(self, observation: Observation) -> None:
+        if observation.reward < SUCCESS:
+            return
+        number, own = len(self._candidates), self._own[observation.candidate]
+        self._candidates.append(observation.candidate)
+        self._numbers[observation.id] = number
+        own.append(observation.id)
+        if len(own) > NEWEST:
+            self._candidates[self._numbers.pop(own.popleft())] = ""
+        for bucket, weight in _scaled(unpacked(observation.features)):
+            self._at[bucket].append((number, weight))
 
     def scores(self, features: str) -> dict[str, float]:
         """Return for each candidate with work that went well how near a text is to the nearest of it, from 0 to 1."""
@@ -40,8 +63,8 @@ class HistoryIndex:
                 near[number] += weight * other
         best: dict[str, float] = {}
         for number, likeness in near.items():
-            name = self._ids[number]
-            best[name] = min(max(likeness, best.get(name, 0.0)), 1.0)
+            if name := self._candidates[number]:
+                best[name] = min(max(likeness, best.get(name, 0.0)), 1.0)
         return best
 
 

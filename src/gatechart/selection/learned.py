@@ -15,15 +15,15 @@ Needs numpy, from the extra `gatechart[learning]`.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.selection.among import Among
-from gatechart.selection.fit_index import FitIndex, Views, index_of
-from gatechart.selection.observations import MOST, MOST_IN_ALL, Observation, Observations
+from gatechart.selection.lessons import Lessons
+from gatechart.selection.observations import Observation, Observations, difference
 from gatechart.selection.promises import NO_GROUPS, promised
-from gatechart.selection.regression import Fit, Told, fitted, numpy
+from gatechart.selection.regression import Regressions
+from gatechart.selection.text_rows import numpy
 from gatechart.values.frozen import value
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ WINDOW: Final = 1_000
 """Choices in a row over which a loss is bounded."""
 
 NONE: Final = Observations()
-_EARNED: Final = 0.5  # the reward from which on a choice tells of its rival
+_MANY: Final = 64  # observations that come and go at once, from which on it may be quicker to learn all anew
+_UNKNOWN: Final = -2  # a candidate from whom nothing was learned
 _LOWEST, _SPAN = -0.5, 2.0  # of totals, which scores from 0 to 1 stand for
 
 
@@ -141,29 +142,45 @@ class LearnedModel:
     """What was learned from observations. It never changes; another set of observations has another model.
 
     A choice among 1,000 takes less than 1 ms with 3,000 observations that share words with its text, whatever number of
-    groups they are of. A model takes up to 110 MB with the most observations there can be.
+    groups they are of. A model takes up to 110 MB with the most observations there can be. Models that follow one
+    another share most of that; one more outcome costs less than 3 ms.
     """
 
-    __slots__ = ("_fits", "_index", "_views", "is_held_back", "observations", "terms")
+    __slots__ = ("_asked", "_lost", "_regressions", "is_held_back", "observations", "terms")
 
-    def __init__(self, terms: Learned, observations: Observations, earlier: LearnedModel | None = None) -> None:
+    def __init__(
+        self,
+        terms: Learned,
+        observations: Observations,
+        regressions: Regressions | None = None,
+        asked: _Asked | None = None,
+    ) -> None:
+        """regressions: of these observations; None: they are solved anew. asked: candidates of an earlier choice."""
         self.terms = terms
         self.observations = observations
-        too_much = _lost(observations) >= terms.loss * WINDOW
-        self.is_held_back = too_much or _deficit(observations) >= terms.deficit * WINDOW
-        known: Mapping[str, Fit] = earlier._fits if earlier and earlier.terms == terms else {}
-        told = _lessons(observations)
-        self._fits: dict[str, Fit] = {each: fitted(own, terms.ridge, known.get(each)) for each, own in told.items()}
-        self._index: FitIndex = index_of(self._fits, earlier._index if known and earlier else None)
-        self._views: Views | None = earlier._views if earlier else None
+        rewards = _departed(observations)
+        self._lost = _lost(rewards)
+        self.is_held_back = self._lost >= terms.loss * WINDOW or _deficit(rewards) >= terms.deficit * WINDOW
+        self._regressions = regressions or Regressions.of(Lessons.of(observations.items), terms.ridge)
+        self._asked = asked
 
     def over(self, observations: Observations) -> LearnedModel:
         """Return the model of other observations. Quick where they are these and a few newer ones."""
-        return LearnedModel(self.terms, observations, self)
+        return self._changed(observations, *difference(self.observations.items, observations.items))
 
     def after(self, *observed: Observation) -> LearnedModel:
-        """Return the model after more outcomes."""
+        """Return the model after more outcomes. Quick where it is one that is newer than all others."""
+        lessons = self._regressions.lessons
+        if len(observed) == 1 and self.observations.precedes(observed[0]) and observed[0].id not in lessons.rows:
+            own = lessons.indices_of(observed[0].learner)
+            return self._changed(*self.observations.with_newest(observed[0], own), observed)
         return self.over(self.observations.added(*observed))
+
+    def _changed(
+        self, observations: Observations, left: Sequence[Observation], came: Sequence[Observation]
+    ) -> LearnedModel:
+        regressions = _followed(self._regressions, observations.items, left, came)
+        return LearnedModel(self.terms, observations, regressions, self._asked)
 
     def scores(
         self,
@@ -177,35 +194,80 @@ class LearnedModel:
         features: of the text, packed. text_scores: of all candidates, from 0 up. groups: of the candidates that are in
         one. undecided: choices that depart from the text scores, with no outcome yet; each counts as lost.
         """
-        lost = _lost(self.observations) + undecided if undecided else 0.0
+        lost = self._lost + undecided
         if self.is_held_back or lost >= self.terms.loss * WINDOW or not text_scores:
             return unlearned(text_scores, groups)
-        views = self._views_of(text_scores, groups)
-        priors = views.among.promised(text_scores)
-        learned, bonuses = (of_groups[views.among.group_of] for of_groups in self._parts(features, views, priors))
+        asked = self._asked_of(text_scores, groups)
+        among = asked.among
+        priors = among.promised(text_scores)
+        learned, bonuses = (of_groups[among.group_of] for of_groups in self._parts(features, asked, priors))
         totals = priors + learned + bonuses
-        return AllScored(views.among.places, *(each.tolist() for each in (priors, learned, bonuses, totals)))
+        return AllScored(among.places, *(part.tolist() for part in (priors, learned, bonuses, totals)))
 
-    def _views_of(self, candidates: Iterable[str], groups: Mapping[str, str]) -> Views:
-        """Return what the regressions say of candidates; kept, as the next choice is mostly among the same."""
-        if self._views is None or not self._views.among.are(candidates, groups):
-            self._views = Views(self._fits, self._index, Among(candidates, groups))
-        elif self._views.fits is not self._fits:
-            self._views = Views(self._fits, self._index, self._views.among)
-        return self._views
+    def _asked_of(self, candidates: Iterable[str], groups: Mapping[str, str]) -> _Asked:
+        """Return the candidates of a choice; kept, as the next choice is mostly among the same."""
+        lessons = self._regressions.lessons
+        among = None if self._asked is None else self._asked.among
+        if among is None or not among.are(candidates, groups):
+            among = Among(candidates, groups)
+        if self._asked is None or self._asked.among is not among or not self._asked.is_current(lessons):
+            self._asked = _Asked(among, lessons)
+        return self._asked
 
     def _parts(
-        self, features: str, views: Views, priors: NDArray[float64]
+        self, features: str, asked: _Asked, priors: NDArray[float64]
     ) -> tuple[NDArray[float64], NDArray[float64]]:
         """Return learned part and bonus of each group; no bonus to those that no bonus could make the best."""
-        most, firsts = self.terms.exploration, views.among.firsts(priors)
-        view = views.of(features, firsts)
-        learned = view.predicted
-        bonuses, reached = numpy().zeros_like(learned), priors[firsts] + learned
+        np = numpy()
+        most, firsts = self.terms.exploration, asked.among.firsts(priors)
+        view = self._regressions.view(features, asked.codes_of(firsts))
+        learned = np.where(asked.numbers < 0, 0.0, np.append(view.predicted, 0.0)[asked.numbers])
+        bonuses, reached = np.zeros_like(learned), priors[firsts] + learned
         is_near = reached >= reached.max() - most
         for group in is_near.nonzero()[0].tolist() if most else ():
-            bonuses[group] = most * view.deviation(group)
+            bonuses[group] = most * view.deviation(int(asked.numbers[group]))
         return learned, bonuses
+
+
+class _Asked:
+    """The candidates of a choice and their groups, by the numbers that lessons have for them."""
+
+    __slots__ = ("_candidates", "_codes", "_groups", "_known", "among", "numbers")
+
+    def __init__(self, among: Among, lessons: Lessons) -> None:
+        np = numpy()
+        self.among = among
+        self._groups, self._candidates = lessons.groups, lessons.candidates
+        self._known = len(lessons.groups), len(lessons.candidates)
+        groups, codes = lessons.groups.numbers, lessons.candidates.numbers
+        self.numbers: NDArray[Any] = np.array([groups.get(name, -1) for name in among.groups])
+        self._codes: NDArray[Any] = np.array([codes.get(name, _UNKNOWN) for name in among.ids])
+
+    def is_current(self, lessons: Lessons) -> bool:
+        """Tell whether lessons have the same numbers."""
+        is_same = lessons.groups is self._groups and lessons.candidates is self._candidates
+        return is_same and self._known == (len(lessons.groups), len(lessons.candidates))
+
+    def codes_of(self, firsts: NDArray[Any]) -> NDArray[Any]:
+        """Return the candidates that would be chosen, by the number of their group. firsts: as `Among.firsts` does."""
+        codes: NDArray[Any] = numpy().full(self._known[0], _UNKNOWN)
+        is_known = self.numbers >= 0
+        codes[self.numbers[is_known]] = self._codes[firsts[is_known]]
+        return codes
+
+
+def _followed(
+    known: Regressions, items: Sequence[Observation], left: Sequence[Observation], came: Sequence[Observation]
+) -> Regressions | None:
+    """Return the regressions of observations by what left and what came; None if it is better to solve them anew."""
+    differ = len(left) + len(came)
+    if not differ:
+        return known
+    if differ > max(_MANY, len(items) // 4) or differ >= len(items) or known.lessons.outgrown:
+        return None
+    revised = known.revised(known.lessons.revised(items, left, came))
+    is_erasure = bool(left) and not came
+    return revised.compacted() if is_erasure or revised.lessons.texts.needs_sorting else revised
 
 
 def rival_of(candidate: str, totals: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> str:
@@ -227,26 +289,16 @@ def departs(candidate: str, text_scores: Mapping[str, float], groups: Mapping[st
     return all(score < best for each, score in text_scores.items() if groups.get(each, each) == group)
 
 
-def _lost(observations: Observations) -> float:
-    """Return what choices that departed from the text scores lost lately, had those been right each time."""
-    return sum(1.0 - each.reward for each in observations.items[-WINDOW:] if each.departs)
+def _departed(observations: Observations) -> Sequence[float]:
+    """Return the rewards of the choices that departed from the text scores lately."""
+    return [item.reward for item in observations.items[-WINDOW:] if item.departs]
 
 
-def _deficit(observations: Observations) -> float:
-    """Return by how much choices that departed from the text scores failed lately rather than succeeded."""
-    return sum(1.0 - 2.0 * each.reward for each in observations.items[-WINDOW:] if each.departs)
+def _lost(rewards: Sequence[float]) -> float:
+    """Return what choices that departed from the text scores lost, had those been right each time."""
+    return sum(1.0 - reward for reward in rewards)
 
 
-def _lessons(observations: Observations) -> dict[str, tuple[Told, ...]]:
-    """Return what each group is told, the oldest first: of its own outcomes and, while there is room, as a rival."""
-    counts = Counter(each.learner for each in observations.items)
-    room = MOST_IN_ALL - len(observations.items)
-    told: dict[str, list[Told]] = defaultdict(list)
-    for each in reversed(observations.items):
-        told[each.learner].append(Told(each, each.candidate, each.reward - each.prior))
-        rival = each.rival_group or each.rival
-        if rival and each.reward >= _EARNED and room > 0 and counts[rival] < MOST:
-            told[rival].append(Told(each, each.rival, 0.0))
-            counts[rival] += 1
-            room -= 1
-    return {learner: tuple(reversed(each)) for learner, each in told.items()}
+def _deficit(rewards: Sequence[float]) -> float:
+    """Return by how much choices that departed from the text scores failed rather than succeeded."""
+    return sum(1.0 - 2.0 * reward for reward in rewards)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
+from itertools import chain, compress, count, groupby, islice
 from math import sqrt
+from operator import attrgetter, is_not
 from struct import iter_unpack, pack
 from typing import Any, Final
 from zlib import crc32
@@ -26,6 +27,8 @@ MOST: Final = 1_000
 MOST_IN_ALL: Final = 10_000
 """Observations of all of them together that are kept: the newest."""
 
+_MANY: Final = 64  # observations that differ, from which on sets are compared by their ids
+_AT: Final = attrgetter("at")
 _WHOLE: Final = 127  # a weight of 1
 _PAIR: Final = ">Hb"  # bucket, weight
 
@@ -102,17 +105,44 @@ class Observations:
 
         Of two with the same id, the newer one stays.
         """
-        if len(more) == 1 and self._is_simply_newer(more[0]):
-            return Observations(_newest((*self.items, more[0]), more[0].learner))
+        if len(more) == 1 and self.precedes(more[0]) and all(item.id != more[0].id for item in self.items):
+            learner = more[0].learner
+            own = [index for index, item in enumerate(self.items) if item.learner == learner]
+            return self.with_newest(more[0], own)[0]
         by_id: dict[str, Observation] = {}
-        for each in sorted((*self.items, *more), key=_age):
-            by_id.pop(each.id, None)
-            by_id[each.id] = each
+        for item in _by_age((*self.items, *more)):
+            by_id.pop(item.id, None)
+            by_id[item.id] = item
         return Observations(_bounded(by_id.values()))
 
-    def _is_simply_newer(self, one: Observation) -> bool:
-        """Whether it comes after all others, so that nothing has to be sorted."""
-        return not self.items or (self.items[-1].at < one.at and all(each.id != one.id for each in self.items))
+    def becoming(self, items: Iterable[Observation]) -> Observations:
+        """Return the set of observations, quicker than `added` if most of them are those of this one."""
+        listed = tuple(items)
+        wanted = {item.id: item for item in listed}
+        if len(wanted) < len(listed):  # a handoff that was offered to several: the newest outcome counts
+            return Observations().added(*listed)
+        stayed = tuple(item for item in self.items if wanted.get(item.id) is item)
+        known = {item.id for item in stayed}
+        came = [item for name, item in wanted.items() if name not in known]
+        if len(stayed) == len(self.items):
+            return self.added(*came) if came else self
+        return Observations(stayed).added(*came)
+
+    def precedes(self, one: Observation) -> bool:
+        """Tell whether an observation is newer than all of these."""
+        return not self.items or self.items[-1].at < one.at
+
+    def with_newest(self, one: Observation, own: Sequence[int]) -> tuple[Observations, tuple[Observation, ...]]:
+        """Return the set with an observation that is newer than all of these, and those that are too many since.
+
+        own: where the observations of its learner are, oldest first.
+        """
+        if len(own) >= MOST:
+            oldest = own[0]
+            kept = (*self.items[:oldest], *self.items[oldest + 1 :], one)
+            return Observations(kept), (self.items[oldest],)
+        first = max(len(self.items) + 1 - MOST_IN_ALL, 0)
+        return Observations((*self.items[first:], one)), self.items[:first]
 
     def without(self, owner: str) -> Observations:
         """Return the set without those of a user, or of an agent: as if they had never been made."""
@@ -135,8 +165,11 @@ class Observations:
         return cls().added(*map(Observation.read, chain.from_iterable(stored)))
 
 
-def _age(observation: Observation) -> tuple[Any, ...]:
-    return observation.at, *observation.as_json()
+def _by_age(items: Iterable[Observation]) -> Iterator[Observation]:
+    """Yield observations, oldest first; those of the same time in an order that depends on their contents alone."""
+    for _, together in groupby(sorted(items, key=_AT), key=_AT):
+        same = tuple(together)
+        yield from same if len(same) == 1 else sorted(same, key=Observation.as_json)
 
 
 def _bounded(items: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -150,9 +183,32 @@ def _bounded(items: Iterable[Observation]) -> tuple[Observation, ...]:
     return tuple(reversed(kept[:MOST_IN_ALL]))
 
 
-def _newest(items: tuple[Observation, ...], learner: str) -> tuple[Observation, ...]:
-    """Return them without the oldest that is one too many since the newest, of this learner, came."""
-    places = [place for place, each in enumerate(items) if each.learner == learner]
-    if len(places) > MOST:
-        return items[: places[0]] + items[places[0] + 1 :]
-    return items[-MOST_IN_ALL:]
+def difference(
+    before: Sequence[Observation], after: Sequence[Observation]
+) -> tuple[Sequence[Observation], Sequence[Observation]]:
+    """Return the observations that left and those that came, in their order.
+
+    Most often a few left and a few newer ones came, which costs hardly more than to compare two tuples.
+    """
+    left: list[Observation] = []
+    here, there = 0, 0
+    while here < len(before):
+        differ = map(is_not, islice(before, here, None), islice(after, there, None))
+        same = next(compress(count(), differ), min(len(before) - here, len(after) - there))
+        here, there = here + same, there + same
+        if here < len(before):
+            left.append(before[here])
+            here += 1
+        if len(left) > _MANY:
+            return _difference_by_id(before, after)
+    return left, after[there:]
+
+
+def _difference_by_id(
+    before: Sequence[Observation], after: Sequence[Observation]
+) -> tuple[Sequence[Observation], Sequence[Observation]]:
+    known, kept = {source.id: source for source in before}, {source.id: source for source in after}
+    return (
+        [source for source in before if kept.get(source.id) != source],
+        [source for source in after if known.get(source.id) != source],
+    )

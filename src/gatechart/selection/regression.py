@@ -1,15 +1,19 @@
-"""Ridge regressions over the features of texts, in their dual form, which follow rows that come and go.
+"""Ridge regressions over the features of texts, in their dual form, which follow lessons that come and go.
+
+All of them are asked at once: a text is compared with all rows of features together.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from gatechart.errors import needing
-from gatechart.selection.observations import BUCKETS, Observation, unpacked
+from gatechart.selection.inverse import Inverse
+from gatechart.selection.lessons import Lessons
+from gatechart.selection.text_rows import Row, TextRows, numpy
 from gatechart.values.frozen import value
 
 if TYPE_CHECKING:
@@ -19,178 +23,226 @@ if TYPE_CHECKING:
 SHARED: Final = 0.7
 """How alike a text is to itself where another candidate of the group was chosen for it, or would be."""
 
-_FEW: Final = 4  # rows that come and go at once, up to which an inverse is moved on; to solve it anew is exact
-
-
-class Told(NamedTuple):
-    """What an observation tells a group: by how much a reward for its text differed from what was promised."""
-
-    observation: Observation
-    candidate: str  # of the group, to which it is told
-    surprise: float
-
-
-class Row:
-    """The features of a text, with squares that add up to 1."""
-
-    __slots__ = ("_dense", "places", "weights")
-
-    def __init__(self, features: str) -> None:
-        np = numpy()
-        pairs = np.array(unpacked(features), dtype=np.float64).reshape(-1, 2)
-        self.places: NDArray[Any] = pairs[:, 0].astype(np.int64)
-        length = float(np.sqrt(pairs[:, 1] @ pairs[:, 1]))
-        self.weights: NDArray[float64] = pairs[:, 1] / length if length else pairs[:, 1]
-        self._dense: NDArray[float64] | None = None
-
-    @property
-    def dense(self) -> NDArray[float64]:
-        """The weight of every feature there is."""
-        if self._dense is None:
-            self._dense = numpy().zeros(BUCKETS)
-            self._dense[self.places] = self.weights
-        return self._dense
+_FEW: Final = 4  # lessons of a small group that come and go at once, up to which its regression follows them
+_PART: Final = 8  # of a larger group, one in so many: to solve it anew costs about as much as to follow them
+_MOST_CHANGES: Final = 10_000  # rank-one updates, after which a regression is solved anew and rounding errors end
+_MORE: Final = 64  # slots by which a table grows
+_FREE: Final = -1
+_SLOT: Final = [("lesson", "i8"), ("group", "i4"), ("code", "i4"), ("surprise", "f8"), ("coefficient", "f8")]
 
 
 @value
 class Fit:
-    """The ridge regression of one group: rows of features, in which those that are missing have a weight of 0."""
+    """The ridge regression of one group."""
 
-    told: tuple[Told, ...]
-    places: NDArray[Any]  # (rows, features)
-    weights: NDArray[float64]  # (rows, features)
-    candidates: NDArray[Any]  # (rows,)
-    only: str  # the candidate of all rows; empty if there are several
-    inverse: NDArray[float64]  # of the products of all rows, plus the ridge
-    coefficients: NDArray[float64]
+    slots: NDArray[Any]  # (n,) places of its lessons in the table of all; some may be free
+    inverse: Inverse  # of the likenesses of its lessons to each other, plus the ridge; (n, n)
 
-    def view(self, row: Row, candidate: str) -> tuple[float, NDArray[float64]]:
-        """Return what is predicted for a text if a candidate is chosen for it, and its likeness to each row."""
-        likeness = _likeness(self.places, self.weights, row)
-        if self.only != candidate:
-            likeness *= _shared(self.candidates, candidate)
-        return float(likeness @ self.coefficients), likeness
 
-    def deviation(self, likeness: NDArray[float64]) -> float:
-        """Return the standard deviation of a prediction; 1 where nothing is known."""
-        known = float(likeness @ self.inverse @ likeness)
+@value
+class Regressions:
+    """The regressions of all groups. It never changes."""
+
+    lessons: Lessons
+    ridge: float
+    table: NDArray[Any]  # of _SLOT: the lessons of all groups; lesson is -1 where a slot is free
+    fits: Mapping[int, Fit]  # by number of the group
+
+    @classmethod
+    def of(cls, lessons: Lessons, ridge: float) -> Regressions:
+        """Return the regressions of lessons, each of them solved anew."""
+        np = numpy()
+        revision = _Revision(lessons, ridge, np.zeros(0, _SLOT), {})
+        numbers = _lesson_numbers(lessons.is_taught)
+        groups = lessons.groups_of(numbers)
+        order = np.argsort(groups, kind="stable")
+        known, begins = np.unique(groups[order], return_index=True)
+        ends = np.append(begins[1:], len(order)) if len(known) else begins
+        for group, begin, end in zip(known.tolist(), begins, ends, strict=True):
+            revision.solve(group, numbers[order[begin:end]])
+        return revision.result
+
+    def revised(self, lessons: Lessons) -> Regressions:
+        """Return the regressions of lessons that are `revised` ones of these."""
+        before, after = self.lessons.is_taught, lessons.is_taught
+        came = after.copy()
+        came[: len(before)] &= ~before
+        left, new = _lesson_numbers(before & ~after[: len(before)]), _lesson_numbers(came)
+        revision = _Revision(lessons, self.ridge, self.table, dict(self.fits), room=len(new))
+        revision.follow(left, new)
+        return revision.result
+
+    def compacted(self) -> Regressions:
+        """Return the same regressions without rows and slots of what left."""
+        np = numpy()
+        lessons = self.lessons.compacted()
+        row_of = np.full(len(self.lessons.facts), _FREE)
+        row_of[self.lessons.order] = np.arange(len(self.lessons.order))
+        is_used = self.table["lesson"] >= 0
+        used = {group: fit for group, fit in self.fits.items() if is_used[fit.slots].any()}
+        kept = np.concatenate([np.zeros(0, np.int64), *(fit.slots for fit in used.values())])
+        slot_of = np.full(len(self.table), _FREE)
+        slot_of[kept] = np.arange(len(kept))
+        table = self.table[kept]
+        numbers = table["lesson"]
+        table["lesson"] = np.where(numbers >= 0, 2 * row_of[numbers >> 1] + (numbers & 1), _FREE)
+        fits = {group: Fit(slot_of[fit.slots], fit.inverse) for group, fit in used.items()}
+        return Regressions(lessons, self.ridge, table, fits)
+
+    def view(self, features: str, first_codes: NDArray[Any]) -> View:
+        """Return what the regressions say of a text.
+
+        features: packed. first_codes: by number of the group, the candidate that would be chosen for the text.
+        """
+        np = numpy()
+        table, by_row = self.table, self.lessons.texts.likeness(Row(features))
+        likeness = by_row[table["lesson"] >> 1] if len(by_row) else np.zeros(len(table))
+        likeness *= _shares(table["code"], first_codes[table["group"]])
+        predicted = np.bincount(table["group"], likeness * table["coefficient"], len(first_codes))
+        return View(self, predicted, likeness)
+
+
+@value
+class View:
+    """What regressions say of a text."""
+
+    regressions: Regressions
+    predicted: NDArray[float64]  # by number of the group; 0 where nothing is known
+    likeness: NDArray[float64]  # to the lessons in the table
+
+    def deviation(self, group: int) -> float:
+        """Return the standard deviation of what is predicted for a group; 1 where nothing is known."""
+        fit = self.regressions.fits.get(group)
+        if fit is None:
+            return 1.0
+        likeness = self.likeness[fit.slots]
+        known = float(likeness @ fit.inverse.times(likeness))
         return float(max(1.0 - known, 0.0) ** 0.5)
 
 
-def fitted(told: tuple[Told, ...], ridge: float, earlier: Fit | None = None) -> Fit:
-    """Return the regression over rows, from an earlier one if it differs by a few of them."""
-    if earlier is None:
-        return _solved_anew(told, ridge)
-    if earlier.told == told:
-        return earlier
-    left, came = _change(earlier.told, told)
-    if len(left) + len(came) > _FEW:
-        return _solved_anew(told, ridge)
-    return _moved_on(earlier, told, left, came, ridge)
+class _Revision:
+    """Regressions in the making."""
+
+    def __init__(
+        self, lessons: Lessons, ridge: float, table: NDArray[Any], fits: dict[int, Fit], *, room: int = 0
+    ) -> None:
+        """table: it is copied. fits: they are changed. room: for lessons that come."""
+        self._lessons, self._ridge = lessons, ridge
+        self._count = len(table)  # slots that are in use, or were
+        self._table = numpy().zeros(len(table) + room, _SLOT)
+        self._table[: len(table)] = table
+        self._fits = fits
+        self._compared: tuple[int, Row, NDArray[float64]] | None = None
+
+    @property
+    def result(self) -> Regressions:
+        return Regressions(self._lessons, self._ridge, self._table[: self._count], self._fits)
+
+    def follow(self, left: NDArray[Any], came: NDArray[Any]) -> None:
+        """Take lessons out and in. left, came: their numbers."""
+        changes: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for numbers, index in ((left, 0), (came, 1)):
+            for number, group in zip(numbers.tolist(), self._lessons.groups_of(numbers).tolist(), strict=True):
+                changes[group][index].append(number)
+        for group, (gone, new) in changes.items():
+            fit = self._fits.get(group)
+            if fit is None or self._is_too_much(fit, len(gone), len(new)):
+                self._solve_again(group)
+                continue
+            for number in gone:
+                fit = self._without(fit, number)
+            for number in new:
+                fit = self._joined(fit, group, number)
+            self._fits[group] = fit
+
+    def solve(self, group: int, numbers: NDArray[Any]) -> None:
+        """Solve the regression of a group over its lessons."""
+        np, lessons = numpy(), self._lessons
+        rows = [Row(lessons.features_of(number)) for number in numbers.tolist()]
+        codes, surprises = lessons.codes_of(numbers), lessons.surprises_of(numbers)
+        texts = TextRows.of(rows)
+        products = np.array([texts.likeness(row) for row in rows]).reshape(len(rows), len(rows))
+        products *= _shares(codes[:, None], codes[None, :])
+        inverse = np.linalg.inv(products + self._ridge * np.eye(len(rows)))
+        slots = np.arange(self._count, self._count + len(numbers))
+        own = np.zeros(len(numbers), _SLOT)
+        own["lesson"], own["group"], own["code"], own["surprise"] = numbers, group, codes, surprises
+        own["coefficient"] = inverse @ surprises
+        self._table = np.concatenate((self._table[: self._count], own))
+        self._count = len(self._table)
+        self._fits[group] = Fit(slots, Inverse(inverse))
+
+    def _is_too_much(self, fit: Fit, left: int, came: int) -> bool:
+        """Tell whether it is cheaper, or better for its precision, to solve a regression anew."""
+        is_worn = fit.inverse.changes + left + came > _MOST_CHANGES
+        alive = numpy().count_nonzero(self._table["lesson"][fit.slots] >= 0)
+        is_hollow = 2 * (alive - left) < len(fit.slots) - came
+        return is_worn or is_hollow or left + came > max(_FEW, len(fit.slots) // _PART)
+
+    def _solve_again(self, group: int) -> None:
+        old = self._fits.pop(group, None)
+        if old is not None:
+            self._free(old.slots)
+        numbers = self._lessons.numbers_of(group)
+        if len(numbers):
+            self.solve(group, numbers)
+
+    def _without(self, fit: Fit, number: int) -> Fit:
+        """Take a lesson out. The coefficients of the others follow from the column of the inverse."""
+        own = self._table["lesson"][fit.slots]
+        slot = int((own == number).argmax())
+        column = fit.inverse.column(slot)
+        coefficients = self._table["coefficient"][fit.slots]
+        self._table["coefficient"][fit.slots] = coefficients - column * (coefficients[slot] / column[slot])
+        self._free(fit.slots[slot : slot + 1])
+        return Fit(fit.slots, fit.inverse.without(slot, column))
+
+    def _joined(self, fit: Fit, group: int, number: int) -> Fit:
+        """Take a lesson in, in a free slot or a new one."""
+        np = numpy()
+        numbers = np.array([number])
+        row, by_row = self._compare(number >> 1)
+        code, surprise = self._lessons.codes_of(numbers)[0], self._lessons.surprises_of(numbers)[0]
+        own = self._table[fit.slots]
+        likeness = by_row[own["lesson"] >> 1] * _shares(own["code"], code)
+        product = fit.inverse.times(likeness)
+        gap = row.square + self._ridge - float(likeness @ product)
+        coefficient = (surprise - float(likeness @ own["coefficient"])) / gap
+        self._table["coefficient"][fit.slots] -= product * coefficient
+        free = np.flatnonzero(own["lesson"] < 0)
+        slot, slots = (int(free[0]), fit.slots) if len(free) else (len(own), self._with_slot(fit.slots))
+        self._table[slots[slot]] = (number, group, code, surprise, coefficient)
+        return Fit(slots, fit.inverse.joined(slot, product, gap))
+
+    def _compare(self, row: int) -> tuple[Row, NDArray[float64]]:
+        """Return a row, and its likeness to all; kept, as it mostly teaches two groups."""
+        if self._compared is None or self._compared[0] != row:
+            features = Row(self._lessons.features_of(2 * row))
+            self._compared = row, features, self._lessons.texts.likeness(features)
+        return self._compared[1:]
+
+    def _with_slot(self, slots: NDArray[Any]) -> NDArray[Any]:
+        """Return slots of a regression with one more, the next that is not in use."""
+        np = numpy()
+        if self._count == len(self._table):
+            self._table = np.append(self._table, np.zeros(_MORE, _SLOT))
+        self._count += 1
+        extended: NDArray[Any] = np.append(slots, self._count - 1)
+        return extended
+
+    def _free(self, slots: NDArray[Any]) -> None:
+        for name, empty in (("lesson", _FREE), ("code", _FREE), ("surprise", 0.0), ("coefficient", 0.0)):
+            self._table[name][slots] = empty
 
 
-def _change(before: Sequence[Told], after: Sequence[Told]) -> tuple[list[int], Sequence[Told]]:
-    """Return the places of rows to take out, and the rows to append then, so that one becomes the other."""
-    left, at = [], 0
-    for place, each in enumerate(before):
-        if at < len(after) and after[at] == each:
-            at += 1
-        else:
-            left.append(place)
-    return left, after[at:]
+def _lesson_numbers(is_taught: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers of lessons. is_taught: (rows, 2), as in Lessons."""
+    numbers: NDArray[Any] = numpy().flatnonzero(is_taught)
+    return numbers
 
 
-def _solved_anew(told: tuple[Told, ...], ridge: float) -> Fit:
+def _shares(codes: NDArray[Any], others: Any) -> NDArray[float64]:
+    """Return the factors by which likenesses count between candidates; 0 for a free slot."""
     np = numpy()
-    rows = [Row(each.observation.features) for each in told]
-    places, weights = _table(rows)
-    candidates = np.array([each.candidate for each in told], dtype=object)
-    products = np.array([_likeness(places, weights, each) for each in rows]).reshape(len(rows), len(rows))
-    products *= np.array([_shared(candidates, each) for each in candidates]).reshape(products.shape)
-    return _solved(told, places, weights, candidates, np.linalg.inv(products + ridge * np.eye(len(rows))))
-
-
-def _moved_on(earlier: Fit, told: tuple[Told, ...], left: Sequence[int], came: Sequence[Told], ridge: float) -> Fit:
-    np = numpy()
-    inverse, places, weights, candidates = earlier.inverse, earlier.places, earlier.weights, earlier.candidates
-    for place in reversed(left):
-        inverse = _without(inverse, place)
-        places, weights = np.delete(places, place, 0), np.delete(weights, place, 0)
-        candidates = np.delete(candidates, place)
-    for each in came:
-        row = Row(each.observation.features)
-        likeness = _likeness(places, weights, row) * _shared(candidates, each.candidate)
-        inverse = _bordered(inverse, likeness, float(row.weights @ row.weights) + ridge)
-        places, weights = _joined(places, weights, row)
-        candidates = np.append(candidates, each.candidate)
-    return _solved(told, places, weights, candidates, inverse)
-
-
-def _without(inverse: NDArray[float64], place: int) -> NDArray[float64]:
-    """Return the inverse of what was inverted without the row and the column of a place."""
-    np = numpy()
-    column = np.delete(inverse[:, place], place)
-    rest: NDArray[float64] = np.multiply.outer(column, column / -inverse[place, place])
-    rest[:place, :place] += inverse[:place, :place]
-    rest[:place, place:] += inverse[:place, place + 1 :]
-    rest[place:, :place] += inverse[place + 1 :, :place]
-    rest[place:, place:] += inverse[place + 1 :, place + 1 :]
-    return rest
-
-
-def _bordered(inverse: NDArray[float64], likeness: NDArray[float64], own: float) -> NDArray[float64]:
-    """Return the inverse of what was inverted with one more row and column."""
-    np = numpy()
-    moved = np.append(inverse @ likeness, -1.0)
-    bordered: NDArray[float64] = np.multiply.outer(moved, moved / (own - float(moved[:-1] @ likeness)))
-    bordered[:-1, :-1] += inverse
-    return bordered
-
-
-def _solved(
-    told: tuple[Told, ...],
-    places: NDArray[Any],
-    weights: NDArray[float64],
-    candidates: NDArray[Any],
-    inverse: NDArray[float64],
-) -> Fit:
-    surprises = numpy().array([each.surprise for each in told])
-    names = {each.candidate for each in told}
-    only = names.pop() if len(names) == 1 else ""
-    return Fit(told, places, weights, candidates, only, inverse, inverse @ surprises)
-
-
-def _shared(candidates: NDArray[Any], candidate: str) -> NDArray[float64]:
-    """Return the factors by which likenesses to rows count for a candidate."""
-    factors: NDArray[float64] = SHARED + (1.0 - SHARED) * (candidates == candidate)
-    return factors
-
-
-def _likeness(places: NDArray[Any], weights: NDArray[float64], row: Row) -> NDArray[float64]:
-    likeness: NDArray[float64] = (row.dense[places] * weights).sum(axis=1)
-    return likeness
-
-
-def _table(rows: list[Row]) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = numpy()
-    width = max((len(each.places) for each in rows), default=0)
-    places, weights = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width))
-    for at, each in enumerate(rows):
-        places[at, : len(each.places)], weights[at, : len(each.places)] = each.places, each.weights
-    return places, weights
-
-
-def _joined(places: NDArray[Any], weights: NDArray[float64], row: Row) -> tuple[NDArray[Any], NDArray[float64]]:
-    np = numpy()
-    missing = len(row.places) - places.shape[1]
-    before, after = (0, max(missing, 0)), (0, max(-missing, 0))
-    tables = (np.pad(places, ((0, 0), before)), np.pad(weights, ((0, 0), before)))
-    new = (np.pad(row.places, after), np.pad(row.weights, after))
-    return np.vstack((tables[0], new[0])), np.vstack((tables[1], new[1]))
-
-
-def numpy() -> Any:
-    """Return numpy. Raises ExtraMissingError where it is missing."""
-    with needing("learning", "learning of choices"):
-        import numpy as np  # noqa: PLC0415 (an extra)
-    return np
+    shares: NDArray[float64] = np.where(codes == _FREE, 0.0, np.where(codes == others, 1.0, SHARED))
+    return shares

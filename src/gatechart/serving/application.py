@@ -19,9 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import ListAnswer
-from gatechart.api.alarms import AlarmCommand
-from gatechart.api.directory import DeregisterEntryCommand, RegisterEntryCommand
+from gatechart.api import Command, ListAnswer
 from gatechart.api.route import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.console import HOME, PAGES, STYLE
 from gatechart.errors import GatechartError, OwnershipLostError
@@ -42,16 +40,13 @@ from gatechart.serving.answers import (
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
 from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
 from gatechart.serving.lifecycle import Lifecycle, Phase
-from gatechart.serving.openapi import openapi_document
+from gatechart.serving.limited import ALLOWED, answer_for, error_for, made_by
+from gatechart.serving.openapi import limited_document, openapi_document
 from gatechart.serving.pages import answer_with_page, answer_with_style, error_as_page, to_first_page
 from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call
 from gatechart.values import Rate
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
-_MAY: Final = {
-    CallerRole.REGISTRANT: (RegisterEntryCommand, DeregisterEntryCommand),
-    CallerRole.ALARMIST: (AlarmCommand,),
-}
 
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
@@ -82,6 +77,7 @@ class Application:
             CallerRole.ALARMIST: Pace(Rate.of(limits.alarms), may="raise alarms", error="TooManyAlarms"),
         }
         self._limits = limits
+        self._limited_documents: dict[CallerRole, dict[str, Any]] = {}
         self._graphs = tuple(graphs)
         self._router = routing.Router(
             [
@@ -153,8 +149,8 @@ class Application:
             if caller is not None:
                 self._check_caller(caller, operations)
             call = await read_call(operations, request, self._limits)
-            if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand) and caller is not None:
-                call = call.model_copy(update={"registrant": caller.name})
+            if caller is not None:
+                return await self._perform_limited(made_by(caller, call), request)
             check_payload(runtime.graphs, call)
             if isinstance(call.answer, ListAnswer):
                 text = await answer_page(runtime, call, call.answer, self._limits.answer_bytes)
@@ -163,9 +159,17 @@ class Application:
 
         return endpoint
 
+    async def _perform_limited(self, call: Command, request: Request) -> Response:
+        """Perform a call of somebody who may do one thing only, and learns no more than that needs."""
+        try:
+            answer = await self._lifecycle.runtime.execute(call)
+        except GatechartError as error:
+            raise error_for(call, error) from error
+        return answer_result(call, answer_for(call, answer), request.scope["root_path"])
+
     def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
         """Raise NotServed unless somebody who may do one thing only does that, and not too often."""
-        if not all(each.call in _MAY[caller.role] for each in operations):
+        if not all(each.call in ALLOWED[caller.role] for each in operations):
             raise NotServed(403, "Forbidden", _only(caller))
         if any(each.call.writes for each in operations):
             self._paces[caller.role].check(caller.name)
@@ -189,11 +193,19 @@ class Application:
     async def _describe(self, request: Request) -> ASGIApp:
         root = request.scope["root_path"]
         servers = {"servers": [{"url": root}]} if root else {}
-        return Response(to_json({**self._document, **servers}), media_type=JSON)
+        caller: Caller | None = request.state.caller
+        document = self._document if caller is None else self._limited_document(caller.role)
+        return Response(to_json({**document, **servers}), media_type=JSON)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         return openapi_document(self._graphs, needs_token=self._access.needs_token)
+
+    def _limited_document(self, role: CallerRole) -> dict[str, Any]:
+        """Return the document of what a role may do, which tells nothing of the graphs."""
+        if role not in self._limited_documents:
+            self._limited_documents[role] = limited_document(ALLOWED[role])
+        return self._limited_documents[role]
 
     async def _page(self, path: str, request: Request) -> ASGIApp:
         return await answer_with_page(self._lifecycle.runtime, path, request)

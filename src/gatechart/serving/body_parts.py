@@ -11,7 +11,17 @@ from gatechart.context import told_as
 from gatechart.graph import WEIGHTS
 from gatechart.graph.selection_faults import LONGEST_PHRASE
 from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
-from gatechart.values import DAYS, LONGEST_NAME, LONGEST_S, Hours, Needs, Profile
+from gatechart.values import (
+    DAYS,
+    HIGHEST_COST,
+    HIGHEST_TIER,
+    HIGHEST_WEIGHT,
+    LONGEST_NAME,
+    LONGEST_S,
+    Hours,
+    Needs,
+    Profile,
+)
 from gatechart.values.names import NO_NUL
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
@@ -77,13 +87,13 @@ class CanDo(BaseModel):
 
     capabilities: tuple[_Phrase, ...] = ()
     domains: tuple[_Phrase, ...] = ()
-    tier: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    tier: Annotated[int, Field(ge=1, le=HIGHEST_TIER)] | None = None
     languages: tuple[_Phrase, ...] = ()
     samples: tuple[_Phrase, ...] = ()
     group: _Plain = ""
     schedule: tuple[TakesWork, ...] = ()
-    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    expected_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cost: Annotated[float, Field(ge=0, le=HIGHEST_COST, allow_inf_nan=False)] | None = None
+    expected_s: Seconds | None = None
 
 
 class Wanted(BaseModel):
@@ -93,7 +103,7 @@ class Wanted(BaseModel):
 
     capabilities: tuple[_Phrase, ...] = ()
     domains: tuple[_Phrase, ...] = ()
-    tier: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    tier: Annotated[int, Field(ge=0, le=HIGHEST_TIER)] = 0
     languages: tuple[_Phrase, ...] = ()
     all: bool = False
 
@@ -105,7 +115,9 @@ class Chosen(Wanted):
     decides does so without `weights` and `order`.
     """
 
-    weights: dict[NewText, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+    weights: dict[NewText, Annotated[float, Field(ge=0, le=HIGHEST_WEIGHT, allow_inf_nan=False)]] = Field(
+        default_factory=dict
+    )
     order: tuple[NewText, ...] = ()
     filters: tuple[NewText, ...] = ()
     least: Annotated[float, Field(ge=0, le=1)] | None = None

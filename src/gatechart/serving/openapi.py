@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import DONE, ErrorDocument
+from gatechart.api import DONE, Command, ErrorDocument
 from gatechart.api.agents import StartCommand, StartOnCommand
 from gatechart.api.events import CanCommand, PostCommand, SendCommand
 from gatechart.api.route import CHANGES, LIVE, READY, STREAM
@@ -85,6 +85,24 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     }
 
 
+def limited_document(calls: Sequence[type[Command]]) -> Json:
+    """Generate the document for a token that may make these calls alone: their paths and schemas, and nothing else."""
+    operations = [operation for operation in OPERATIONS if operation.call in calls]
+    schemas, references = _schemas((), operations)
+    paths: defaultdict[str, Json] = defaultdict(dict)
+    for operation in operations:
+        paths[operation.route.path][operation.route.method.lower()] = _operation(operation, references, True)
+    for path, summary in _HEALTHS.items():
+        paths[path]["get"] = _health(path, summary)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "gatechart", "version": version("gatechart")},
+        "paths": dict(paths),
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}],
+    }
+
+
 class _Whole(GenerateJsonSchema):
     """Schemas of answers that have all of their fields, those with defaults included."""
 
@@ -93,11 +111,13 @@ class _Whole(GenerateJsonSchema):
         return self.mode == "serialization" or super().field_is_required(field, total)
 
 
-def _schemas(graphs: Sequence[AnyGraph]) -> tuple[Json, Mapping[Any, Json]]:
+def _schemas(
+    graphs: Sequence[AnyGraph], operations: Sequence[Operation] = OPERATIONS
+) -> tuple[Json, Mapping[Any, Json]]:
     """Generate the schemas of the components, and a reference to each model."""
     models: dict[tuple[Any, JsonSchemaMode], TypeAdapter[Any]] = {}
     models[ErrorDocument, "serialization"] = TypeAdapter(ErrorDocument)
-    for operation in OPERATIONS:
+    for operation in operations:
         answer = operation.call.answer
         if answer is not DONE:
             models[answer, "serialization"] = answer.adapter

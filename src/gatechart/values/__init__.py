@@ -59,6 +59,7 @@ from gatechart.values.detectors import (
 )
 from gatechart.values.directory import (
     CHOSEN,
+    MOST_ENTRIES,
     OUTCOME,
     DirectoryEntry,
     Ended,
@@ -164,7 +165,21 @@ from gatechart.values.names import (
     unkept,
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
-from gatechart.values.profiles import DAYS, LOWEST_TIER, Candidate, Choice, Explanation, Hours, Judged, Needs, Profile
+from gatechart.values.profiles import (
+    DAYS,
+    HIGHEST_CAPACITY,
+    HIGHEST_COST,
+    HIGHEST_TIER,
+    HIGHEST_WEIGHT,
+    LOWEST_TIER,
+    Candidate,
+    Choice,
+    Explanation,
+    Hours,
+    Judged,
+    Needs,
+    Profile,
+)
 from gatechart.values.queries import (
     BY_CHANGE,
     BY_START,
@@ -264,7 +279,11 @@ __all__ = [
     "ESCAPE",
     "ESCAPE_DUE",
     "FOUND",
+    "HIGHEST_CAPACITY",
+    "HIGHEST_COST",
     "HIGHEST_NUMBER",
+    "HIGHEST_TIER",
+    "HIGHEST_WEIGHT",
     "HOLDS",
     "LATEST",
     "LEARN",
@@ -278,6 +297,7 @@ __all__ = [
     "LOWEST_TIER",
     "MARK",
     "MASK",
+    "MOST_ENTRIES",
     "MOST_HOSTS",
     "MOST_KEYS",
     "MOVED",

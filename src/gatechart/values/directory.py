@@ -17,6 +17,9 @@ CHOSEN: Final = "gatechart.chosen"
 OUTCOME: Final = "gatechart.outcome"
 """Event that reports how work ended to the agent of the entry that took it."""
 
+MOST_ENTRIES: Final = 100
+"""The most entries that one named registrant can have in the directory, unless a home sets another bound."""
+
 
 class Mark(StrEnum):
     """What an operator decided about an entry of the directory."""
@@ -71,6 +74,8 @@ class DirectoryEntry:
     failed: int = 0
     came_back: int = 0
     outcomes: tuple[WorkOutcome, ...] = ()  # the newest, the newest last
+    former_registrant: str | None = None  # who had the id before, and whose record was dropped; None: nobody
+    changed_hands: datetime | None = None  # since when the id belongs to its registrant, if somebody had it before
 
     @property
     def id(self) -> str:

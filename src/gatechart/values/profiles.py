@@ -12,6 +12,12 @@ from gatechart.values.names import AgentId
 
 DAYS: Final = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 LOWEST_TIER: Final = 1
+HIGHEST_TIER: Final = 1_000
+HIGHEST_CAPACITY: Final = 1_000_000
+"""Pieces of work at once. What takes any number has no capacity at all."""
+HIGHEST_COST: Final = 1e12
+HIGHEST_WEIGHT: Final = 1e6
+"""Of a scorer in a selection."""
 
 
 @value

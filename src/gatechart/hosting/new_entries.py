@@ -1,0 +1,31 @@
+"""What a new entry of the directory must be: one of not too many, under an id that is taken for no other."""
+
+from __future__ import annotations
+
+from gatechart.api.directory import RegisterEntryCommand
+from gatechart.errors import LookAlikeError, PayloadError, TooManyEntriesError
+from gatechart.hosting.directory import Directory
+from gatechart.values.look_alikes import looks_of, unclear
+
+_CLEAR = "visible characters, words of one script each, and single spaces between them"
+
+
+async def check_new_entry(directory: Directory, command: RegisterEntryCommand) -> None:
+    """Raise PayloadError, LookAlikeError or TooManyEntriesError if an entry must not be added.
+
+    A renewal needs no check: entries that are older than these rules, or too many since, stay and can be renewed.
+    """
+    if problem := unclear(command.id):
+        raise PayloadError("register_entry", (f"the id {command.id!r}: {problem}",), f"an id of {_CLEAR}")
+    registered = await directory.registered()
+    _check_looks(command.id, [*directory.registry.directory_names, *registered])
+    own = sum(registrant == command.registrant for registrant in registered.values())
+    if command.registrant and own >= directory.most_entries:
+        raise TooManyEntriesError(command.registrant, directory.most_entries)
+
+
+def _check_looks(entry_id: str, existing: list[str]) -> None:
+    own = set(looks_of(entry_id))
+    for name in existing:
+        if name != entry_id and not own.isdisjoint(looks_of(name)):
+            raise LookAlikeError(entry_id, name)

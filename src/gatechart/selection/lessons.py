@@ -1,0 +1,182 @@
+"""What each group learns from observations: from its own, and from those in which one of its candidates came second.
+
+Needs numpy, from the extra `gatechart[learning]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from gatechart.selection.observations import MOST, MOST_IN_ALL, Observation
+from gatechart.selection.text_rows import Row, TextRows, numpy
+from gatechart.values.frozen import value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_EARNED: Final = 0.5  # the reward from which on a choice teaches the group of its rival
+_MANY: Final = 64  # names that may be of nothing any more, in a small set
+_NOBODY: Final = -1
+
+_FACTS: Final = [("group", "i4"), ("rival_group", "i4"), ("code", "i4"), ("rival_code", "i4"), ("surprise", "f8")]
+
+
+class Names:
+    """Numbers for names, given in the order in which they come up. It only grows."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def number(self, name: str) -> int:
+        """Return the number of a name, the next one if it is new."""
+        return self.numbers.setdefault(name, len(self.numbers))
+
+
+@value
+class Lessons:
+    """Observations with the numbers of their rows of features, and the groups that each of them teaches.
+
+    An observation teaches the group of the chosen candidate and, if it earned enough and there is room, that of the
+    rival. These lessons have the numbers 2 * row and 2 * row + 1. It never changes, apart from names that it adds.
+    """
+
+    groups: Names
+    candidates: Names
+    texts: TextRows
+    facts: NDArray[Any]  # (rows,) of _FACTS: groups and candidates by number; rival_group is -1 if none is taught
+    sources: Sequence[Observation | None]  # by row; None: it left
+    rows: Mapping[str, int]  # by id of the observation
+    order: NDArray[Any]  # the rows of the observations, oldest first
+    is_taught: NDArray[Any]  # (rows, 2) of bool: the own group, the group of the rival
+
+    @classmethod
+    def of(cls, observations: Sequence[Observation]) -> Lessons:
+        """Return the lessons of observations, oldest first."""
+        np = numpy()
+        groups, candidates = Names(), Names()
+        facts = np.array([_facts(source, groups, candidates) for source in observations], dtype=_FACTS)
+        texts = TextRows.of([Row(source.features) for source in observations])
+        order = np.arange(len(observations))
+        rows = {source.id: row for row, source in enumerate(observations)}
+        is_taught = _taught(facts, order, len(groups))
+        return cls(groups, candidates, texts, facts, tuple(observations), rows, order, is_taught)
+
+    def revised(
+        self, observations: Sequence[Observation], left: Sequence[Observation], came: Sequence[Observation]
+    ) -> Lessons:
+        """Return the lessons of other observations, oldest first, by what left and what came; see `difference`."""
+        np = numpy()
+        rows, sources, texts = dict(self.rows), list(self.sources), self.texts
+        gone = [rows.pop(source.id) for source in left]
+        for row in gone:
+            sources[row] = None
+        facts = [_facts(source, self.groups, self.candidates) for source in came]
+        for source in came:
+            rows[source.id] = len(sources)
+            sources.append(source)
+            texts = texts.with_row(Row(source.features))
+        added = np.array(facts, dtype=_FACTS)
+        known = np.append(self.facts, added)
+        if tuple(came) == tuple(observations[len(observations) - len(came) :]):
+            stays = np.ones(len(self.sources), bool)
+            stays[gone] = False
+            stayed = self.order[stays[self.order]]
+            order = np.append(stayed, np.arange(len(self.sources), len(sources)))
+        else:
+            order = np.fromiter((rows[source.id] for source in observations), np.int64, len(observations))
+        is_taught = _taught(known, order, len(self.groups))
+        return Lessons(self.groups, self.candidates, texts, known, sources, rows, order, is_taught)
+
+    def compacted(self) -> Lessons:
+        """Return the same lessons with rows of observations that are there alone, numbered by `order`."""
+        np = numpy()
+        sources = [self.sources[row] for row in self.order.tolist()]
+        rows = {source.id: row for row, source in enumerate(sources) if source is not None}
+        facts, is_taught = self.facts[self.order], self.is_taught[self.order]
+        texts, order = self.texts.kept(self.order), np.arange(len(sources))
+        return Lessons(self.groups, self.candidates, texts, facts, sources, rows, order, is_taught)
+
+    def indices_of(self, learner: str) -> Sequence[int]:
+        """Return where the observations of a learner are in `order`, oldest first."""
+        group = self.groups.numbers.get(learner, _NOBODY)
+        indices: list[int] = numpy().flatnonzero(self.facts["group"][self.order] == group).tolist()
+        return indices
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether most of the names are of groups or candidates that no observation has any more."""
+        return max(len(self.groups), len(self.candidates)) > 2 * (2 * len(self.order) + _MANY)
+
+    def numbers_of(self, group: int) -> NDArray[Any]:
+        """Return the numbers of the lessons of a group, in the order of their rows."""
+        np = numpy()
+        own = np.flatnonzero(self.is_taught[:, 0] & (self.facts["group"] == group))
+        rivals = np.flatnonzero(self.is_taught[:, 1] & (self.facts["rival_group"] == group))
+        numbers: NDArray[Any] = np.sort(np.concatenate((2 * own, 2 * rivals + 1)))
+        return numbers
+
+    def groups_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the group that each lesson teaches."""
+        facts = self.facts[numbers >> 1]
+        groups: NDArray[Any] = numpy().where(numbers & 1, facts["rival_group"], facts["group"])
+        return groups
+
+    def codes_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the number of the candidate of each lesson."""
+        facts = self.facts[numbers >> 1]
+        codes: NDArray[Any] = numpy().where(numbers & 1, facts["rival_code"], facts["code"])
+        return codes
+
+    def surprises_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return by how much each reward differed from what was promised; 0 for a rival."""
+        surprises: NDArray[Any] = numpy().where(numbers & 1, 0.0, self.facts["surprise"][numbers >> 1])
+        return surprises
+
+    def features_of(self, number: int) -> str:
+        """Return the packed features of a lesson's text."""
+        source = self.sources[number >> 1]
+        return "" if source is None else source.features
+
+
+def _facts(source: Observation, groups: Names, candidates: Names) -> tuple[int, int, int, int, float]:
+    rival = source.rival_group or source.rival
+    teaches = bool(rival) and source.reward >= _EARNED
+    return (
+        groups.number(source.learner),
+        groups.number(rival) if teaches else _NOBODY,
+        candidates.number(source.candidate),
+        candidates.number(source.rival) if teaches else _NOBODY,
+        source.reward - source.prior,
+    )
+
+
+def _taught(facts: NDArray[Any], order: NDArray[Any], groups: int) -> NDArray[Any]:
+    """Return whether each row teaches its own group, and that of its rival: the newest do, while there is room."""
+    np = numpy()
+    is_taught: NDArray[Any] = np.zeros((len(facts), 2), bool)
+    is_taught[order, 0] = True
+    newest = order[::-1]
+    rivals = facts["rival_group"][newest]
+    teaching, rivals = newest[rivals >= 0], rivals[rivals >= 0]
+    room = MOST - np.bincount(facts["group"][order], minlength=groups)
+    fitting = teaching[_ranks(rivals) < room[rivals]]
+    is_taught[fitting[: max(MOST_IN_ALL - len(order), 0)], 1] = True
+    return is_taught
+
+
+def _ranks(groups: NDArray[Any]) -> NDArray[Any]:
+    """Return how many before each belong to the same group."""
+    np = numpy()
+    few = groups.astype(np.uint16) if len(groups) and groups.max() < 1 << 16 else groups  # sorted in linear time
+    order = np.argsort(few, kind="stable")
+    ordered = groups[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    ranks: NDArray[Any] = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
+    return ranks
