@@ -97,7 +97,7 @@ def _tokens_of(text: str) -> list[str]:
 
 @cache
 def _marked_token() -> re.Pattern[str]:
-    """Return the pattern of tokens for scripts in which combining marks are parts of words, as in Hindi."""
+    """Return the pattern of tokens for scripts with combining marks within words, such as Hindi."""
     return re.compile(rf"[{UNSPACED}]+|(?:[^\W_{UNSPACED}][{marks()}]*)+")
 
 

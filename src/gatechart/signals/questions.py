@@ -15,7 +15,7 @@ from gatechart.values import HOLDS, PROGRESSED, SAID, Detector, Evidence, Look, 
 from gatechart.values.texts import UNSPACED, folded, shortened
 
 _LONGEST_KEPT: Final = 100  # characters of the words of a text
-_LONGEST_CODES: Final = 40  # characters of its numbers and codes; a digest stands for longer ones
+_LONGEST_CODES: Final = 40  # characters of its numbers and codes; longer ones are kept as a digest
 _BETWEEN: Final = "\x1f"  # texts
 _BEFORE_CODES: Final = "\x1e"  # of a text
 
@@ -32,11 +32,12 @@ _SYLLABLE_LETTERS: Final = 1.8
 
 @dataclass(frozen=True, slots=True)
 class SameQuestion(Detector):
-    """Notice that somebody says nearly the same again.
+    """Notice that a person repeats nearly the same question.
 
-    Texts are compared without regard to case, order of words and punctuation, by their first 100 characters; the slot
-    keeps them, so it is longer than others. Numbers, codes and currencies must be the same: to cancel order 1001 is not
-    to cancel order 1002. The signal ceases when something else is said, or with progress that the chart tells of.
+    Texts are compared without regard to case, order of words, punctuation and the encoding of accents, by their first
+    100 characters; the slot keeps them, so it is longer than others. Numbers, codes and currencies must be the same: to
+    cancel order 1001 is not to cancel order 1002. The signal ends with another text, or with progress that the chart
+    reports.
 
     shortest is in Latin letters and the spaces between words: an ideograph counts as 2.5 letters, and a syllable of
     Japanese or Korean as 1.8.
@@ -113,7 +114,7 @@ def _similarity(text: str, other: str) -> float:
 
 
 def _kept(tokens: _Tokens) -> str:
-    """Return what the slot keeps of a text. Texts of older slots have no codes."""
+    """Return the form of a text that the slot keeps. Texts of older slots have no codes."""
     words, codes = shortened(tokens.words, _LONGEST_KEPT), " ".join(sorted(tokens.codes))
     if len(codes) > _LONGEST_CODES:
         codes = sha256(codes.encode()).hexdigest()[:16]
@@ -148,7 +149,7 @@ def _is_in_code(character: str) -> bool:
 
 
 class _Characters(dict[int, str]):
-    """What stands for each character of a folded text, by its code point: its digit, itself, or a space."""
+    """Replacements for the characters of a folded text, by code point: a digit of ASCII, the same, or a space."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

@@ -1,7 +1,7 @@
 """Cron expressions: five fields, read here and followed by the library cronsim.
 
-The library takes no range that goes past the end of a week, a day or a year. Such ranges, and names in full, are
-rewritten to what it takes.
+The library refuses ranges that go past the end of a week, a day or a year, and names in full. They are rewritten to
+lists of numbers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class _Field:
     name: str
     first: int
     last: int
-    example: str  # of what it may hold
-    cycle: int  # number of its values before they begin again
+    example: str  # a correct field
+    cycle: int  # number of different values
     names: tuple[str, ...] = ()  # of its values, from the first one
 
     @property
     def usage(self) -> str:
-        """What the field may hold, for error messages."""
+        """Range of the field, for error messages."""
         named = f" or {self.names[0][:3]} to {self.names[-1][:3]}" if self.names else ""
         return f"{self.first} to {self.last}{named}"
 
     def number(self, text: str) -> int | None:
-        """Return the value that a number or a name stands for. Names may be cut after three letters."""
+        """Return the value of a number or a name. Names may be cut after three letters."""
         if text.isdecimal() and len(text) <= 4:
             return int(text) if self.first <= int(text) <= self.last else None
         for number, name in enumerate(self.names, self.first):
@@ -154,7 +154,7 @@ def _is_ever_due(expression: str) -> bool:
 
 
 def _of_other_length(expression: str) -> str:
-    """Return what may be meant by an expression that has not five fields."""
+    """Return the likely meaning of an expression that does not have five fields."""
     parts = expression.split()
     return _first_right(_WORDS.get(expression.strip().lower(), ""), " ".join(parts[1:]), " ".join(parts[:5]))
 

@@ -43,7 +43,7 @@ def marks() -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return at most so many characters from the beginning of a text, without cutting an accent off its letter."""
+    """Return the beginning of a text, at most `length` characters, without cutting an accent off its letter."""
     while 0 < length < len(text) and unicodedata.category(text[length])[0] == "M":
         length -= 1
     return text[:length]

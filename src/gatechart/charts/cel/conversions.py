@@ -31,7 +31,7 @@ _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
 }
-_MAX_DIGITS: Final = 400  # of a number's text: Python refuses some thousands with an error of its own
+_MAX_DIGITS: Final = 400  # of a number's text: beyond some thousands, Python refuses to convert
 
 
 def to_int(value: Any) -> int:

@@ -1,7 +1,8 @@
-"""What an evaluation of a CEL expression costs at most.
+"""Upper bounds for the cost of evaluating CEL expressions.
 
 An evaluation cannot be interrupted, so its cost is bounded beforehand, by the expression and by the sizes of the data.
-The bound depends on nothing else, so a guard that is asked again answers the same. A step is about 0.1 µs, as measured.
+The bound depends on nothing else, so evaluating a guard again gives the same answer. A step is about 0.1 µs, as
+measured.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _EQUAL_STEPS: Final = 2  # for each pair of values or characters that are compar
 _SMALL: Final = 64  # values or characters
 _COPIED: Final = 10  # values or characters in one step
 _MATCHED: Final = 300  # steps of a short regular expression, which is compiled at each evaluation
-_WIDE_STEPS: Final = 1_800  # of each of its characters that stands for hundreds
+_WIDE_STEPS: Final = 1_800  # for each character class, which has hundreds of characters
 _REPEATED: Final = re.compile(r"\{\s*(\d+)\s*(?:,\s*(\d*)\s*)?\}")
 _WIDE: Final = re.compile(r"\\[wWdDsSpPbB]|\(\?\w*i")
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -83,7 +84,7 @@ Scope = Mapping[str, Extent]
 
 
 def has_cost(node: Node) -> bool:
-    """Tell whether the cost of an expression depends on the data so much that it has to be estimated."""
+    """Return whether an expression has loops or joins, whose cost depends on the data."""
     return any(
         isinstance(part, Comprehension) or (isinstance(part, Operation) and part.operator == "+") for part in walk(node)
     )
@@ -135,7 +136,7 @@ class _Estimate:
         self._measured: dict[int, Bound] = {}  # by identity of the JSON value
 
     def extent(self, node: Node, scope: Scope) -> Extent:
-        """Return the extent of a node. scope: those of variables of comprehensions."""
+        """Return the extent of a node. scope: extents of the variables that comprehensions bind."""
         return self._EXTENTS[node.__class__](self, node, scope)
 
     def _literal(self, node: Literal, _scope: Scope) -> Extent:

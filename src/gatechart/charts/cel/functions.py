@@ -1,4 +1,4 @@
-"""Functions of CEL: what they take, and how they are called."""
+"""Functions of CEL, with their parameters and the ways to call them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Function:
 
 
 def matches(text: Any, pattern: Any) -> bool:
-    """Tell whether a regular expression matches anywhere in a text. Raises ValueError if it is none."""
+    """Return whether a regular expression matches anywhere in a text. Raises ValueError for an invalid one."""
     if not isinstance(text, str) or not isinstance(pattern, str):
         raise TypeError("matches() takes a text and a pattern")
     try:

@@ -19,7 +19,7 @@ from gatechart.values import Event
 MAX_LENGTH: Final = 1_000  # characters of an expression
 MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; within each other they multiply
 MAX_STEPS: Final = 10_000_000  # of an evaluation, at the most: one to three seconds
-MAX_PATTERN: Final = 1_000  # characters of a regular expression, and of what it repeats
+MAX_PATTERN: Final = 1_000  # characters of a regular expression, with its repetitions written out
 _NOT_PAYLOAD: Final = frozenset({"name", "id", "sender", "time"})
 _NOT_JSON: Final = frozenset({"bytes", "type", TIMESTAMP, DURATION})
 
@@ -27,8 +27,8 @@ _NOT_JSON: Final = frozenset({"bytes", "type", TIMESTAMP, DURATION})
 class Cel:
     """A guard that is a compiled expression; its name is the expression.
 
-    `context` holds the context's fields as JSON values, `event` has name, payload, id, sender and time. Asking raises
-    what the evaluation raises, and TypeError where it comes to something that is neither true nor false.
+    `context` holds the context's fields as JSON values, `event` has name, payload, id, sender and time. A call raises
+    the errors of the evaluation (`program.ERRORS`), and TypeError for a result that is neither true nor false.
 
     >>> is_patient = Cel("context.retries < 3")
     >>> is_patient.__name__, is_patient.context_fields
@@ -48,7 +48,7 @@ class Cel:
         self.context_fields = tuple(dict.fromkeys(_context_fields(nodes)))
 
     def __call__(self, context: AgentContext, event: Event) -> bool:
-        """Evaluate the expression. Raises GuardBudgetError if it could take too long over so much data."""
+        """Evaluate the expression. Raises GuardBudgetError if it could take more than MAX_STEPS over this data."""
         data = seen(context, event, reads_context=self._reads_context, reads_payload=self._reads_payload)
         if self._has_cost and (steps := self.steps(data)) > MAX_STEPS:
             raise GuardBudgetError(self.expression, steps, MAX_STEPS)
@@ -62,11 +62,11 @@ class Cel:
         return steps_of(self.syntax, data) if self._has_cost else 0
 
     def result(self, data: Mapping[str, Any]) -> Any:
-        """Evaluate the expression, whatever it costs. Times become datetimes and timedeltas. data: see `seen`."""
+        """Evaluate the expression without a limit. Times become datetimes and timedeltas. data: see `seen`."""
         return self._program.execute(data)
 
     def value(self, data: Mapping[str, Any]) -> Any:
-        """Evaluate the expression, whatever it costs. Raises TypeError if it comes to something that JSON lacks."""
+        """Evaluate the expression without a limit. Raises TypeError if JSON lacks its value."""
         value = self.result(data)
         try:
             return _json(value)
@@ -102,7 +102,7 @@ def seen(
 ) -> dict[str, Any]:
     """Return the variables of an expression: the context's fields as JSON values, and the event.
 
-    reads_context, reads_payload: False leaves empty what the expression does not read.
+    reads_context, reads_payload: False leaves the context or payload empty, for expressions that do not read it.
     """
     fields = context.model_dump(mode="json", warnings=False) if reads_context else {}
     payload = dict(event.payload) if reads_payload else {}
@@ -135,7 +135,7 @@ def _faults(guard: Cel, *, is_guard: bool) -> Iterator[Fault]:
 
 
 def _pattern_faults(expression: str, nodes: tuple[Node, ...]) -> Iterator[Fault]:
-    """Yield what is wrong with patterns. Their cost depends on their text, so the chart must write it."""
+    """Yield the faults of patterns. Their cost depends on their text, so the chart must write it."""
     for node in nodes:
         if not (isinstance(node, Call) and node.function == "matches" and node.arguments):
             continue
@@ -187,7 +187,7 @@ def _context_fields(nodes: tuple[Node, ...]) -> Iterator[str]:
 
 
 def _reads_payload(nodes: tuple[Node, ...]) -> bool:
-    """Tell whether an expression reads more of the event than its name, id, sender and time."""
+    """Return whether an expression reads more of the event than its name, id, sender and time."""
     uses = sum(isinstance(node, Name) and node.name == "event" for node in nodes)
     others = 0
     for node in nodes:

@@ -62,8 +62,8 @@ class Program:
     def execute(self, variables: Mapping[str, Any]) -> Any:
         """Return the value, as Python has it; see `values.exported`.
 
-        Raises KeyError or IndexError for what is missing, TypeError for operands or arguments of the wrong type,
-        ArithmeticError for what leaves its range, and ValueError for a text that cannot be converted.
+        Raises LookupError for a missing key, item, variable or function, TypeError for operands or arguments of the wrong
+        type, ArithmeticError for a number or time out of range, and ValueError for a text that cannot be converted.
         """
         value = self._evaluate([variables] + [None] * (self._slots - 1))
         return value if value.__class__ is bool else exported(value)
@@ -318,7 +318,7 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
 
 
 def _items(operand: Evaluate) -> Callable[[Environment], Iterable[Any]]:
-    """Return what a comprehension goes through: the items of a list, the keys of a map."""
+    """Return the items that a comprehension iterates over: the items of a list, or the keys of a map."""
 
     def evaluate(env: Environment) -> Iterable[Any]:
         value = operand(env)
@@ -334,7 +334,7 @@ def _items(operand: Evaluate) -> Callable[[Environment], Iterable[Any]]:
 
 
 def _quantifier(items: Evaluate, slot: int, body: Evaluate, *, decides: bool) -> Evaluate:
-    """Ask of each item until one decides. Only if none does, an error of one of them counts, as with `&&` and `||`."""
+    """Evaluate the body for each item until one decides. An error counts only if none does, as with `&&` and `||`."""
 
     def evaluate(env: Environment) -> bool:
         failure: Exception | None = None

@@ -1,7 +1,7 @@
-"""What can be known to be wrong with a CEL expression before it is evaluated.
+"""Errors of CEL expressions that can be found before the expressions are evaluated.
 
-The language checks types only where they are declared. Here, those of `event` and of what functions return are known,
-and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function that takes
+The language checks types only where they are declared. Here, the types of `event` and of results of functions are
+known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function that takes
 no value an operand can have always fails, and a guard with it would never be true.
 """
 
@@ -49,10 +49,10 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">="})
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known about the values of a node."""
+    """Facts about all values that a node can have."""
 
     kinds: Kinds  # types that they can have
-    is_data: bool = False  # what they contain is JSON too
+    is_data: bool = False  # their items are JSON too
 
 
 _UNKNOWN: Final = Known(ANY)
@@ -73,9 +73,9 @@ def result_kinds(node: Node) -> Kinds:
 
 
 def problems(expression: str, node: Node) -> Iterator[Problem]:
-    """Yield what is wrong with an expression, whatever the event.
+    """Yield the errors that an expression has for every event.
 
-    An expression without variables is its value: only if it fails is it wrong. Comprehensions are not evaluated.
+    An expression without variables is evaluated: it is wrong only if it fails. Comprehensions are not evaluated.
     """
     checker = _Checker(expression)
     if _is_constant(node, {}):
@@ -96,7 +96,7 @@ class _Checker:
         self.problems: list[Problem] = []
 
     def known(self, node: Node, scope: Scope) -> Known:
-        """Return what is known of a node. scope: what is known of variables of comprehensions."""
+        """Return the facts about a node. scope: facts about the variables that comprehensions bind."""
         if not isinstance(node, Literal) and _is_constant(node, scope):
             failures = list(self.constant(node))
             if failures:
@@ -123,7 +123,7 @@ class _Checker:
             self._add(node, f"always fails: {problem}, not {shown_kinds(given.kinds)}", "correct the expression")
 
     def _are_data(self, nodes: Iterable[Node], scope: Scope) -> bool:
-        """Tell whether values hold nothing but JSON."""
+        """Return whether all values are JSON through and through."""
         given = [self.known(node, scope) for node in nodes]
         return all(part.kinds <= JSON and (part.is_data or not part.kinds & {"list", "map"}) for part in given)
 
@@ -169,7 +169,7 @@ class _Checker:
     def _call(self, node: Call, scope: Scope) -> Known:
         given = [self.known(part, scope) for part in node.inputs]
         function = FUNCTIONS.get(node.function)
-        if function is None:  # which is a fault of its own
+        if function is None:  # reported as an unknown function
             return _UNKNOWN
         form = function.form(is_method=node.target is not None, count=len(given))
         if form is None:
@@ -208,7 +208,7 @@ class _Checker:
         self._demand(node, given, _LIST | _MAP, f"{node.macro}() goes through a list or the keys of a map")
         inner = {**scope, node.variable: _DATA if given.is_data else _UNKNOWN}
         bodies = [self.known(body, inner) for body in node.bodies]
-        asked = len(bodies) - (node.macro == "map")  # what `map` makes of an item may be anything
+        asked = len(bodies) - (node.macro == "map")  # the last body of `map` may have any type
         for body, answer in zip(node.bodies[:asked], bodies, strict=False):
             self._truth(body, answer)
         if node.macro == "filter":
@@ -305,7 +305,7 @@ def _keys(container: Known) -> Kinds:
 
 
 def _is_constant(node: Node, scope: Scope) -> bool:
-    """Tell whether a node has neither variables nor comprehensions, which could take long."""
+    """Return whether a node has neither variables nor comprehensions, which could take long."""
     return not any(
         isinstance(part, Comprehension)
         or (isinstance(part, Name) and (part.name in scope or part.name not in TYPE_NAMES))

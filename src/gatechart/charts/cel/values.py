@@ -1,6 +1,6 @@
-"""Values of CEL: which types there are, and when two values are equal or in order.
+"""Values of CEL: their types, equality and order.
 
-JSON values stand for themselves, whatever Python type holds them: bool, int, double (float), string, list (list or
+JSON values are used as they are: bool, int, double (float), string, list (list or
 tuple), map (any mapping) and null (None). Bytes are `bytes`. This module adds what Python lacks.
 """
 
@@ -148,12 +148,12 @@ def key_of(value: Any) -> Any:
 
 
 def key_value(key: Any) -> Any:
-    """Return the value that a key of a map stands for."""
+    """Return the value of a key of a map."""
     return key.value if key.__class__ is BoolKey else key
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Tell whether two values are equal: numbers by their value whatever their type, NaN to nothing."""
+    """Return whether two values are equal. Numbers are compared by value across types, and NaN equals nothing."""
     name, second = kind(one), kind(other)
     if name != second:
         if name not in NUMBERS or second not in NUMBERS:
