@@ -62,8 +62,9 @@ class Program:
     def execute(self, variables: Mapping[str, Any]) -> Any:
         """Return the value, as Python has it; see `values.exported`.
 
-        Raises LookupError for a missing key, item, variable or function, TypeError for operands or arguments of the wrong
-        type, ArithmeticError for a number or time out of range, and ValueError for a text that cannot be converted.
+        Raises LookupError for a missing key, item, variable or function, TypeError for operands or
+        arguments of the wrong type, ArithmeticError for a number or time out of range, and ValueError for a text that
+        cannot be converted.
         """
         value = self._evaluate([variables] + [None] * (self._slots - 1))
         return value if value.__class__ is bool else exported(value)

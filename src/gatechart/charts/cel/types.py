@@ -1,8 +1,8 @@
 """Errors of CEL expressions that can be found before the expressions are evaluated.
 
 The language checks types only where they are declared. Here, the types of `event` and of results of functions are
-known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function that takes
-no value an operand can have always fails, and a guard with it would never be true.
+known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function
+that takes no value an operand can have always fails, and a guard with it would never be true.
 """
 
 from __future__ import annotations
