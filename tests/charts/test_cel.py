@@ -303,7 +303,7 @@ FIRST, LAST = datetime.fromisoformat("0001-01-02"), datetime.fromisoformat("9999
 @given(st.datetimes(FIRST, LAST, timezones=st.timezones()))
 def test_timestamps_are_written_and_read_alike(moment):
     written = Cel("string(event.time)").result({"event": {"time": moment}})
-    assert datetime.fromisoformat(written) == moment
+    assert datetime.fromisoformat(written) == moment.astimezone(UTC)  # an ambiguous hour equals no other zone's
     assert Cel(f"timestamp('{written}') == event.time").result({"event": {"time": moment}}) is True
 
 
