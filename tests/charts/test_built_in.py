@@ -30,7 +30,7 @@ states:
       NEXT: {actions: {assign: {notes: "context.notes + [event.name]"}}}
       TOLD: {target: B, actions: {assign: {last: event.payload}}}
       LONG: {actions: {assign: {count: "context.notes.map(x, context.notes.map(y, context.notes.map(z, z))).size()"}}}
-      TIME: {actions: {assign: {last: event.time}}}
+      TIME: {actions: {assign: {last: "[event.time]"}}}
   B: {after: {1m: {target: A, actions: {assign: {count: 0}}}}}
 """
 
@@ -143,6 +143,8 @@ def test_costs_are_bounded_before_anything_is_evaluated():
 def test_a_value_that_json_does_not_have_is_an_error():
     with pytest.raises(Exception, match="which JSON does not have"):
         Life(load(COUNTER), "A").send("TIME")
+    told = faults(COUNTER.replace('"[event.time]"', "event.time"))
+    assert told[0].partition("last: ")[2] == "its value is of type timestamp, which JSON does not have; use string()"
 
 
 async def test_events_are_sent_to_other_agents_and_to_itself():

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from gatechart import AgentContext, State, StateTransitionGraph, Transition
-from gatechart.charts.cel import MAX_STEPS, compiled, costs_of
+from gatechart.charts.cel import MAX_STEPS, Cel, compiled
 from gatechart.errors import GuardBudgetError
 from gatechart.runtime import Runtime
 from gatechart.values import Event
@@ -29,17 +29,13 @@ def asked(expression, values):
 
 
 TOO_MUCH = {
-    f"{NUMBERS}.map(x, x).size() == 3": 30_000,
-    f"{NUMBERS}.filter(x, x > 0).size() == 3": 30_000,
     f"{NUMBERS}.all(x, x in {NUMBERS})": 30_000,
     f"{NUMBERS}.all(x, {NUMBERS}.all(y, x + y >= 0))": 20_000,
     f"{NUMBERS}.all(x, {NUMBERS}.exists(y, {NUMBERS}.exists(z, x + y == z)))": 1_000,
-    f"{NUMBERS}.all(x, x > event.payload.least)": 50_000,
     f"{NUMBERS}.all(x, {NUMBERS} + {NUMBERS} != {NUMBERS})": 10_000,
     f"{NUMBERS}.all(x, {NUMBERS} == {NUMBERS})": 50_000,
-    f"{NUMBERS}.map(x, {NUMBERS}).size() == 3": 2_000,
-    f"[{NUMBERS}].map(x, x + x + x + x + x + x + x + x).all(y, y.map(z, z).size() > 1)": 10_000,
-    f"{NUMBERS}.map(x, {NUMBERS}).all(y, y == {NUMBERS})": 2_000,
+    f"{NUMBERS}.map(x, {NUMBERS}).all(y, y == {NUMBERS})": 10_000,
+    f"{NUMBERS}.filter(x, {NUMBERS}.map(y, y + x).size() > 0).size() > 0": 5_000,
     f"{NUMBERS}.all(x, 'text'.matches('^\\\\w{{1,200}}$'))": 20_000,
 }
 
@@ -90,6 +86,9 @@ ENOUGH = [
     f"!{NUMBERS}.exists(i, i.tags.exists(t, t == 'z') || i.price + i.price < 0)",
     f"{NUMBERS}.all(i, i.sku.matches('^sku-[0-9]+$'))",
     f"{NUMBERS}.all(i, i.price > event.payload.least)",
+    f"{NUMBERS}.map(i, i.price).size() > 3",
+    f"{NUMBERS}.map(i, {NUMBERS}).size() > 3",
+    f"[{NUMBERS}].map(x, x + x + x + x).all(y, y.map(z, z).size() > 1)",
 ]
 
 
@@ -116,12 +115,12 @@ DEAREST = {  # those that took the longest, of fields and of regular expressions
 )
 def test_what_is_within_the_budget_ends_soon(expression):
     """The longest list that a guard may go through."""
-    costs, length = costs_of(expression), 1
+    guard, length = Cel(expression), 1
     values = [ITEMS[number % len(ITEMS)] if expression in ENOUGH else number for number in range(100_000)]
 
     def steps(length):
         event = {"payload": {"list": values[:length], "least": -1}}
-        return costs.of({"context": Shop().model_dump(), "event": event})
+        return guard.steps({"context": Shop().model_dump(), "event": event})
 
     while length < len(values) and steps(length * 2) <= MAX_STEPS:
         length *= 2
@@ -131,7 +130,7 @@ def test_what_is_within_the_budget_ends_soon(expression):
 
 
 def test_a_guard_without_loops_costs_nothing_to_judge():
-    assert costs_of("event.payload.text == 'a.map(x, x)' && size(context.known) > 1").of({}) == 0
+    assert Cel("event.payload.text == 'a.map(x, x)' && size(context.known) > 1").steps({}) == 0
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_a_guard_without_loops_costs_nothing_to_judge():
         (r"context.name.matches(r'\' + event.payload.pattern + ')')", "not a literal text"),
         ('context.name.matches("""a""" + event.payload.pattern + """b""")', "not a literal text"),
         ("context.name.matches(// 'a')\n event.payload.pattern)", "not a literal text"),
-        (r"context.name.matches('a\x7b5000}')", "a brace by its number"),
+        (r"context.name.matches('a\x7b5000}')", "longer than 1000 characters"),
         (r"context.name.matches('\\pL{5000}')", "longer than 1000 characters"),
     ],
 )
@@ -160,7 +159,7 @@ def test_a_pattern_of_the_chart_is_taken():
 
 
 async def test_a_guard_beyond_its_budget_is_told_as_one_that_raised():
-    guard, _ = compiled(f"{NUMBERS}.map(x, x).size() >= 0")
+    guard, _ = compiled(f"{NUMBERS}.all(x, x in {NUMBERS})")
     graph = StateTransitionGraph(
         "shop",
         context=Shop,

@@ -56,8 +56,8 @@ def test_a_guard_that_fails_counts_as_false_and_raises_error_execution():
     "expression",
     [
         "9223372036854775807 + event.payload.n > 0",
-        "event.payload.n % 0 == 0",
-        "event.payload.text.matches('[')",
+        "event.payload.n % (event.payload.n - 1) == 0",
+        "size(event.payload.n) == 1",
         "int(event.payload.text) > 0",
         "timestamp(event.payload.text) > event.time",
         "event.payload.list[7] == 1",
@@ -77,12 +77,12 @@ def fault(expression):
 
 
 def test_an_expression_is_checked_when_it_is_loaded():
-    assert fault("context.n <")[0].startswith("invalid CEL: <input>:1:12: Syntax error")
+    assert fault("context.n <") == ["invalid CEL: 1:12: expected a value, not the end; correct the expression"]
     assert fault("contxt.n") == ["unknown variable 'contxt'; did you mean 'context'? There are 'context', 'event'"]
     assert fault("sze(context.n) > 1")[0].startswith("unknown function 'sze'; did you mean 'size'?")
     assert fault("x" * 1001) == ["it has more than 1000 characters; write a function, and name it"]
     assert fault("[1].all(a, [1].all(b, [1].map(c, c).exists(d, d > 0)))") == [
         "it goes through lists 4 times, more than 3; write a function, and name it"
     ]
-    assert fault("(" * 900)[0].startswith("invalid CEL")
+    assert fault("(" * 900) == ["invalid CEL: 1:61: it is nested more than 60 levels deep; correct the expression"]
     assert fault("[1].all(x, x > 0 && y)") == ["unknown variable 'y'; there are 'context', 'event'"]

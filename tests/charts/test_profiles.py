@@ -89,7 +89,10 @@ def test_profiles_come_back_from_a_dump_as_they_were(
         ("{schedule: {days: [MON, WEDNESDAY]}}", "days[1]: 'WEDNESDAY' is no day"),
         ("{schedule: {days: []}}", "schedule: days [] is none"),
         ("{schedule: [{begins: '25:00'}]}", "schedule[0].begins: the time '25:00' is none; write it as '09:00'"),
-        ("{schedule: {zone: Berlin}}", "schedule.zone: the zone 'Berlin' is none; write one such as 'Europe/Berlin'"),
+        (
+            "{schedule: {zone: Berlin}}",
+            "schedule.zone: the zone 'Berlin' is none; write a name of the IANA database, such as 'Europe/Berlin'",
+        ),
         ("{schedule: always}", "schedule: expected keys with values, found 'always'"),
     ],
 )

@@ -93,7 +93,7 @@ def test_what_a_chart_file_repeats_is_drawn_and_checked():
         ("{soon: GONE}", "7:13 states.OPEN.every.soon: 'soon' is not a duration; write '500ms'"),
         ("{period: soon, target: GONE}", "7:21 states.OPEN.every.period: 'soon' is not a duration; write '500ms'"),
         ("{period: 0s, target: GONE}", "7:21 states.OPEN.every.period: '0s' is too short a period"),
-        ("{cron: 0 9, target: GONE}", "7:19 states.OPEN.every.cron: '0 9' is not a cron expression; write minute"),
+        ("{cron: 0 9, target: GONE}", "7:19 states.OPEN.every.cron: '0 9' is not a cron expression: it needs 5 fields"),
         (
             "[{cron: 0 9 * * *, zone: Mars, target: GONE}]",
             "7:37 states.OPEN.every[0].zone: unknown time zone 'Mars'; write a name of the IANA database",

@@ -70,7 +70,7 @@ def test_schedules_are_listed_a_page_at_a_time(gatechart):
     [
         (("schedule", "pause", "daily"), 4, "there is no schedule 'daily'"),
         ((*NIGHTLY, "--every", "often"), 2, "--every: 'often' is not a duration"),
-        ((*NIGHTLY, "--cron", "often"), 2, "'often' is not a cron expression; write minute, hour"),
+        ((*NIGHTLY, "--cron", "often"), 2, "'often' is not a cron expression: it needs 5 fields"),
         ((*NIGHTLY, "--cron", "0 3 * * *", "--zone", "Mars"), 2, "unknown time zone 'Mars'; write a name of the IANA"),
         ((*NIGHTLY, "--every", "1d", "--zone", "Europe/Berlin"), 2, "--zone needs --cron"),
         ((*NIGHTLY,), 2, "give either --every, such as --every 1d, or --cron"),

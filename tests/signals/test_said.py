@@ -138,7 +138,7 @@ def test_texts_of_any_length_leave_a_bounded_slot() -> None:
     slot = ""
     for look in says([f"{number} " + "long text " * 50 for number in range(20)]):
         slot = SameQuestion(last=5).after(slot, look)
-    assert len(slot) <= 5 * 101
+    assert len(slot) <= 5 * 142
 
 
 def test_what_was_said_is_told_though_another_detector_was_waited_for() -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("cronsim", reason=f"{LOUD}cron expressions: `make test` inst
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+FIVE_FIELDS = "it needs 5 fields (minute, hour, day of the month, month, weekday)"
 DAILY = Every(cron="30 2 * * *", zone="Europe/Berlin")
 
 
@@ -94,9 +95,23 @@ def test_a_clock_that_was_set_back_does_not_repeat_a_moment():
         (Every(0), "0 is too short a period"),
         (Every("1d", zone="Europe/Berlin"), "zone='Europe/Berlin', but a period is the same in all zones"),
         (Every("1d", missed="some"), "missed='some'"),
-        (Every(cron="0 9 * *"), "'0 9 * *' is not a cron expression"),
-        (Every(cron="0 9 31 2 *"), "'0 9 31 2 *' is not a cron expression"),
-        (Every(cron="0 0 9 * * *"), "'0 0 9 * * *' is not a cron expression"),
+        (
+            Every(cron="0 9 * *"),
+            f"'0 9 * *' is not a cron expression: {FIVE_FIELDS}, not 4",
+        ),
+        (
+            Every(cron="0 9 31 2 *"),
+            "'0 9 31 2 *' is not a cron expression: it is never due: no such month has such a day",
+        ),
+        (
+            Every(cron="0 0 9 * * *"),
+            f"'0 0 9 * * *' is not a cron expression: {FIVE_FIELDS}, not 6",
+        ),
+        (
+            Every(cron="0 9 * * FR"),
+            "'0 9 * * FR' is not a cron expression: its weekday is 'FR', not 0 to 7 or SUN to SAT",
+        ),
+        (Every(cron="0 25 * * *"), "'0 25 * * *' is not a cron expression: its hour is '25', not 0 to 23"),
         (Every(cron="0 9 * * *", zone="Mars/Olympus"), "unknown time zone 'Mars/Olympus'"),
         (Every(cron="0 9 * * *", zone="../etc"), "unknown time zone '../etc'"),
     ],

@@ -72,7 +72,7 @@ class Bindings:
         before = len(self.faults.found)
         for spot in (form.to, form.values):
             for text in () if spot is None else spot.texts():
-                self.note(text, compiled(text.value)[1])
+                self.note(text, compiled(text.value, is_guard=False)[1])
         if form.kind == "send" and is_reserved(form.text):
             self.faults.add(form.spot, f"only the framework sends {form.text!r}", "write a name of your own")
         if len(self.faults.found) > before or (form.kind != "assign" and not form.text):

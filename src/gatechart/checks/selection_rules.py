@@ -16,6 +16,7 @@ from gatechart.errors import nearest
 from gatechart.graph import TEXT_SCORERS, AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
 from gatechart.signals import Lacks
 from gatechart.values import TRANSFER, Needs, Profile, Reason
+from gatechart.values.texts import folded
 
 _KINDS: Final = {"capabilities": "capability", "domains": "domain"}
 _IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # whatever a conversation has there goes along
@@ -255,7 +256,7 @@ def _owner(graph: AnyGraph, place: str) -> str:
 
 
 def _normal(sample: str) -> str:
-    return " ".join(sample.casefold().split())
+    return " ".join(folded(sample).split())
 
 
 # Payloads that are lost

@@ -13,6 +13,7 @@ from gatechart.graph.callables import callable_name
 from gatechart.graph.names import one_or_more
 from gatechart.values import Candidate, Needs, Reason
 from gatechart.values.frozen import fill
+from gatechart.values.texts import UNSPACED, folded, marks
 
 Filter: TypeAlias = Callable[[Any, Candidate], bool | str]  # (packet, candidate); False or a reason leaves it out
 Scorer: TypeAlias = Callable[[Any, Candidate], float]  # (packet, candidate), from 0 to 1
@@ -29,8 +30,6 @@ TEXT_SCORERS: Final = frozenset(("text", "learned"))
 
 FILTERS: Final = ("person", "local")
 """Names of the filters that a selection may ask for, besides those that always apply."""
-
-_SPACELESS: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"  # scripts without spaces
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,7 +57,7 @@ class NeedRule:
         """Tell whether the rule applies to work that is handed on for a reason, with a text about it."""
         if self.reason is not None and self.reason is not reason:
             return False
-        return not self.words or _search(self.words).search(text.casefold()) is not None
+        return not self.words or _search(self.words).search(folded(text)) is not None
 
 
 @dataclass(frozen=True, init=False)
@@ -178,6 +177,8 @@ def _search(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _pattern(word: str) -> str:
-    folded = word.casefold()
-    begins = "" if re.match(rf"[{_SPACELESS}]", folded) else rf"(?<![^\W{_SPACELESS}])"
-    return begins + re.escape(folded)
+    plain = folded(word)
+    if re.match(f"[{UNSPACED}]", plain):
+        return re.escape(plain)
+    within = "" if plain.isascii() else f"(?<![{marks()}])"
+    return rf"(?<![^\W{UNSPACED}]){within}{re.escape(plain)}"

@@ -6,10 +6,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from math import log, sqrt
 from typing import Final
+
+from gatechart.values.texts import UNSPACED, marks
 
 LONGEST: Final = 4_000
 """Characters of a text that count; what follows does not."""
@@ -23,12 +25,8 @@ WORD: Final = "_"
 _PAIR: Final = "+"  # how that of a pair of words begins, and no other
 _HEAVY: Final = (WORD, _PAIR)
 
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, ideographs
-)
-_TOKEN: Final = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
-_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+_TOKEN: Final = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -91,7 +89,16 @@ def _weight(feature: str, count: int) -> float:
 
 
 def _tokens_of(text: str) -> list[str]:
-    return _TOKEN.findall(unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).casefold())
+    spaced = _CAMEL.sub(" ", text)
+    if spaced.isascii():
+        return _TOKEN.findall(spaced.lower())
+    return _marked_token().findall(unicodedata.normalize("NFKC", spaced).casefold())
+
+
+@cache
+def _marked_token() -> re.Pattern[str]:
+    """Return the pattern of tokens for scripts with combining marks within words, such as Hindi."""
+    return re.compile(rf"[{UNSPACED}]+|(?:[^\W_{UNSPACED}][{marks()}]*)+")
 
 
 def _features_in(text: str) -> Iterator[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Final, TypeAlias
 
 from gatechart.values.frozen import value
+from gatechart.values.texts import folded, marks
 
 PhrasePairs: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Phrases by language, as a value that can be compared and hashed."""
 
 GAP: Final = "…"
-_GAP_PATTERN: Final = r"(?:\W+\w+){0,3}?\W+"
 
 _DENIED: Final = re.compile(
     r"\b(?:no|not|never|without|nothing|(?:do|does|did|need|wo|is|are|was)n'?t|rather than|instead of)"
@@ -64,13 +65,10 @@ class PhraseSearch:
 
     def phrase_in(self, text: str) -> Found | None:
         """Return a phrase that a text has and does not deny; None if there is none."""
-        folded = text.casefold()
-        words = self._plain_words if folded.isascii() else self._words
-        if not any(map(folded.__contains__, words)):
-            return None
-        folded = folded.replace("\u2019", "'")
-        likely = (each for word in words if word in folded for each in self._by_word[word])
-        return next((each.told for each in likely if _has(folded, each)), None)
+        plain = folded(text).replace("\u2019", "'")
+        words = self._plain_words if plain.isascii() else self._words
+        likely = (phrase for word in words if word in plain for phrase in self._by_word[word])
+        return next((phrase.told for phrase in likely if _has(plain, phrase)), None)
 
 
 def _has(text: str, phrase: Phrase) -> bool:
@@ -87,12 +85,15 @@ def _is_denied(text: str, start: int, end: int) -> bool:
 
 
 def _prepared(phrase: str, language: str) -> Phrase:
-    folded = phrase.casefold()
-    words = sorted(folded.replace(GAP, " ").split(), key=len, reverse=True)
-    return Phrase(Found(phrase, language), tuple(words), re.compile(_pattern(folded)))
+    parts = [folded(part).split() for part in phrase.split(GAP)]
+    words = sorted(chain.from_iterable(parts), key=len, reverse=True)
+    return Phrase(Found(phrase, language), tuple(words), re.compile(_pattern(parts, phrase)))
 
 
-def _pattern(phrase: str) -> str:
-    parts = [r"\W+".join(map(re.escape, part.split())) for part in phrase.split(GAP)]
-    pattern = _GAP_PATTERN.join(parts)
-    return rf"\b{pattern}\b" if phrase.isascii() or GAP in phrase else pattern
+def _pattern(parts: list[list[str]], phrase: str) -> str:
+    """Return the pattern of a phrase. In scripts that have them, combining marks belong to words."""
+    word = r"\w" if phrase.isascii() else rf"\w{marks()}"
+    between = rf"[^{word}]+"
+    gap = rf"(?:{between}[{word}]+){{0,3}}?{between}"
+    pattern = gap.join(between.join(map(re.escape, part)) for part in parts)
+    return rf"(?<![{word}]){pattern}(?![{word}])" if phrase.isascii() or GAP in phrase else pattern

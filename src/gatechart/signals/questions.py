@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
-from re import findall
+from hashlib import sha256
+from itertools import groupby
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, require_whole, require_window, slot_of
 from gatechart.values import HOLDS, PROGRESSED, SAID, Detector, Evidence, Look, Reason, Said
+from gatechart.values.texts import UNSPACED, folded, shortened
 
-_LONGEST_KEPT: Final = 100
-_BETWEEN: Final = "\x1f"
+_LONGEST_KEPT: Final = 100  # characters of the words of a text
+_LONGEST_CODES: Final = 40  # characters of its numbers and codes; longer ones are kept as a digest
+_BETWEEN: Final = "\x1f"  # texts
+_BEFORE_CODES: Final = "\x1e"  # of a text
+
+_JOINERS: Final = "-./:,_#"  # between the parts of a code
+_TOKEN: Final = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
+_SPACE_IN_UNSPACED: Final = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
+_JOINED: Final = re.compile(rf"[{_JOINERS}]+")
+_BETWEEN_LETTER_AND_DIGIT: Final = re.compile(r"(?<=[^\W\d])-(?=\d)|(?<=\d)-(?=[^\W\d])")
+_IDEOGRAPHS: Final = re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SYLLABLES: Final = re.compile(r"[\u3040-\u30ff\uac00-\ud7a3]")  # kana and Hangul
+_IDEOGRAPH_LETTERS: Final = 2.5  # Latin letters that say as much as one ideograph
+_SYLLABLE_LETTERS: Final = 1.8
 
 
 @dataclass(frozen=True, slots=True)
 class SameQuestion(Detector):
-    """Notice that somebody says nearly the same again.
+    """Notice that a person repeats nearly the same question.
 
-    Texts are compared without regard to case, order of words and punctuation, by their first 100 characters; the slot
-    keeps them, so it is longer than others. It ceases when something else is said, or with progress that the chart
-    tells of.
+    Texts are compared without regard to case, order of words, punctuation and the encoding of accents, by their first
+    100 characters; the slot keeps them, so it is longer than others. Numbers, codes and currencies must be the same: to
+    cancel order 1001 is not to cancel order 1002. The signal ends with another text, or with progress that the chart
+    reports.
+
+    shortest is in Latin letters and the spaces between words: an ideograph counts as 2.5 letters, and a syllable of
+    Japanese or Korean as 1.8.
     """
 
     sees: ClassVar[int] = SAID | PROGRESSED
@@ -28,7 +49,7 @@ class SameQuestion(Detector):
     similarity: float = 0.9  # from 0 to 1: of two texts that count as the same
     last: int = 5  # texts that are remembered
     times: int = 3  # that it must be said
-    shortest: int = 12  # characters below which a text is no question, such as "yes please"
+    shortest: int = 12  # letters below which a text is no question, such as "yes please"
 
     def __post_init__(self) -> None:
         """Refuse numbers with which nothing can be found."""
@@ -45,28 +66,104 @@ class SameQuestion(Detector):
         if look.is_told:
             slot = ""
         for said in (each for each in look.told if isinstance(each, Said)):
-            slot = self._after_text(slot, _normal(said.text))
+            slot = self._after_text(slot, _tokens(said.text))
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return how often it was said, and the text."""
         texts = slot[1:].split(_BETWEEN)
-        said = (each.text for each in reversed(look.read_trail(SAID)) if isinstance(each, Said))
-        text = next((each for each in said if _normal(each) == texts[-1]), texts[-1])
+        said = (entry.text for entry in reversed(look.read_trail(SAID)) if isinstance(entry, Said))
+        text = next((text for text in said if _kept(_tokens(text)) == texts[-1]), texts[-1].partition(_BEFORE_CODES)[0])
         return {"times": self._count(texts[-1], texts), "threshold": self.times, "text": text}
 
-    def _after_text(self, slot: str, text: str) -> str:
-        if len(text) < self.shortest:
+    def _after_text(self, slot: str, tokens: _Tokens) -> str:
+        if tokens.length < self.shortest:
             return slot
+        text = _kept(tokens)
         texts = [*filter(None, slot[1:].split(_BETWEEN)), text][-self.last :]
         least = self.times - 1 if slot.startswith(HOLDS) else self.times
         return slot_of(self._count(text, texts) >= least, _BETWEEN.join(texts))
 
     def _count(self, text: str, texts: list[str]) -> int:
-        from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415  most agents have no such detector
-
-        return sum(token_sort_ratio(text, each) >= self.similarity * 100 for each in texts)
+        return sum(_similarity(text, other) >= self.similarity for other in texts)
 
 
-def _normal(text: str) -> str:
-    return " ".join(findall(r"\w+", text.casefold()))[:_LONGEST_KEPT]
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """A text as it is compared."""
+
+    words: str
+    codes: frozenset[str]  # tokens with digits, and currencies
+
+    @property
+    def length(self) -> float:
+        """Number of Latin letters that say as much."""
+        text = " ".join(filter(None, (self.words, *self.codes)))
+        ideographs, syllables = (len(pattern.findall(text)) for pattern in (_IDEOGRAPHS, _SYLLABLES))
+        return len(text) + ideographs * (_IDEOGRAPH_LETTERS - 1) + syllables * (_SYLLABLE_LETTERS - 1)
+
+
+def _similarity(text: str, other: str) -> float:
+    """Return the similarity of two texts of a slot, from 0 to 1. Texts with different codes have none."""
+    from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415  most agents have no such detector
+
+    (words, _, codes), (other_words, _, other_codes) = (part.partition(_BEFORE_CODES) for part in (text, other))
+    if codes != other_codes:
+        return 0.0
+    return 1.0 if words == other_words else token_sort_ratio(words, other_words) / 100
+
+
+def _kept(tokens: _Tokens) -> str:
+    """Return the form of a text that the slot keeps. Texts of older slots have no codes."""
+    words, codes = shortened(tokens.words, _LONGEST_KEPT), " ".join(sorted(tokens.codes))
+    if len(codes) > _LONGEST_CODES:
+        codes = sha256(codes.encode()).hexdigest()[:16]
+    return f"{words}{_BEFORE_CODES}{codes}" if codes else words
+
+
+def _tokens(text: str) -> _Tokens:
+    words: list[str] = []
+    codes: set[str] = set()
+    for token in _TOKEN.findall(folded(text).translate(_CHARACTERS)):
+        for part, is_code in _parts(token):
+            if is_code:
+                codes.add(_BETWEEN_LETTER_AND_DIGIT.sub("", _JOINED.sub("-", part)))
+            else:
+                words += filter(None, _JOINED.split(part))
+    return _Tokens(_SPACE_IN_UNSPACED.sub("", " ".join(words)), frozenset(codes))
+
+
+def _parts(token: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a token, each with whether it is a code. Scripts without capital letters are in none."""
+    if not any(character.isdecimal() for character in token):
+        yield token, unicodedata.category(token[0]) == "Sc"
+        return
+    for is_in_code, run in groupby(token, _is_in_code):
+        part = "".join(run).strip(_JOINERS)
+        if part:
+            yield part, is_in_code and any(map(str.isdecimal, part))
+
+
+def _is_in_code(character: str) -> bool:
+    return character.isdecimal() or character.islower() or character in _JOINERS
+
+
+class _Characters(dict[int, str]):
+    """Replacements for the characters of a folded text, by code point: a digit of ASCII, the same, or a space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category == "Nd":
+            replacement = str(unicodedata.decimal(character))
+        elif category == "Sc":
+            replacement = f" {character} "
+        elif category == "Cf":  # joiners of letters, and marks of the direction of writing
+            replacement = ""
+        else:
+            replacement = character if category[0] in "LMN" or character in _JOINERS else " "
+        self[code] = replacement
+        return replacement
+
+
+_CHARACTERS: Final = _Characters()

@@ -66,6 +66,7 @@ from gatechart.values import (
     Way,
 )
 from gatechart.values.frozen import replaced
+from gatechart.values.texts import shortened
 
 LONGEST_TITLE: Final = 300  # characters of an alert's line
 
@@ -150,7 +151,7 @@ class _Attempt:
             alert = AlertMessage(
                 f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{each.sink}",
                 "escape",
-                one_line(each.text)[:LONGEST_TITLE],
+                shortened(one_line(each.text), LONGEST_TITLE),
                 scene.event.time,
                 agent_id=agent.agent_id,
                 graph=scene.graph.name,

@@ -41,6 +41,7 @@ from gatechart.values import (
 )
 from gatechart.values.detectors import WORKED
 from gatechart.values.frozen import maker, replaced
+from gatechart.values.texts import shortened
 from gatechart.values.trail import text_of
 
 _make_trail: Final = maker(Trail)
@@ -306,7 +307,7 @@ def _said(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
         if field in payload:
             text = payload[field]
             if isinstance(text, str) and text and (terms.said is not None or event.origin is Origin.OUTSIDE):
-                return (Said(text[:LONGEST_TOLD]),)
+                return (Said(shortened(text, LONGEST_TOLD)),)
     return ()
 
 

@@ -17,6 +17,7 @@ from gatechart.values import (
     Snapshot,
     TrailEntry,
 )
+from gatechart.values.texts import shortened
 
 CALL: Final[EventName] = f"{TRAIL}call"
 BEGAN: Final[EventName] = f"{TRAIL}began"
@@ -64,7 +65,7 @@ def entries_told(event: Event) -> tuple[TrailEntry, ...]:
         case "trail.note":
             return (Noted(told["measure"], told["number"]),)
         case "trail.step":
-            action, outcome = (str(told[name])[:LONGEST_TOLD] for name in ("action", "outcome"))
+            action, outcome = (shortened(str(told[name]), LONGEST_TOLD) for name in ("action", "outcome"))
             return (Reasoned(action, outcome, told.get("worker", "")),)
         case _:
             return ()

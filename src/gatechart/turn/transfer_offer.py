@@ -16,6 +16,7 @@ from gatechart.turn.possibilities import possible
 from gatechart.turn.turn_context import one_line
 from gatechart.values import Agrees, Snapshot, StateName, TransferCount, Visit, count_of
 from gatechart.values.frozen import value
+from gatechart.values.texts import shortened
 
 Doors: TypeAlias = Callable[[str, str], EntryPoint | None]
 """Finds an entry point by its graph and its name; None if the graph is not known here."""
@@ -75,7 +76,7 @@ class _Offering:
         allowed = [to for to in self.transfers.targets if remaining and denied[to.key] is None]
         tools = ToolBox([self.tool(to) for to in allowed])
         lines = (*self.told(remaining), *(why for why in denied.values() if why and remaining))
-        text = "\n".join(lines)[:LONGEST_TEXT]
+        text = shortened("\n".join(lines), LONGEST_TEXT)
         return TransferOffer(self.state, tools, text, remaining, {to.tool: to for to in allowed})
 
     def denial(self, to: To, now: datetime) -> str | None:

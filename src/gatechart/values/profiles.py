@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from gatechart.values.frozen import replaced, value
 from gatechart.values.names import AgentId
+from gatechart.values.zones import zone_named, zone_remedy
 
 DAYS: Final = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 LOWEST_TIER: Final = 1
@@ -49,10 +50,8 @@ class Hours:
                 is_clock = False
             if not is_clock:
                 return f"the time {text!r}", "write it as '09:00'"
-        try:
-            ZoneInfo(self.zone)
-        except (OSError, TypeError, AttributeError, ValueError, KeyError):
-            return f"the zone {self.zone!r}", "write one such as 'Europe/Berlin'"
+        if zone_named(self.zone) is None:
+            return f"the zone {self.zone!r}", zone_remedy()
         return None
 
     def contains(self, moment: datetime) -> bool:

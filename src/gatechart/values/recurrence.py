@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from itertools import islice
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
+from gatechart.values.cron import CronError, library, library_expression
 from gatechart.values.delays import DELAY_REMEDY, Delay, delay_text, seconds_of
 from gatechart.values.frozen import value
+from gatechart.values.zones import zone_named, zone_remedy
 
 Missed: TypeAlias = Literal["one", "each", "none"]
 
@@ -68,13 +69,12 @@ class Every:
         return None
 
     def _cron_fault(self) -> tuple[str, str] | None:
+        if zone_named(self.zone) is None:
+            return f"unknown time zone {self.zone!r}", zone_remedy()
         try:
-            ZoneInfo(self.zone)
-        except (KeyError, OSError, ValueError, TypeError):  # ZoneInfoNotFoundError is a KeyError
-            return f"unknown time zone {self.zone!r}", "write a name of the IANA database, such as 'Europe/Berlin'"
-        if len(self.cron.split()) != 5 or not _is_cron(self.cron):
-            problem = f"{self.cron!r} is not a cron expression"
-            return problem, "write minute, hour, day, month and weekday, such as '0 9 * * MON-FRI'"
+            library_expression(self.cron)
+        except CronError as error:
+            return f"{self.cron!r:.100} is not a cron expression: {error}", f"write one such as '{error.remedy}'"
         return None
 
     def next_after(self, moment: datetime) -> datetime:
@@ -107,17 +107,8 @@ class Every:
         return _oldest_cron(self.cron, self.zone, now)
 
 
-def _is_cron(expression: str) -> bool:
-    library = _library()
-    try:
-        next(library.CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)))
-    except (library.CronSimError, StopIteration):
-        return False
-    return True
-
-
 def _next_cron(expression: str, zone: str, moment: datetime) -> datetime:
-    moments = _library().CronSim(expression, moment.astimezone(ZoneInfo(zone)))
+    moments = library().CronSim(library_expression(expression), moment.astimezone(ZoneInfo(zone)))
     # In the second pass of a repeated hour, it begins with times of the first pass.
     following: datetime = next(found for each in moments if (found := each.astimezone(UTC)) > moment)
     return following
@@ -126,10 +117,6 @@ def _next_cron(expression: str, zone: str, moment: datetime) -> datetime:
 def _oldest_cron(expression: str, zone: str, now: datetime) -> datetime:
     """Return the oldest of the newest moments up to now that are made up for."""
     second = timedelta(seconds=1)
-    earlier = _library().CronSim(expression, (now + second).astimezone(ZoneInfo(zone)), reverse=True)
+    earlier = library().CronSim(library_expression(expression), (now + second).astimezone(ZoneInfo(zone)), reverse=True)
     *_, oldest = islice(earlier, MOST_MISSED)
     return _next_cron(expression, zone, oldest.astimezone(UTC) - second)
-
-
-def _library() -> Any:
-    return import_module("cronsim")  # not with the package, as few graphs have a cron expression

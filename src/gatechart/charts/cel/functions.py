@@ -1,0 +1,128 @@
+"""Functions of CEL, with their parameters and the ways to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from gatechart.charts.cel import conversions as convert
+from gatechart.charts.cel.times import getter, milliseconds, truncated
+from gatechart.charts.cel.values import DURATION, NANOS, TIMESTAMP, TYPE_NAMES, described
+
+Kinds = frozenset[str]
+
+ANY: Final[Kinds] = frozenset(TYPE_NAMES)
+_TEXT: Final[Kinds] = frozenset({"string"})
+_TIMED: Final[Kinds] = frozenset({TIMESTAMP, DURATION})
+_MOMENT: Final[Kinds] = frozenset({TIMESTAMP})
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to call a function. A method's first parameter is its target: `target.function(…)`."""
+
+    is_method: bool
+    takes: tuple[Kinds, ...]
+    result: str  # name of the type, `dyn` if it depends
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function with all ways to call it."""
+
+    evaluate: Callable[..., Any]
+    forms: tuple[Form, ...]
+    usage: str  # a call that is right
+
+    def form(self, *, is_method: bool, count: int) -> Form | None:
+        """Return the form with this number of arguments, the target included; None if there is none."""
+        return next((form for form in self.forms if form.is_method is is_method and len(form.takes) == count), None)
+
+
+def matches(text: Any, pattern: Any) -> bool:
+    """Return whether a regular expression matches anywhere in a text. Raises ValueError for an invalid one."""
+    if not isinstance(text, str) or not isinstance(pattern, str):
+        raise TypeError("matches() takes a text and a pattern")
+    try:
+        return bool(_search().execute({"text": text, "pattern": pattern}))
+    except RuntimeError as error:
+        raise ValueError(f"invalid pattern {pattern!r:.100}: {_why(str(error))}") from None
+
+
+@cache
+def _search() -> Any:
+    """Return the search for a pattern in linear time, which Python's own regular expressions do not promise."""
+    import cel  # noqa: PLC0415  it brings a command line and a prompt, and takes longer than reading a chart
+
+    return cel.compile("text.matches(pattern)")
+
+
+def _why(error: str) -> str:
+    """Return the reason within the error of the library, which draws the pattern over several lines."""
+    return error.rpartition("error: ")[2].partition("\n")[0].removesuffix(". Check function arguments and their types.")
+
+
+def _of_texts(name: str) -> Function:
+    """Return a method of texts: contains, startsWith or endsWith."""
+    ask = {"contains": str.__contains__, "startsWith": str.startswith, "endsWith": str.endswith}[name]
+
+    def evaluate(text: Any, part: Any) -> bool:
+        if not isinstance(text, str) or not isinstance(part, str):
+            raise TypeError(f"{name}() takes two texts, not {described(text)} and {described(part)}")
+        return ask(text, part)
+
+    return Function(evaluate, (Form(True, (_TEXT, _TEXT), "bool"),), f"text.{name}('a')")
+
+
+def _conversion(name: str, evaluate: Callable[[Any], Any], takes: Kinds, result: str) -> Function:
+    return Function(evaluate, (Form(False, (takes,), result),), f"{name}(value)")
+
+
+def _getter(name: str, evaluate: Callable[..., int]) -> Function:
+    target = _TIMED if name in {"getHours", "getMinutes", "getSeconds", "getMilliseconds"} else _MOMENT
+    forms = (Form(True, (target,), "int"), Form(True, (_MOMENT, _TEXT), "int"))
+    return Function(evaluate, forms, f"event.time.{name}('Europe/Berlin')")
+
+
+_SIZED: Final[Kinds] = frozenset({"string", "bytes", "list", "map"})
+_GETTERS: Final = {
+    "getDate": getter(lambda moment: moment.day),
+    "getDayOfMonth": getter(lambda moment: moment.day - 1),
+    "getDayOfWeek": getter(lambda moment: moment.isoweekday() % 7),  # Sunday is 0
+    "getDayOfYear": getter(lambda moment: moment.timetuple().tm_yday - 1),
+    "getFullYear": getter(lambda moment: moment.year),
+    "getHours": getter(lambda moment: moment.hour, truncated(3600 * NANOS)),
+    "getMilliseconds": getter(lambda moment: moment.microsecond // 1000, milliseconds),
+    "getMinutes": getter(lambda moment: moment.minute, truncated(60 * NANOS)),
+    "getMonth": getter(lambda moment: moment.month - 1),
+    "getSeconds": getter(lambda moment: moment.second, truncated(NANOS)),
+}
+FUNCTIONS: Final[dict[str, Function]] = {
+    "size": Function(
+        convert.size, tuple(Form(is_method, (_SIZED,), "int") for is_method in (False, True)), "size(value)"
+    ),
+    **{name: _of_texts(name) for name in ("contains", "startsWith", "endsWith")},
+    "matches": Function(
+        matches,
+        tuple(Form(is_method, (_TEXT, _TEXT), "bool") for is_method in (True, False)),
+        "text.matches('^A-[0-9]+$')",
+    ),
+    "int": _conversion("int", convert.to_int, frozenset({"int", "uint", "double", "string", TIMESTAMP}), "int"),
+    "uint": _conversion("uint", convert.to_uint, frozenset({"int", "uint", "double", "string"}), "uint"),
+    "double": _conversion("double", convert.to_double, frozenset({"int", "uint", "double", "string"}), "double"),
+    "string": _conversion(
+        "string",
+        convert.to_string,
+        frozenset({"string", "bool", "int", "uint", "double", "bytes", TIMESTAMP, DURATION}),
+        "string",
+    ),
+    "bool": _conversion("bool", convert.to_bool, frozenset({"bool", "string"}), "bool"),
+    "bytes": _conversion("bytes", convert.to_bytes, frozenset({"bytes", "string"}), "bytes"),
+    "type": _conversion("type", convert.to_type, ANY, "type"),
+    "timestamp": _conversion("timestamp", convert.to_timestamp, frozenset({TIMESTAMP, "string", "int"}), TIMESTAMP),
+    "duration": _conversion("duration", convert.to_duration, frozenset({DURATION, "string"}), DURATION),
+    "dyn": _conversion("dyn", convert.to_dyn, ANY, "dyn"),
+    **{name: _getter(name, evaluate) for name, evaluate in _GETTERS.items()},
+}

@@ -1,0 +1,135 @@
+"""Syntax trees of CEL, the Common Expression Language.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md. Each node keeps its span in the expression, so
+that an error can quote the part that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+MACROS: Final = ("all", "exists", "exists_one", "map", "filter")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of an expression."""
+
+    start: int  # offset of its first character
+    end: int  # offset behind its last character
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A value that is written out; see `values` for its type."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A variable or the name of a type."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`operand.field`."""
+
+    operand: Node
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Has(Node):
+    """`has(operand.field)`."""
+
+    operand: Node
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`operand[index]`."""
+
+    operand: Node
+    index: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`function(arguments)`, or `target.function(arguments)`."""
+
+    function: str
+    target: Node | None
+    arguments: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The target, if there is one, followed by the arguments."""
+        return self.arguments if self.target is None else (self.target, *self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """`range.macro(variable, body)`. `map` has a filter before its body if it has two bodies."""
+
+    macro: str
+    range: Node
+    variable: str
+    bodies: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Node):
+    """`[items]`."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf(Node):
+    """`{key: value}`."""
+
+    keys: tuple[Node, ...]
+    values: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Node):
+    """An operator with its operands: one for `!` and the negation `-`, three for `?`, several for `&&` and `||`."""
+
+    operator: str
+    operands: tuple[Node, ...]
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node, in the order of the expression."""
+    for field in fields(node):
+        content = getattr(node, field.name)
+        if isinstance(content, Node):
+            yield content
+        elif isinstance(content, tuple):
+            yield from (part for part in content if isinstance(part, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and all nodes below it. No recursion, so any depth will do."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(tuple(children(node))))
+
+
+def depth(node: Node) -> int:
+    """Return the number of nodes on the longest way down."""
+    deepest, waiting = 0, [(node, 1)]
+    while waiting:
+        node, level = waiting.pop()
+        deepest = max(deepest, level)
+        waiting.extend((child, level + 1) for child in children(node))
+    return deepest
