@@ -16,6 +16,7 @@ from gatechart.api.route import END, MISSED
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.serving.connections import cut_off, disconnected
+from gatechart.tasks import start_task
 from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
@@ -198,7 +199,7 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        writing, gone = asyncio.create_task(self._replay(send)), asyncio.create_task(disconnected(receive))
+        writing, gone = start_task(self._replay(send)), start_task(disconnected(receive))
         try:
             await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and isinstance(writing.exception(), TimeoutError):
