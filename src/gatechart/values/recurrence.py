@@ -21,6 +21,12 @@ LATE: Final = timedelta(minutes=1)
 
 SHORTEST_S: Final = 0.001
 
+LONGEST_CRON: Final = 1000
+"""Characters of a cron expression, which is more than any needs."""
+
+_END: Final = (OverflowError, ValueError, StopIteration)
+"""What is raised if a moment would be outside the years 1 to 9999, which are all that datetime has."""
+
 
 @value
 class Every:
@@ -72,21 +78,37 @@ class Every:
             ZoneInfo(self.zone)
         except (KeyError, OSError, ValueError, TypeError):  # ZoneInfoNotFoundError is a KeyError
             return f"unknown time zone {self.zone!r}", "write a name of the IANA database, such as 'Europe/Berlin'"
-        if len(self.cron.split()) != 5 or not _is_cron(self.cron):
+        if isinstance(self.cron, str) and len(self.cron) > LONGEST_CRON:
+            return f"the cron expression has {len(self.cron):,} characters", f"write {LONGEST_CRON:,} or fewer"
+        if not isinstance(self.cron, str) or len(self.cron.split()) != 5 or not _is_cron(self.cron):
             problem = f"{self.cron!r} is not a cron expression"
             return problem, "write minute, hour, day, month and weekday, such as '0 9 * * MON-FRI'"
         return None
 
-    def next_after(self, moment: datetime) -> datetime:
-        """Return the first moment after this one, in UTC; for a period, one period later."""
-        if self.period is not None:
-            return moment + self._period()
-        return _next_cron(self.cron, self.zone, moment)
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one, in UTC; for a period, one period later.
 
-    def following(self, due: datetime, now: datetime) -> datetime:
-        """Return the moment after the one handled now; it is past if another missed one is to be made up for."""
+        None if there is none up to the end of the year 9999.
+        """
+        try:
+            return moment + self._period() if self.period is not None else _next_cron(self.cron, self.zone, moment)
+        except _END:
+            return None
+
+    def following(self, due: datetime, now: datetime) -> datetime | None:
+        """Return the moment after the one handled now; it is past if another missed one is to be made up for.
+
+        None if there is none up to the end of the year 9999.
+        """
+        try:
+            return self._following(due, now)
+        except _END:
+            return None
+
+    def _following(self, due: datetime, now: datetime) -> datetime | None:
         if self.missed == "each":
-            return max(self.next_after(due), self._oldest(due, now))
+            following = self.next_after(due)
+            return None if following is None else max(following, self._oldest(due, now))
         if self.period is None:
             return self.next_after(max(due, now))
         periods = max((now - due) // self._period(), 0) + 1
@@ -111,7 +133,7 @@ def _is_cron(expression: str) -> bool:
     library = _library()
     try:
         next(library.CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)))
-    except (library.CronSimError, StopIteration):
+    except (library.CronSimError, *_END):
         return False
     return True
 
