@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+EAGER := tests/test_tasks.py tests/hosting tests/runtime tests/serving tests/stores tests/sync
 LOWEST := sqlalchemy==2.0.53 pydantic==2.11.0  # that pyproject.toml allows
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -17,7 +18,11 @@ help:  ## show what there is to make
 demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw them
 	@$(BIN)/python -m statecharts.demo
 
-PYTEST := $(BIN)/python -m pytest -q -n 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
+NEWER := 3.13
+NEWER_VENV := .newer-venv
+TESTED := -m pytest -q -n 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python $(TESTED)
+NEWER_PYTEST := $(NEWER_VENV)/bin/python $(TESTED)
 
 .PHONY: test
 test: $(READY) dot postgres engine xstate  ## run the tests: homes of agents in memory, processes that are killed beside SQLite; WITH= takes more options for pytest
@@ -36,8 +41,22 @@ check: style dot  ## format, lint, types, import layers, and the tests that are 
 	$(call beside_types,$(PYTEST) -m "not slow and not long and not processes and not in_memory_too" $(WITH))
 
 .PHONY: ci
-ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests, those of every home on each of them, and the recipes
+ci: style dot postgres engine xstate .docs-venv/.ready recipes  ## all linters, the tests, those of every home on each of them, the recipes, and Python 3.13
 	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
+	@$(MAKE) --no-print-directory newer
+
+.PHONY: newer
+newer:  ## run the tests on Python 3.13, and a part of them with eager tasks
+	@if sh .ci/python $(NEWER) > /dev/null; then \
+		$(MAKE) --no-print-directory newer-tests; \
+	else \
+		echo "NOT TESTED on Python $(NEWER), nor with eager tasks: install python$(NEWER), or let pyenv do so" >&2; \
+	fi
+
+.PHONY: newer-tests
+newer-tests: $(NEWER_VENV)/.ready dot
+	@$(NEWER_PYTEST) -m "not slow and not long and not in_memory_too and not on_sqlite_too" $(WITH)
+	@$(NEWER_PYTEST) --eager-tasks -m "not slow and not long and not processes and not in_memory_too" $(EAGER) $(WITH)
 
 .PHONY: recipes
 recipes: .recipes-venv/.ready  ## run the programs of the documents that need other agent frameworks
@@ -92,7 +111,7 @@ journeys: $(READY)  ## count the calls, files and moves between files of an even
 
 .PHONY: clean
 clean:  ## remove the environments and all that can be made again
-	rm -rf $(VENV) .bench-venv .docs-venv .lowest-venv .recipes-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	rm -rf $(VENV) .bench-venv .docs-venv .lowest-venv $(NEWER_VENV) .recipes-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
 
 $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
@@ -103,6 +122,9 @@ $(READY): pyproject.toml constraints.txt
 .lowest-venv/.ready: pyproject.toml constraints.txt
 	@sh .ci/environment .lowest-venv -e '.[dev]'
 	@rm $@ && PIP_CONSTRAINT= .lowest-venv/bin/python -m pip install --quiet $(LOWEST) && touch $@
+
+$(NEWER_VENV)/.ready: pyproject.toml constraints.txt
+	@PYTHON="$$(sh .ci/python $(NEWER))" sh .ci/environment $(NEWER_VENV) -e '.[dev]'
 
 .recipes-venv/.ready: pyproject.toml constraints.txt docs/recipes.txt
 	@sh .ci/environment .recipes-venv -e '.[dev]' -r docs/recipes.txt

@@ -15,6 +15,7 @@ from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F40
 
 from . import legality, skipped
 from .backups import PostgresBackup, SqliteBackup
+from .eager import EagerLoops
 from .homes import POSTGRESQL, RESTATE, home_of, in_memory_too, on_sqlite_too, shown_elsewhere, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
@@ -76,8 +77,17 @@ def served(request, settings):
         yield server
 
 
-def pytest_configure():
+def pytest_addoption(parser):
+    """Add an option that runs the tests under an event loop whose tasks start eagerly."""
+    parser.addoption(
+        "--eager-tasks", action="store_true", help="give event loops asyncio.eager_task_factory (Python 3.12)"
+    )
+
+
+def pytest_configure(config):
     """Let the collector run as seldom as `gatechart run` does: every 700 objects takes an eighth of the tests' time."""
+    if config.option.eager_tasks:
+        config.pluginmanager.register(EagerLoops())
     gc.set_threshold(50_000, 20, 20)
 
 

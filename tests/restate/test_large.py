@@ -72,8 +72,12 @@ async def test_more_bytes_than_an_agent_may_keep_are_not_accepted(place):
         for _ in range(3):
             await runtime.post("l-1", "NOTED", {"text": "x" * 3000})
         for size in (3000, 20_000):
-            with pytest.raises(InboxFullError, match="'l-1'"):
+            with pytest.raises(
+                InboxFullError, match=r"'l-1' is full: .* [0-9,]+ bytes, and 10,000 is the most"
+            ) as full:
                 await runtime.post("l-1", "NOTED", {"text": "x" * size})
+            assert full.value.size > full.value.limit_bytes == 10_000
+            assert full.value.limit == 0
         await runtime.post("l-2", "NOTED", {"text": "x" * 3000})
         await arrived(runtime, "l-1", 3)
         agent = await runtime.start("large", at="OPEN", agent_id="l-1")
@@ -86,7 +90,7 @@ async def test_an_agent_that_was_erased_has_room_again(place):
         for _ in range(3):
             for _ in range(2):
                 await runtime.post("l-1", "NOTED")
-            with pytest.raises(InboxFullError):
+            with pytest.raises(InboxFullError, match="2 events wait for agent 'l-1'"):
                 await runtime.post("l-1", "NOTED")
             await runtime.start("large", at="OPEN", agent_id="l-1")
             await runtime.erase("l-1")

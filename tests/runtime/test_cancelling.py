@@ -8,6 +8,7 @@ import pytest
 
 from gatechart import Runtime
 from gatechart.stores import open_store
+from gatechart.tasks import start_task
 from tests.runtime.support import Gate, WrappedStore, gated, nothing_changes, parcel, soon
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -52,13 +53,13 @@ async def test_a_turn_that_has_not_begun_is_withdrawn(agent, gate):
 
 async def test_a_caller_cancelled_before_it_ever_ran_sends_nothing(runtime, agent):
     async with nothing_changes(runtime, agent):
-        await cancel(*(asyncio.ensure_future(agent.send("STAMPED")) for _ in range(3)))
+        await cancel(*(start_task(agent.send("STAMPED")) for _ in range(3)))
 
 
 @pytest.mark.needs("withdraws")
 async def test_a_turn_that_was_accepted_but_has_not_begun_is_withdrawn(runtime, agent):
     async with nothing_changes(runtime, agent):
-        sending = asyncio.ensure_future(agent.send("STAMPED"))
+        sending = start_task(agent.send("STAMPED"))
         await asyncio.sleep(0)
         await cancel(sending)
         await soon(agent.send("UNHEARD_OF"))
@@ -121,7 +122,7 @@ async def test_a_commit_under_way_is_not_interrupted(sqlite_url):
         async with Runtime.open(store, graphs=[parcel]) as runtime:
             agent = await runtime.start("parcel", at="PACKING")
             store.before = wait
-            sending = asyncio.ensure_future(agent.send("STAMPED"))
+            sending = start_task(agent.send("STAMPED"))
             await begun.wait()
             await cancel(sending)
             going_on.set()

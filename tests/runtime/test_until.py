@@ -9,6 +9,7 @@ import pytest
 from gatechart import Limits, Retry, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, PayloadError, UnknownStateError
 from gatechart.stores import MemoryStore
+from gatechart.tasks import start_task
 from gatechart.testing.clock import VirtualClock
 from tests.runtime.support import at_rest, parcel, soon
 
@@ -125,7 +126,7 @@ async def test_who_stops_waiting_takes_nobody_along(agent):
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_who_stops_waiting_at_the_last_moment_leaves_nothing_behind(agent):
     impatient = await waiting_for(agent, "TRANSIT")
-    sending = asyncio.ensure_future(agent.send("SENT"))
+    sending = start_task(agent.send("SENT"))
     impatient.cancel()
     await sending
     assert agent._host._watchers._waiting == []

@@ -47,10 +47,11 @@ async def serving(
     services=None,
     registrants=None,
     alarmists=None,
+    operators=None,
 ):
     """A server of the shop, or of other graphs, at a free port."""
     lifecycle, server = lifecycle or Lifecycle(), server or ServerLimits()
-    named = {"registrants": registrants or {}, "alarmists": alarmists or {}}
+    named = {"registrants": registrants or {}, "alarmists": alarmists or {}, "operators": operators or {}}
     application = Application(lifecycle, graphs, token=token, limits=server, **named)
     opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (

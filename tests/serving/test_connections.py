@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
 import pytest
@@ -187,24 +187,83 @@ def test_the_command_has_options_for_the_limits(sqlite_url):
     assert code == 0
 
 
+@asynccontextmanager
+async def streaming(url):
+    """A connection on which the server is answering all the time."""
+    async with connected(url) as (reader, writer):
+        writer.write(b"GET /changes HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert await within(reader.readline()) == b"HTTP/1.1 200 OK\r\n"
+        yield reader
+
+
+CLOSING = b"connection: close\r\n\r\n"
+QUIET = {
+    "silent": b"",
+    "line ends only": b"\r\n\r\n",
+    "part of a head": HEAD,
+    "idle after a request": HEAD + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", QUIET.values(), ids=QUIET)
+async def test_any_number_of_quiet_connections_leaves_room_for_those_with_requests(sent):
+    async with serving(server=ServerLimits(connections=20)) as served, AsyncExitStack() as stack:
+        url = httpx.URL(served.url)
+        for _ in range(70):
+            _, writer = await stack.enter_async_context(connected(url))
+            writer.write(sent)
+        assert (await answer_to(url, HEAD + CLOSING)).startswith(b"HTTP/1.1 200 ")
+        agents = b"GET /agents HTTP/1.1\r\nhost: localhost\r\n" + CLOSING
+        assert (await answer_to(url, agents)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_of_several_quiet_connections_those_that_sent_nothing_are_dropped_first_the_oldest_first():
+    async with serving(server=ServerLimits(connections=4)) as served:
+        url = httpx.URL(served.url)
+        async with connected(url) as (beginning, begun), connected(url) as (idle, asked):
+            begun.write(HEAD)
+            asked.write(HEAD + b"\r\n")
+            assert await within(idle.readline()) == b"HTTP/1.1 200 OK\r\n"
+            async with connected(url) as (first, _), connected(url) as (second, _):
+                assert (await answer_to(url, HEAD + CLOSING)).startswith(b"HTTP/1.1 200 ")
+                assert await within(all_from(first)) == b""
+                async with connected(url):
+                    assert (await answer_to(url, HEAD + CLOSING)).startswith(b"HTTP/1.1 200 ")
+                    assert await within(all_from(second)) == b""
+            begun.write(CLOSING)
+            asked.write(HEAD + CLOSING)
+            assert (await within(all_from(beginning))).startswith(b"HTTP/1.1 200 ")
+            assert b"HTTP/1.1 200 " in await within(all_from(idle))
+
+
 async def test_a_connection_too_many_is_told_so_and_room_comes_back():
     async with serving(server=ServerLimits(connections=2)) as served:
         url = httpx.URL(served.url)
-        async with connected(url), connected(url):
-            refused = await answer_to(url)
+        async with streaming(url), streaming(url):
+            refused = await answer_to(url, b"GET /agents HTTP/1.1\r\nhost: localhost\r\n\r\n")
             error = told(refused, 503)
             assert (error["error"], error["blame"]) == ("TooManyConnections", "outside")
             assert "2 connections" in error["message"]
             assert b"retry-after: 1" in refused
         async with asyncio.timeout(PATIENCE_S):
-            while not (await answer_to(url, HEAD + b"connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200 "):
+            while not (await answer_to(url, HEAD + CLOSING)).startswith(b"HTTP/1.1 200 "):
                 pass
 
 
-async def test_far_too_many_connections_are_closed_without_a_word():
+@pytest.mark.parametrize("path", [b"/health/live", b"/health/ready", b"/under/a/prefix/health/live?probe=1"])
+async def test_the_health_of_a_server_can_be_asked_for_on_one_connection_too_many(path):
     async with serving(server=ServerLimits(connections=1)) as served:
         url = httpx.URL(served.url)
-        async with connected(url), connected(url) as (refused, _), connected(url) as (closed, _):
-            assert (await within(refused.read())).startswith(b"HTTP/1.1 503 ")
-            with suppress(ConnectionError):
-                assert await within(closed.read()) == b""
+        async with streaming(url):
+            answer = await answer_to(url, b"GET " + path + b" HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 404 " if b"prefix" in path else b"HTTP/1.1 200 ")
+            assert b"connection: close" in answer
+
+
+async def test_connections_too_many_that_say_nothing_make_room_for_a_question_about_the_health():
+    async with serving(server=ServerLimits(connections=1)) as served:
+        url = httpx.URL(served.url)
+        async with streaming(url), AsyncExitStack() as stack:
+            for _ in range(5):
+                await stack.enter_async_context(connected(url))
+            assert (await answer_to(url, HEAD + CLOSING)).startswith(b"HTTP/1.1 200 ")

@@ -1,6 +1,6 @@
 """When recurring timers are due: no drift, the clocks of a zone, and what was missed."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
@@ -124,3 +124,56 @@ def test_what_is_no_recurrence_has_a_fault(every, problem):
 @pytest.mark.parametrize("every", [Every("1d"), Every(60), Every(cron="0 9 * * MON-FRI"), DAILY])
 def test_a_recurrence_has_none(every):
     assert every.fault is None
+
+
+LATEST = datetime.max.replace(tzinfo=UTC)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+EDGES = [
+    LATEST,
+    datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))),
+    datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+    EARLIEST,
+]
+RECURRENCES = [
+    Every("1ms"),
+    Every("100d", missed="each"),
+    Every(36_525 * 86_400),
+    Every(cron="0 9 * * *", zone="Pacific/Kiritimati"),
+    Every(cron="0 0 29 2 *", missed="each"),
+]
+
+
+@pytest.mark.parametrize("every", RECURRENCES, ids=lambda every: every.text)
+def test_there_is_no_moment_after_the_year_9999(every):
+    assert every.next_after(LATEST) is None
+    assert every.following(LATEST, LATEST) is None
+    for moment in EDGES:
+        every.next_after(moment)
+        every.following(EARLIEST, moment)
+        every.following(moment, NOON)
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "1" * 100_000 + " * * * *",
+        "1" * 5_000,
+        "*/" + "9" * 5_000 + " * * * *",
+        "\N{ARABIC-INDIC DIGIT ONE} * * * *",
+        "\x00 * * * *",
+        "\ud800 * * * *",
+        "0 0 30 2 *",
+        5,
+    ],
+    ids=lambda cron: f"{cron!r:.12}",
+)
+def test_whatever_is_no_cron_expression_is_a_fault_that_names_what_would_be_one(cron):
+    problem, remedy = Every(cron=cron).fault
+    assert "cron expression" in problem
+    assert "0 9 * * MON-FRI" in remedy or "1,000 or fewer" in remedy
+
+
+@pytest.mark.parametrize("zone", ["\x00", "\ud800", "a" * 5_000, "../../etc/passwd", "", ".", 5])
+def test_whatever_is_no_time_zone_is_a_fault(zone):
+    problem, _ = Every(cron="0 9 * * *", zone=zone).fault
+    assert problem.startswith("unknown time zone")

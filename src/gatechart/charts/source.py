@@ -182,6 +182,8 @@ def parse_yaml(text: str, faults: Faults) -> Node:
         return _Composer(text, faults).document()
     except (YAMLError, ReaderError) as error:
         raise _syntax_fault(error, text, faults) from error
+    except (ValueError, OverflowError) as error:  # of a character in a `\\U` escape that Unicode does not have
+        raise faults.stop(1, 1, f"invalid YAML: {error}", "correct the escapes in quoted texts") from error
 
 
 def scalar_of(text: str) -> Scalar:

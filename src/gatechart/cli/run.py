@@ -27,6 +27,7 @@ from gatechart.cli.output import clock_text, emit, print_hint, print_json_line, 
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
 from gatechart.hosting.system import SystemClock
+from gatechart.tasks import start_task
 from gatechart.values import HistoryEntry, Query, Role, Snapshot
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
 
 async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
     """Wait until the process is told to stop, or another runtime takes over; return the error in that case."""
-    told, lost = asyncio.create_task(gone.wait()), asyncio.create_task(runtime.ownership_lost())
+    told, lost = start_task(gone.wait()), start_task(runtime.ownership_lost())
     try:
         await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
         return lost.result() if lost.done() else None
@@ -202,11 +203,11 @@ async def run_agents(
             if not once:
                 names = ", ".join(graph.name for graph in loading.newest(graphs))
                 print_hint(f"hosting agents of {names} in {settings.store}; stop with Ctrl-C")
-            tasks: list[asyncio.Task[OwnershipLostError | None]] = [asyncio.create_task(told_or_lost(gone, runtime))]
+            tasks: list[asyncio.Task[OwnershipLostError | None]] = [start_task(told_or_lost(gone, runtime))]
             if once:
-                tasks.append(asyncio.create_task(_idle(runtime, clock)))
+                tasks.append(start_task(_idle(runtime, clock)))
             turns: Counter[str] = Counter()
-            tasks.append(asyncio.create_task(_tell(settings, changes, turns, prints=watch)))
+            tasks.append(start_task(_tell(settings, changes, turns, prints=watch)))
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -275,7 +276,7 @@ async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runt
         await gone.wait()
         task.cancel()
 
-    giving_up = asyncio.create_task(give_up())
+    giving_up = start_task(give_up())
     try:
         async with opening as runtime:
             giving_up.cancel()

@@ -71,6 +71,15 @@ RegistrantsOption = Annotated[
         show_default=False,
     ),
 ]
+OperatorsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--operators-file",
+        metavar="FILE",
+        help="A file with a name and a token on each line, of those who also see the tracebacks of exceptions.",
+        show_default=False,
+    ),
+]
 AlarmistsOption = Annotated[
     Path | None,
     typer.Option(
@@ -126,6 +135,7 @@ async def serve_agents(
     max_registrations: RegistrationsOption = "60/min",
     max_entries: EntriesOption = MOST_ENTRIES,
     alarms_file: AlarmistsOption = None,
+    operators_file: OperatorsOption = None,
     max_alarms: AlarmsOption = "60/min",
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
@@ -150,7 +160,7 @@ async def serve_agents(
     handoffs, with why their targets were chosen, and the directory, in a browser. Callers send
     `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
     listens to this machine only. Those in --registrants-file may register in the directory, and nothing else; those in
-    --alarms-file may raise alarms.
+    --alarms-file may raise alarms. Those in --operators-file may do everything, and see the tracebacks of exceptions.
 
     It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
     --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
@@ -169,6 +179,7 @@ async def serve_agents(
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     registrants = serving.read_registrants(registrants_file, secret)
     alarmists = serving.read_registrants(alarms_file, secret, registrants.values())
+    operators = serving.read_registrants(operators_file, secret, [*registrants.values(), *alarmists.values()])
     watching = watching_of(alerts_file, watchdog)
     spare_the_collector()
     graphs = loading.load_graphs(settings)
@@ -186,7 +197,13 @@ async def serve_agents(
         alarms=_rate(max_alarms, "--max-alarms"),
     )
     application = serving.Application(
-        lifecycle, loading.newest(graphs), token=secret, registrants=registrants, alarmists=alarmists, limits=limits
+        lifecycle,
+        loading.newest(graphs),
+        token=secret,
+        registrants=registrants,
+        alarmists=alarmists,
+        operators=operators,
+        limits=limits,
     )
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits

@@ -27,6 +27,7 @@ from gatechart.ports import Asking, Store
 from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
+from gatechart.tasks import start_task
 from gatechart.turn import checked_id
 from gatechart.values import AgentId, Capabilities, Request, Role, Snapshot
 
@@ -92,7 +93,7 @@ class DatabaseClient(AgentHome):
         self._request = None
         over = asyncio.Event()
         timer = asyncio.get_running_loop().call_later(self._timeout_s, over.set)
-        asked = asyncio.ensure_future(self._asked(request, call, over))
+        asked = start_task(self._asked(request, call, over))
         try:
             number = await asyncio.shield(asked)
             text = await self._answered(number, request, call, over)

@@ -17,6 +17,7 @@ from gatechart.errors import (
     UnwritableError,
 )
 from gatechart.ports import Store
+from gatechart.tasks import start_task
 from gatechart.values import (
     AgentId,
     Answer,
@@ -100,7 +101,7 @@ class Committer:
         waiting = _Waiting(unit, then, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writer is None:
-            self._writer = asyncio.create_task(self._write())
+            self._writer = start_task(self._write())
         return waiting.verdict
 
     async def _commit_now(self, unit: Unit, then: Callable[[], None]) -> Verdict:

@@ -16,6 +16,7 @@ from gatechart.errors import OutsideError, OwnershipLostError
 from gatechart.hosting.process_usage import usage_of
 from gatechart.hosting.system import random_id
 from gatechart.ports import SignsOfLife
+from gatechart.tasks import start_task
 from gatechart.values import HostRecord, Payload, Role
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class Heart:
             return
         measure = usage_of(lambda: self.work())
         self._now_too = partial(self._beat, signs, Role.OWNER, measure)
-        beating = asyncio.create_task(self.beat_on(signs, Role.OWNER, measure))
+        beating = start_task(self.beat_on(signs, Role.OWNER, measure))
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from gatechart.errors import contained
 from gatechart.graph.callables import is_async
+from gatechart.tasks import start_task
 
 
 class ToolRun:
@@ -22,7 +23,7 @@ class ToolRun:
         self.has_begun = False  # a thread may have to wait for another one to end
         self._run: asyncio.Future[Any]
         if is_async(function):
-            self._run = asyncio.ensure_future(self._in_task())
+            self._run = start_task(self._in_task())
         else:
             loop = asyncio.get_running_loop()
             self._run = loop.run_in_executor(None, copy_context().run, self._in_thread)

@@ -16,6 +16,7 @@ from gatechart.errors import McpServerError
 from gatechart.mcp.pins import digest_of
 from gatechart.mcp.results import text_of
 from gatechart.mcp.servers import McpServer
+from gatechart.tasks import start_task
 from gatechart.tools import ToolError
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class Connection:
         if self._opened is None or (self._task is not None and self._task.done()):
             self._over = asyncio.Event()
             self._opened = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._hold(self._opened, self._over))
+            self._task = start_task(self._hold(self._opened, self._over))
         return await asyncio.shield(self._opened)
 
     async def _hold(self, opened: asyncio.Future[_Session], over: asyncio.Event) -> None:

@@ -38,6 +38,7 @@ from gatechart.models.transcript import (
     without_secrets,
 )
 from gatechart.secrets import hidden, marked_by, revealed
+from gatechart.tasks import start_task
 from gatechart.tools import AnyTool, ToolBox, ToolResult, is_passing, without_nulls
 from gatechart.turn import one_line
 from gatechart.values import LONGEST_TOLD, digest_of
@@ -393,7 +394,7 @@ def _shown(call: ToolCall) -> ToolCall:
 
 async def _all(made: Iterable[Awaitable[None]]) -> None:
     """Await all at once. The first failure cancels the others, and is raised."""
-    tasks = [asyncio.ensure_future(each) for each in made]
+    tasks = [start_task(each) for each in made]
     try:
         for done in asyncio.as_completed(tasks):
             await done

@@ -18,7 +18,7 @@ from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import Names, ServiceConfig, Terms
-from gatechart.values import MailStatus
+from gatechart.values import AgentId, MailStatus
 
 MARGIN: Final = timedelta(seconds=60)  # on top of the longest time that a handler works without contact to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
@@ -108,9 +108,21 @@ class Counts:
 
     def is_full(self, size: int, terms: Terms) -> bool:
         """Tell whether there may be no room for mail of this size."""
-        count = self.waiting[0] + self.places - self.arrived[0]
-        total = self.waiting[1] + self.bytes - self.arrived[1]
-        return count >= terms.inbox or total + size > terms.inbox_bytes
+        return self._count >= terms.inbox or self._total + size > terms.inbox_bytes
+
+    def fullness(self, agent_id: AgentId, size: int, terms: Terms) -> InboxFullError:
+        """Return the error for mail of this size, with the limit that it would exceed."""
+        if self._count >= terms.inbox:
+            return InboxFullError(agent_id, terms.inbox)
+        return InboxFullError(agent_id, 0, terms.inbox_bytes, self._total + size)
+
+    @property
+    def _count(self) -> int:
+        return self.waiting[0] + self.places - self.arrived[0]
+
+    @property
+    def _total(self) -> int:
+        return self.waiting[1] + self.bytes - self.arrived[1]
 
 
 def inbox_object(config: ServiceConfig) -> VirtualObject:
@@ -134,7 +146,7 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
                 counts.arrived = counts.places, counts.bytes
         if counts.is_full(size, config.terms):
             ctx.set("counts", asdict(counts), COUNTS)
-            error = InboxFullError(ctx.key(), config.terms.inbox)
+            error = counts.fullness(ctx.key(), size, config.terms)
             return {"error": ErrorDocument.of(error).model_dump(mode="json")}
         counts.places, counts.bytes, counts.at = counts.places + 1, counts.bytes + size, now
         ctx.set("counts", asdict(counts), COUNTS)

@@ -44,6 +44,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
+from gatechart.tasks import start_task
 from gatechart.values import SCHEDULE_GRAPH, PoliciesByTool, Role
 
 logger = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ async def serving(
             await report_misplaced(store)
             await store.remember([known_graph(graph) for graph in registry.versions])
             if await store.declare(declared_in(registry)):
-                stack.callback(asyncio.create_task(_fill(store)).cancel)
+                stack.callback(start_task(_fill(store)).cancel)
             offered.append(projection_object(config, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
@@ -143,12 +144,12 @@ def _look_after(
     watchdog: Watchdog | None,
 ) -> None:
     """Begin the agents of sinks, and what looks for what is wrong, until the stack is left."""
-    stack.callback(asyncio.create_task(_begin_sinks(home, alerts)).cancel)
+    stack.callback(start_task(_begin_sinks(home, alerts)).cancel)
     if watchdog is not None:
         now = partial(datetime.now, UTC)
         examiner = Examiner(home, registry, store, now, watchdog.terms, sees_mail=False)
         rounds = WatchRounds(home, own_agents_of(home), registry, examiner, watchdog, lambda *_: None)
-        stack.callback(asyncio.create_task(rounds.go_on(asyncio.sleep)).cancel)
+        stack.callback(start_task(rounds.go_on(asyncio.sleep)).cancel)
 
 
 async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:
@@ -192,7 +193,7 @@ async def answering(
     """
     stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
     config = _config(bind, grace_s, shares_address)
-    server = asyncio.create_task(serve(_watched(app, handlers), config, shutdown_trigger=stopped.wait))
+    server = start_task(serve(_watched(app, handlers), config, shutdown_trigger=stopped.wait))
     server.add_done_callback(lambda _: stopped.set())
     try:
         yield

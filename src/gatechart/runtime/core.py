@@ -32,6 +32,7 @@ from gatechart.hosting.troubles import Troubles
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
+from gatechart.tasks import start_task
 from gatechart.values import (
     AgentId,
     BreakerChange,
@@ -189,7 +190,7 @@ class Core:
     async def comes(self, moment: datetime) -> bool:
         """Wait for the moment; return False once the clock is found set back, because the wait may now be long."""
         seen = self.clock.now()
-        sleeping = asyncio.ensure_future(self.clock.sleep_until(moment))
+        sleeping = start_task(self.clock.sleep_until(moment))
         try:
             while not (await asyncio.wait((sleeping,), timeout=LONGEST_NAP_S))[0]:
                 before, seen = seen, self.clock.now()
@@ -204,8 +205,8 @@ class Core:
 
         mail: the number of the waiting mail, see `lift`.
         """
-        sleeping = asyncio.ensure_future(self.sleep(seconds, until))
-        closing = asyncio.ensure_future(self._closing.wait())
+        sleeping = start_task(self.sleep(seconds, until))
+        closing = start_task(self._closing.wait())
         if mail is not None:
             self._pauses[mail] = sleeping
         try:
@@ -344,7 +345,7 @@ class Surroundings(Protocol):
 
 def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]], purpose: str) -> asyncio.Task[T]:
     """Create a task for the work and hold it until it ends: the event loop itself holds tasks only weakly."""
-    task = asyncio.create_task(work)
+    task = start_task(work)
     tasks.add(task)
     task.add_done_callback(partial(_ended, tasks, purpose) if purpose else tasks.discard)
     return task

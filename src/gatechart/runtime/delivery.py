@@ -18,6 +18,7 @@ from gatechart.errors import (
 )
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
+from gatechart.tasks import start_task
 from gatechart.turn import (
     after_failure,
     after_refusal,
@@ -113,7 +114,7 @@ class JobQueue:
         """Begin a task of the runtime for jobs to come. It leaves the runtime's tasks by itself, without a callback."""
         jobs: _Jobs = deque()
         self._jobs = jobs
-        self._core.tasks.add(asyncio.create_task(self._work(jobs)))
+        self._core.tasks.add(start_task(self._work(jobs)))
         return jobs
 
     async def _work(self, jobs: _Jobs) -> None:

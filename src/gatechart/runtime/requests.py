@@ -17,6 +17,7 @@ from gatechart.context import problems_of
 from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError, UnwritableError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
+from gatechart.tasks import start_task
 from gatechart.values import Request
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class RequestServer:
 
     def begin(self) -> None:
         """Start taking requests, in a task that does not count as pending work."""
-        self._task = asyncio.create_task(self._run())
+        self._task = start_task(self._run())
 
     def close(self) -> None:
         """Take no more requests. Those already taken end with the runtime, or are left to the next one."""

@@ -14,6 +14,7 @@ from gatechart.hosting.signs_of_life import Heart
 from gatechart.hosting.watching import Watchdog
 from gatechart.ports import SignsOfLife, Store
 from gatechart.stores.opening import open_signs_of_life
+from gatechart.tasks import start_task
 from gatechart.values import AlertMessage, HealthFinding, Role
 from gatechart.watchdog import found_hosts
 
@@ -31,7 +32,7 @@ async def standing_by(
     if role is not Role.STANDBY or not isinstance(store, str):
         yield _nothing
         return
-    standby = asyncio.create_task(_stand_by(store, heart, watchdog, alerts))
+    standby = start_task(_stand_by(store, heart, watchdog, alerts))
 
     async def relieved() -> None:
         standby.cancel()

@@ -68,7 +68,7 @@ class TokenFileError(DefinitionError):
 
 @dataclass(eq=False)
 class RegistrantsError(DefinitionError):
-    """The file with the tokens of those who may do one thing only is invalid."""
+    """A file with the tokens of callers is invalid."""
 
     file: str
     problem: str
@@ -98,16 +98,22 @@ def is_loopback(host: str) -> bool:
 class CallerRole(Enum):
     """What a caller may do whose token is not the server's own."""
 
+    OPERATOR = "do everything, and see what exceptions said"
     REGISTRANT = "register and deregister entries of the directory"
     ALARMIST = "raise alarms"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller who may do one thing only."""
+    """A caller with a token of their own."""
 
     name: str
     role: CallerRole
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the caller may do one thing only."""
+        return self.role is not CallerRole.OPERATOR
 
 
 class Access:
@@ -115,13 +121,22 @@ class Access:
 
     token: None lets in requests that name this machine as their host.
     registrants, alarmists: tokens by the names of those who may only register in the directory, or only raise alarms.
+    operators: tokens by the names of those who may do everything, and see what exceptions said.
     """
 
     def __init__(
-        self, token: str | None, registrants: Mapping[str, str] = _NOBODY, alarmists: Mapping[str, str] = _NOBODY
+        self,
+        token: str | None,
+        registrants: Mapping[str, str] = _NOBODY,
+        alarmists: Mapping[str, str] = _NOBODY,
+        operators: Mapping[str, str] = _NOBODY,
     ) -> None:
         self._expected = None if token is None else token.encode()
-        named = ((registrants, CallerRole.REGISTRANT), (alarmists, CallerRole.ALARMIST))
+        named = (
+            (registrants, CallerRole.REGISTRANT),
+            (alarmists, CallerRole.ALARMIST),
+            (operators, CallerRole.OPERATOR),
+        )
         self._callers = [
             (Caller(name, role), given.encode()) for tokens, role in named for name, given in tokens.items()
         ]
@@ -132,7 +147,7 @@ class Access:
         return self._expected is not None
 
     def check(self, headers: Mapping[bytes, bytes]) -> Caller | None:
-        """Return a caller who may do one thing only; None for one who may do everything.
+        """Return a caller with a token of their own; None for one with the server's token, or if none is needed.
 
         headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
         """
@@ -257,7 +272,7 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
 
 
 def read_registrants(file: Path | None, token: str | None, others: Iterable[str] = ()) -> Mapping[str, str]:
-    """Read the tokens of those who may do one thing only, by name: register in the directory, or raise alarms.
+    """Read the tokens of registrants, of alarmists or of operators, by name.
 
     token: that of the server. others: tokens of others, which none of them may have.
     Raises TokenError and RegistrantsError.

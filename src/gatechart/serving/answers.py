@@ -147,12 +147,15 @@ def headers_of(status: int) -> Mapping[str, str]:
     return RETRY_AFTER if status in {429, 503} else {}
 
 
-def answer_result(call: Command, result: Any, root: str) -> Response:
-    """Answer with the result of a command. root: the path before that of the application."""
+def answer_result(call: Command, result: Any, root: str, *, is_whole: bool) -> Response:
+    """Answer with the result of a command. root: the path before that of the application.
+
+    is_whole: whether the caller sees what exceptions said.
+    """
     status = call.route.status
     if call.answer is DONE:
         return Response(status_code=status)
-    shown = _without_exceptions(call, result)
+    shown = result if is_whole else _without_exceptions(call, result)
     headers = {}
     if status == _CREATED:
         headers["location"] = root + ReadCommand.route.path_of(ReadCommand(agent_id=result.agent_id))
@@ -207,12 +210,13 @@ def answer_refusal(refused: NotServed, request: Request, write: Writer) -> Respo
     return write(request, document_of(refused), refused.status, refused.headers)
 
 
-def answer_error(error: GatechartError, request: Request, write: Writer) -> Response:
-    """Answer with an error, and log what a stranger is not told."""
+def answer_error(error: GatechartError, request: Request, write: Writer, *, is_whole: bool) -> Response:
+    """Answer with an error, and log what a stranger is not told. is_whole: whether the caller sees all of it."""
     status = status_of(error, request.method)
     if isinstance(error, OutsideError):
         logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
-    document = ErrorDocument.for_stranger(without_paths(error), token_hex(6))
+    shown = without_paths(error)
+    document = ErrorDocument.of(shown) if is_whole else ErrorDocument.for_stranger(shown, token_hex(6))
     if document.reference:
         told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
         logger.warning("a request failed", extra=told, exc_info=error)

@@ -39,6 +39,7 @@ from gatechart.serving.answers import (
 )
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
 from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
+from gatechart.serving.exposure import PublicHome, public_turn
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.limited import ALLOWED, answer_for, error_for, made_by
 from gatechart.serving.openapi import limited_document, openapi_document
@@ -57,7 +58,8 @@ class Application:
 
     graphs: those that the OpenAPI document describes. registrants: tokens, by name, of those who may only register in
     the directory, each no oftener than `limits.registrations`; what they register is theirs alone. alarmists: tokens,
-    by name, of those who may only raise alarms, each no oftener than `limits.alarms`.
+    by name, of those who may only raise alarms, each no oftener than `limits.alarms`. operators: tokens, by name, of
+    those who see the messages and tracebacks of exceptions as they are stored; everybody else sees a short form.
     """
 
     def __init__(
@@ -68,10 +70,11 @@ class Application:
         token: str | None = None,
         registrants: Mapping[str, str] = _NOBODY,
         alarmists: Mapping[str, str] = _NOBODY,
+        operators: Mapping[str, str] = _NOBODY,
         limits: ServerLimits = DEFAULTS,
     ) -> None:
         self._lifecycle = lifecycle
-        self._access = Access(token, registrants, alarmists)
+        self._access = Access(token, registrants, alarmists, operators)
         self._paces = {
             CallerRole.REGISTRANT: Pace(Rate.of(limits.registrations)),
             CallerRole.ALARMIST: Pace(Rate.of(limits.alarms), may="raise alarms", error="TooManyAlarms"),
@@ -145,17 +148,20 @@ class Application:
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
-            caller: Caller | None = request.state.caller
+            caller = _limited(request)
             if caller is not None:
                 self._check_caller(caller, operations)
             call = await read_call(operations, request, self._limits)
             if caller is not None:
                 return await self._perform_limited(made_by(caller, call), request)
             check_payload(runtime.graphs, call)
+            is_whole = _sees_exceptions(request)
+            home = runtime if is_whole else PublicHome(runtime)
             if isinstance(call.answer, ListAnswer):
-                text = await answer_page(runtime, call, call.answer, self._limits.answer_bytes)
+                text = await answer_page(home, call, call.answer, self._limits.answer_bytes)
                 return Response(text, call.route.status, media_type=JSON)
-            return answer_result(call, await runtime.execute(call), request.scope["root_path"])
+            result = await home.execute(call)
+            return answer_result(call, result, request.scope["root_path"], is_whole=is_whole)
 
         return endpoint
 
@@ -165,7 +171,7 @@ class Application:
             answer = await self._lifecycle.runtime.execute(call)
         except GatechartError as error:
             raise error_for(call, error) from error
-        return answer_result(call, answer_for(call, answer), request.scope["root_path"])
+        return answer_result(call, answer_for(call, answer), request.scope["root_path"], is_whole=False)
 
     def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
         """Raise NotServed unless somebody who may do one thing only does that, and not too often."""
@@ -178,7 +184,8 @@ class Application:
         _check_unlimited(request)
         self._lifecycle.check_open()  # a server that is stopping has no turns to come
         buffer = self._lifecycle.buffer
-        return EventStream(buffer, TURN, _cursor(request) or buffer.end)
+        shown = bytes if _sees_exceptions(request) else public_turn
+        return EventStream(buffer, TURN, _cursor(request) or buffer.end, shown=shown)
 
     async def _stream(self, request: Request) -> ASGIApp:
         _check_unlimited(request)
@@ -208,7 +215,8 @@ class Application:
         return self._limited_documents[role]
 
     async def _page(self, path: str, request: Request) -> ASGIApp:
-        return await answer_with_page(self._lifecycle.runtime, path, request)
+        runtime = self._lifecycle.runtime
+        return await answer_with_page(runtime if _sees_exceptions(request) else PublicHome(runtime), path, request)
 
     async def _unknown_page(self, _: Request) -> ASGIApp:
         raise NotServed(404, "NotFound", "there is no such page; the links above lead to those that there are")
@@ -224,9 +232,27 @@ class Application:
 
 def _check_unlimited(request: Request) -> None:
     """Raise NotServed if the caller may do one thing only, which is not to read streams."""
-    caller: Caller | None = request.state.caller
+    caller = _limited(request)
     if caller is not None:
         raise NotServed(403, "Forbidden", _only(caller))
+
+
+def _caller(request: Request) -> Caller | None:
+    """Return the caller, if they have a token of their own."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    return caller
+
+
+def _limited(request: Request) -> Caller | None:
+    """Return the caller if they may do one thing only."""
+    caller = _caller(request)
+    return caller if caller is not None and caller.is_limited else None
+
+
+def _sees_exceptions(request: Request) -> bool:
+    """Whether the caller sees the messages and tracebacks of exceptions as they are stored."""
+    caller = _caller(request)
+    return caller is not None and caller.role is CallerRole.OPERATOR
 
 
 def _only(caller: Caller) -> str:
@@ -262,7 +288,7 @@ class _Answering:
         except GatechartError as error:
             if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
                 self._lifecycle.stop()
-            return answer_error(error, request, self._error)
+            return answer_error(error, request, self._error, is_whole=_sees_exceptions(request))
         except ClientDisconnect:
             raise
         except Exception:

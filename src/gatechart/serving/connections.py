@@ -1,20 +1,23 @@
-"""Connections with limits: a peer that is one too many, or sends too slowly or too much, is told so or cut off."""
+"""Connections with limits: a peer that is one too many, or sends too slowly or too much, is refused or cut off."""
 
 from __future__ import annotations
 
 from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import IntEnum
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from gatechart.api.route import LIVE, READY
 from gatechart.serving.answers import RETRY_AFTER, NotServed, document_of
 from gatechart.values import Rate
 
+_HEALTH: Final = (LIVE.encode(), READY.encode())
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
 _LINGER_S: Final = 1.0  # how long a refused peer has to read the answer while it is still writing
@@ -59,8 +62,20 @@ class ConnectionConfig(Config):
         self.limits = limits
 
 
+class _Quiet(IntEnum):
+    """Connections that may be dropped if there are too many, in the order in which they are."""
+
+    REFUSED = 0  # the peer may still read the answer
+    SILENT = 1  # no request has begun since it was opened
+    IDLE = 2  # between two requests
+    HEAD = 3  # the headers of a request have begun to arrive
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol, with limits on what a peer sends and how long it takes; the application can cut it off.
+
+    If there are too many connections, a quiet one makes room for each new one. If none is quiet, a new one has an
+    allowance: it may ask for the health of the server, and for nothing else.
 
     One timer watches the peer: first until a request begins, then until its head is complete, then until its body is.
     Between an answer and the next request uvicorn's own timer does.
@@ -70,16 +85,21 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Accept a connection, or refuse it if there are too many."""
-        super().connection_made(transport)
         self._timer: TimerHandle | None = None
         self._is_refused = False
+        self._is_dropped = False
+        self._has_begun = False  # whether a request has begun since it was opened
+        self._is_in_head = False  # whether a request has begun whose headers have not all arrived
+        self._is_extra = False  # one too many: it may only ask for the health
+        self._quiet_since = self.loop.time()
         self._is_read = True  # whether every request that began has arrived in full
         self._pending = 0  # bytes that arrived and that the parser has made nothing of yet
         self._unread = 0  # bytes of an answer that the peer had not read at the last look
-        if len(self.connections) > self.config.limits.connections:
-            self._refuse_number()
-        else:
-            self._watch(self.config.limits.idle_s, self.timeout_keep_alive_handler)
+        super().connection_made(transport)
+        self._make_room()
+        if not self._is_dropped:
+            patience_s = self.config.limits.header_s if self._is_extra else self.config.limits.idle_s
+            self._watch(patience_s, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer of a connection that is gone."""
@@ -102,6 +122,9 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Give the head of a request its time."""
         super().on_message_begin()
+        self._has_begun = True
+        self._is_in_head = True
+        self._quiet_since = self.loop.time()
         self.scope["state"][_ABORT] = self.transport.abort
         self._is_read = False
         self._watch(self.config.limits.header_s, self._refuse_slow_head)
@@ -112,8 +135,14 @@ class Connection(HttpToolsProtocol):
         if size > self.config.limits.header_bytes:
             self._refuse_size()
             raise ValueError("the head is too large")
+        if self._is_extra and not self._asks_for_health():
+            self._refuse_number()
+            raise ValueError("there are too many connections")
         self._pending = 0
+        self._is_in_head = False
         super().on_headers_complete()
+        if self._is_extra:
+            self.cycle.keep_alive = False
         self._watch(self.config.limits.body_s + _BEHIND_S, self._cut_slow_body)
 
     def on_body(self, body: bytes) -> None:
@@ -127,6 +156,11 @@ class Connection(HttpToolsProtocol):
         self._pending = 0
         self._unwatch()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Note when the connection became idle."""
+        self._quiet_since = self.loop.time()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer an invalid request, unless the peer was refused and so has its answer."""
@@ -157,11 +191,45 @@ class Connection(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
+    @property
+    def _quiet(self) -> _Quiet | None:
+        """How quiet the connection is; None while a request is under way."""
+        if self._is_refused:
+            return _Quiet.REFUSED
+        if not self._has_begun:
+            return _Quiet.SILENT
+        if self._is_idle():
+            return _Quiet.IDLE
+        is_answered = self.cycle is None or self.cycle.response_complete
+        return _Quiet.HEAD if self._is_in_head and is_answered else None
+
+    def _make_room(self) -> None:
+        """Drop the quietest other connection if there are too many. If none is quiet, this one is an extra one."""
+        others = {
+            each for each in cast("set[Connection]", self.connections) if each is not self and not each._is_dropped
+        }
+        most = self.config.limits.connections
+        if len(others) < most:
+            return
+        quiet = [(kind, each._quiet_since, each) for each in others if (kind := each._quiet) is not None]
+        if quiet:
+            dropped = min(quiet, key=lambda each: each[:2])[2]
+            dropped._drop()
+            others.remove(dropped)
+        self._is_extra = len(others) >= most
+        if len(others) >= 2 * most:  # an extra one takes room, too
+            self._drop()
+
+    def _drop(self) -> None:
+        self._is_dropped = True
+        self._unwatch()
+        self.transport.abort()
+
+    def _asks_for_health(self) -> bool:
+        return self.url.partition(b"?")[0].endswith(_HEALTH)
+
     def _refuse_number(self) -> None:
         most = self.config.limits.connections
-        if len(self.connections) > 2 * most:  # even refusals take room, as a peer has a moment to read the answer
-            self.transport.abort()
-            return
         message = f"the server has {most:,} connections already; close those you do not need, or try again in a moment"
         self._refuse(NotServed(503, "TooManyConnections", message, retry_after=RETRY_AFTER["retry-after"]))
 

@@ -16,6 +16,7 @@ from gatechart.api.route import END, MISSED
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.serving.connections import cut_off, disconnected
+from gatechart.tasks import start_task
 from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
@@ -180,17 +181,26 @@ class EventStream:
     """A response that runs until the reader leaves, the reader stalls for too long, or the buffer ends.
 
     kind: the name of the events. cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
-    stall_s: how long a reader may leave the connection full before it is cut off.
+    stall_s: how long a reader may leave the connection full before it is cut off. shown: returns an item as this reader
+    may see it.
     """
 
     def __init__(
-        self, buffer: ReplayBuffer, kind: str, cursor: Cursor, *, beat_s: float = 15.0, stall_s: float = 60.0
+        self,
+        buffer: ReplayBuffer,
+        kind: str,
+        cursor: Cursor,
+        *,
+        beat_s: float = 15.0,
+        stall_s: float = 60.0,
+        shown: Callable[[bytes], bytes] = bytes,
     ) -> None:
         self._buffer = buffer
         self._kind = kind.encode()
         self._cursor = cursor
         self._beat_s = beat_s
         self._stall_s = stall_s
+        self._shown = shown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an ASGI request."""
@@ -198,7 +208,7 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        writing, gone = asyncio.create_task(self._replay(send)), asyncio.create_task(disconnected(receive))
+        writing, gone = start_task(self._replay(send)), start_task(disconnected(receive))
         try:
             await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and isinstance(writing.exception(), TimeoutError):
@@ -227,8 +237,9 @@ class EventStream:
         if missed is not None:
             data = to_json({"lost": missed.lost}).decode()
             yield f"event: {MISSED}\nid: {Cursor(self._cursor.buffer, before)}\ndata: {data}\n\n".encode()
+        buffer = self._cursor.buffer.encode()
         for number, item in enumerate(found, before + 1):
-            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, self._cursor.buffer.encode(), number, item)
+            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, buffer, number, self._shown(item))
 
     async def _write(self, send: Send, text: bytes) -> None:
         async with asyncio.timeout(self._stall_s):

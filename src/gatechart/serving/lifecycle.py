@@ -14,6 +14,7 @@ from gatechart.runtime import Runtime
 from gatechart.serving.answers import RETRY_AFTER, NotServed
 from gatechart.serving.event_stream import ReplayBuffer, record
 from gatechart.serving.streams import InvokeStreams
+from gatechart.tasks import start_task
 from gatechart.values import HistoryEntry
 
 BUFFER_BYTES: Final = 32 * 2**20
@@ -62,7 +63,7 @@ class Lifecycle:
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:
         """Serve with this runtime inside the block."""
         async with runtime.changes() as changes:
-            recording = asyncio.create_task(record(changes, self.buffer, _turn_text, _turn_facts))
+            recording = start_task(record(changes, self.buffer, _turn_text, _turn_facts))
             self._runtime, self.phase = runtime, Phase.OPEN
             try:
                 yield

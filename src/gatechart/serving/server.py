@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from gatechart.errors import OutsideError
 from gatechart.serving.access import OpenDoorError, is_loopback
 from gatechart.serving.connections import DEFAULTS, ConnectionConfig, ServerLimits
+from gatechart.tasks import start_task
 
 _BACKLOG: Final = 2048
 
@@ -59,11 +60,11 @@ class Server:
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self._uvicorn = _Uvicorn(_config(application, grace_s, limits))
-        self._task = asyncio.create_task(self._uvicorn.serve([listener]))
+        self._task = start_task(self._uvicorn.serve([listener]))
 
     async def begin(self) -> None:
         """Return once the server answers."""
-        serves = asyncio.create_task(self._uvicorn.serves.wait())
+        serves = start_task(self._uvicorn.serves.wait())
         await asyncio.wait((serves, self._task), return_when=asyncio.FIRST_COMPLETED)
         serves.cancel()
         if self._task.done():

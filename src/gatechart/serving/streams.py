@@ -15,6 +15,7 @@ from gatechart.api.route import ITEM
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
 from gatechart.serving.event_stream import Cursor, EventStream, ReplayBuffer, after_end, record
+from gatechart.tasks import start_task
 from gatechart.values import AgentId
 
 _Key: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its invokes
@@ -77,7 +78,7 @@ class InvokeStreams:
         subscription = await stack.enter_async_context(runtime.stream(*key))
         name = token_hex(8)
         buffer = ReplayBuffer(name, self._most, self._most_bytes)
-        task = asyncio.create_task(_record(stack, subscription, buffer, key))
+        task = start_task(_record(stack, subscription, buffer, key))
         recording = self._recordings[name] = self._newest[key] = _Recording(name, key, buffer, task)
         self._rest(recording)
         return recording

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gatechart.ports import Asking, Requests
+from gatechart.tasks import start_task
 from gatechart.testing.records import NOON
 from gatechart.values import Request
 
@@ -110,7 +111,7 @@ class RequestsContract:
         await asking.ask(FIRST)
         await asyncio.wait_for(requests.asked(), SOON_S)
         await requests.take(BEFORE, limit=9)
-        waiting = asyncio.ensure_future(requests.asked())
+        waiting = start_task(requests.asked())
         assert not (await asyncio.wait((waiting,), timeout=0.05))[0]
         await asking.ask(SECOND)
         await asyncio.wait_for(waiting, SOON_S)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeAlias
 
+from gatechart.tasks import start_task
+
 TOKENS: Final = {"prompt_tokens": 100, "completion_tokens": 10}
 """What each answer takes, in OpenAI's words."""
 
@@ -107,7 +109,7 @@ def _handler(
     model: ScriptedModel, answering: set[asyncio.Task[None]]
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer = asyncio.ensure_future(_answer(model, reader, writer))
+        answer = start_task(_answer(model, reader, writer))
         answering.add(answer)
         try:
             await asyncio.wait([answer])

@@ -125,12 +125,20 @@ def checked_words(text: str, what: str = "reason") -> str:
     raise PayloadError(what, (f"{_shown(text)}: {problem}",), expected)
 
 
+def _written(value: object) -> str:
+    """Return the value as Python writes it, which it refuses to do for integers of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of too many digits"
+
+
 def checked_due(due: datetime | None) -> datetime | None:
     """Return the time in UTC. Raises PayloadError if it has no time zone or is out of range in UTC."""
     if due is None:
         return None
     if not isinstance(due, datetime) or due.tzinfo is None or due.utcoffset() is None:
-        raise PayloadError("due", (f"it is {due!r}",), "a datetime with a time zone, or None")
+        raise PayloadError("due", (f"it is {_written(due)}",), "a datetime with a time zone, or None")
     return checked_moment(due, "due")
 
 
@@ -208,19 +216,21 @@ def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
 def check_part(call: str, after: int, limit: int | None) -> None:
     """Raise PayloadError unless `after` and `limit` describe a part of a history."""
     if not is_count(after) or not (limit is None or is_count(limit)):
-        raise PayloadError(call, (f"after is {after!r}, limit is {limit!r}",), "whole numbers from 0 on")
+        raise PayloadError(
+            call, (f"after is {_written(after)}, limit is {_written(limit)}",), "whole numbers from 0 on"
+        )
 
 
 def check_version(call: str, version: int) -> None:
     """Raise PayloadError if the version is outside every store's range."""
     if not isinstance(version, int) or abs(version) >= HIGHEST_NUMBER:
-        raise PayloadError(call, (f"version is {version!r}",), "a whole number, as the history has it")
+        raise PayloadError(call, (f"version is {_written(version)}",), "a whole number, as the history has it")
 
 
 def check_limit(call: str, limit: int) -> None:
     """Raise PayloadError if the limit is not a possible page size."""
     if not is_count(limit) or limit == 0:
-        raise PayloadError(call, (f"limit is {limit!r}",), "a whole number of 1 or more")
+        raise PayloadError(call, (f"limit is {_written(limit)}",), "a whole number of 1 or more")
 
 
 def checked_operator_reason(reason: str) -> str:

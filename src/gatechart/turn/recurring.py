@@ -15,7 +15,8 @@ DUE = "due"
 
 def first_timers(node: Node, now: datetime) -> list[Timer]:
     """Return the recurring timers that start with the entry of a state."""
-    return [_timer(event, every.next_after(now), node.name) for event, every in node.recurring]
+    found = ((event, every.next_after(now)) for event, every in node.recurring)
+    return [_timer(event, due, node.name) for event, due in found if due is not None]
 
 
 def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) -> tuple[StateName, Every] | None:
@@ -37,7 +38,9 @@ def set_next(macrostep: Macrostep, state: StateName, every: Every) -> None:
     """Set the next timer, unless the turn has ended the state; one that it has entered again begins anew."""
     event = macrostep.turn.event
     if not macrostep.is_final and state not in macrostep.left:
-        macrostep.log.asked.append(_timer(event.name, every.following(_due_of(event), event.time), state))
+        due = every.following(_due_of(event), event.time)
+        if due is not None:
+            macrostep.log.asked.append(_timer(event.name, due, state))
 
 
 def _timer(event: EventName, due: datetime, state: StateName) -> Timer:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from gatechart.values.cron import CronError, library, library_expression
+from gatechart.values.cron import USUAL, CronError, library, library_expression
 from gatechart.values.delays import DELAY_REMEDY, Delay, delay_text, seconds_of
 from gatechart.values.frozen import value
 from gatechart.values.zones import zone_named, zone_remedy
@@ -21,6 +21,12 @@ LATE: Final = timedelta(minutes=1)
 """A moment counts as missed if it is handled later than this."""
 
 SHORTEST_S: Final = 0.001
+
+LONGEST_CRON: Final = 1000
+"""Characters of a cron expression, which is more than any needs."""
+
+_END: Final = (OverflowError, ValueError, StopIteration)
+"""What is raised if a moment would be outside the years 1 to 9999, which are all that datetime has."""
 
 
 @value
@@ -71,22 +77,40 @@ class Every:
     def _cron_fault(self) -> tuple[str, str] | None:
         if zone_named(self.zone) is None:
             return f"unknown time zone {self.zone!r}", zone_remedy()
+        if not isinstance(self.cron, str):
+            return f"{self.cron!r:.100} is not a cron expression", f"write a text such as '{USUAL}'"
+        if len(self.cron) > LONGEST_CRON:
+            return f"the cron expression has {len(self.cron):,} characters", f"write {LONGEST_CRON:,} or fewer"
         try:
             library_expression(self.cron)
         except CronError as error:
             return f"{self.cron!r:.100} is not a cron expression: {error}", f"write one such as '{error.remedy}'"
         return None
 
-    def next_after(self, moment: datetime) -> datetime:
-        """Return the first moment after this one, in UTC; for a period, one period later."""
-        if self.period is not None:
-            return moment + self._period()
-        return _next_cron(self.cron, self.zone, moment)
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one, in UTC; for a period, one period later.
 
-    def following(self, due: datetime, now: datetime) -> datetime:
-        """Return the moment after the one handled now; it is past if another missed one is to be made up for."""
+        None if there is none up to the end of the year 9999.
+        """
+        try:
+            return moment + self._period() if self.period is not None else _next_cron(self.cron, self.zone, moment)
+        except _END:
+            return None
+
+    def following(self, due: datetime, now: datetime) -> datetime | None:
+        """Return the moment after the one handled now; it is past if another missed one is to be made up for.
+
+        None if there is none up to the end of the year 9999.
+        """
+        try:
+            return self._following(due, now)
+        except _END:
+            return None
+
+    def _following(self, due: datetime, now: datetime) -> datetime | None:
         if self.missed == "each":
-            return max(self.next_after(due), self._oldest(due, now))
+            following = self.next_after(due)
+            return None if following is None else max(following, self._oldest(due, now))
         if self.period is None:
             return self.next_after(max(due, now))
         periods = max((now - due) // self._period(), 0) + 1

@@ -29,7 +29,7 @@ class Schedule:
     payload: Payload | None
     every: Every  # its period as text
     overlap: Overlap
-    next: datetime | None  # None while it is paused
+    next: datetime | None  # None while it is paused, or if no moment follows up to the year 9999
     last: datetime | None  # the last moment at which an agent was to be started
     started: tuple[AgentId, ...]  # the newest ten agents, the newest last
     skipped: int  # moments passed over by its overlap policy so far

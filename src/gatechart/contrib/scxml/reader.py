@@ -11,6 +11,7 @@ Source: W3C SCXML, https://www.w3.org/TR/scxml/.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -72,6 +73,29 @@ def read(
     >>> read(chart, entry_points=["a"]).states
     ('a', 'b')
     """
+    with _naming(document):
+        return _graph(document, entry_points, context, name, version, max_microsteps)
+
+
+@contextmanager
+def _naming(document: str | bytes | Path) -> Iterator[None]:
+    """Name the file of a document in the errors about it."""
+    try:
+        yield
+    except NotCarriedError as error:
+        if not isinstance(document, Path):
+            raise
+        raise NotCarriedError(f"the document {document}", error.faults) from error
+
+
+def _graph(
+    document: str | bytes | Path,
+    entry_points: Sequence[EntryPoint | Name],
+    context: type[AgentContext] | None,
+    name: str | None,
+    version: str,
+    max_microsteps: int,
+) -> AnyGraph:
     root = parse(document)
     _refuse(root, tuple(grammar_faults(root)))
     chart = name or root.attributes.get("name") or "chart"

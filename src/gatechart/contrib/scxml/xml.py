@@ -55,6 +55,8 @@ def parse(document: str | bytes | Path) -> Element:
         building.parser.Parse(content, True)
     except expat.ExpatError as error:
         _refuse(f"line {error.lineno}", expat.ErrorString(error.code), "mend the XML")
+    except (ValueError, LookupError, TypeError) as error:  # of Python's codec for the declared encoding, or of the text
+        _refuse(f"line {building.parser.CurrentLineNumber}", f"its text cannot be decoded: {error}", "save it as UTF-8")
     return building.root
 
 

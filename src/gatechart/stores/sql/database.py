@@ -11,6 +11,8 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from gatechart.tasks import start_task
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -40,7 +42,7 @@ class Reader:
         """Return the result of the work. Cancelling the caller stops the wait, not the read."""
         if not self._is_open:
             raise RuntimeError("the database is closed")
-        read = asyncio.create_task(self._read(work))
+        read = start_task(self._read(work))
         self._reads.add(read)
         read.add_done_callback(self._forget)
         return await asyncio.shield(read)

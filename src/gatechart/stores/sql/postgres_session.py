@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
 from gatechart.stores.sql.postgres_connections import FAILURES, is_cut, state_of, write_errors
+from gatechart.tasks import start_task
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Session:
         Cancelling the caller only stops the wait. Raises StoreFailedError if the connection was lost during the commit,
         when nobody can know whether the transaction was committed, and otherwise as `Writer.run` does.
         """
-        task = asyncio.create_task(self._run(work))
+        task = start_task(self._run(work))
         self._under_way.add(task)
         task.add_done_callback(self._forget)
         with write_errors(self._name):
@@ -164,7 +165,7 @@ class Session:
         """Begin to reconnect. Called when a connection has ended."""
         is_wanted = self._connection is not None and self._lost is None and not self._is_ending
         if is_wanted and self._mending is None:
-            self._mending = asyncio.get_running_loop().create_task(self._mend())
+            self._mending = start_task(self._mend())
 
     async def _mend(self) -> None:
         try:
