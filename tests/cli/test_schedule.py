@@ -91,3 +91,34 @@ def test_the_agent_of_a_schedule_is_shown_like_any_other(gatechart):
     assert (shown.code, shown.err) == (0, "")
     assert "WAITING" in shown.out
     assert gatechart("history", "schedule:nightly").code == 0
+
+
+def test_only_the_verbs_of_schedules_change_a_schedule_and_it_is_listed_on_request(gatechart):
+    gatechart(*NIGHTLY, "--every", "1d")
+    before = gatechart("show", "schedule:nightly", "--json").document
+    for words in (
+        ("erase", "schedule:nightly", "--yes"),
+        ("stop", "schedule:nightly"),
+        ("rollback", "schedule:nightly", "1", "--reason", "again"),
+        ("fork", "schedule:nightly", "1"),
+        ("send", "schedule:nightly", "RUN"),
+        ("retry", "schedule:nightly", "--reason", "again"),
+        ("handoff", "schedule:nightly", "--to", "desk", "--at", "LISTENING"),
+        ("end-invoke", "schedule:nightly", "start", "--reason", "again"),
+        ("post", "schedule:nightly", "RUN"),
+        ("post", "alerts:ops", "ALERT"),
+        ("start", "desk", "--at", "LISTENING", "--id", "watchdog"),
+    ):
+        refused = gatechart(*words)
+        assert (refused.code, "only gatechart itself uses the agent" in refused.err) == (4, True), (words, refused.err)
+    assert gatechart("show", "schedule:nightly", "--json").document == before
+    listed = [each["agent_id"] for each in gatechart("list", "--json").document["agents"]]
+    assert listed == ["a"]
+    every = [each["agent_id"] for each in gatechart("list", "--framework", "--json").document["agents"]]
+    assert every == ["a", "schedule:nightly"]
+    counted = gatechart("list", "--count", "--framework", "--json").document
+    assert [each["graph"] for each in counted["counts"]] == ["desk", "gatechart.schedule"]
+
+
+def test_lessons_are_deleted(gatechart):
+    assert gatechart("forget-lessons", "desk", "--json").document == {"graph": "desk", "forgotten": True}

@@ -323,7 +323,7 @@ async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     graphs = loading.load_graphs(settings)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
-    return registry.Registry(graphs).graph_for(snapshot), snapshot
+    return registry.Registry(graphs).open_graph_for(snapshot), snapshot
 
 
 async def _hint_at_waits(home: AgentHome, agent: str) -> None:

@@ -179,7 +179,7 @@ async def hand_on(
     target = _target(graphs, to, at, living, needs, is_best=best)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        graph = registry.Registry(graphs).graph_for(await store.load(agent))
+        graph = registry.Registry(graphs).open_graph_for(await store.load(agent))
         if living is not None:
             _check_graph(await store.load(living), str(to))
 

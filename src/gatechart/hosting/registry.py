@@ -17,6 +17,7 @@ from gatechart.errors import (
     UnknownTriggerError,
 )
 from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
+from gatechart.hosting.own_agents import check_open
 from gatechart.kernel import misfit, path_of
 from gatechart.ports import Store
 from gatechart.turn import committed_context, known_id, payload_data, sought_id
@@ -150,6 +151,11 @@ class Registry:
         else:
             _check_fits(graph, snapshot)
         return graph
+
+    def open_graph_for(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph of a stored agent that a caller wants to change. Raises FrameworkAgentError, too."""
+        check_open(snapshot)
+        return self.graph_for(snapshot)
 
     def check_posted(self, snapshot: Snapshot, event: EventName, payload: Payload) -> None:
         """Raise PayloadError or UndeclaredEventError if the agent's graph does not take the event.
