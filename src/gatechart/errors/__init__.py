@@ -19,6 +19,7 @@ from gatechart.errors.definition import (
     UnknownEffectError,
     UnknownInvokeError,
 )
+from gatechart.errors.directory import LookAlikeError, TooManyEntriesError
 from gatechart.errors.event import (
     ActionFailedError,
     AgentEndedError,
@@ -32,7 +33,6 @@ from gatechart.errors.event import (
     EventRefusedError,
     HandoffNotAwaitedError,
     HandoffStateError,
-    LookAlikeError,
     MicrostepLimitError,
     NoHandoffError,
     NotReachedError,
@@ -42,7 +42,6 @@ from gatechart.errors.event import (
     PayloadError,
     ReadOnlyContextError,
     ReservedEventError,
-    TooManyEntriesError,
     UndeclaredEventError,
     UnknownAgentError,
     UnknownEntryError,

@@ -22,7 +22,6 @@ from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
     HIGHEST_NUMBER,
-    MOST_ENTRIES,
     AgentId,
     Candidate,
     DirectoryEntry,
@@ -30,7 +29,7 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
-from gatechart.values.directory import counted_under
+from gatechart.values.directory import MOST_ENTRIES, counted_under
 from gatechart.values.frozen import replaced, value
 
 PAGE: Final = 1000
