@@ -81,7 +81,7 @@ def test_profiles_come_back_from_a_dump_as_they_were(
     [
         ("expert", "WAITING.profile: expected keys with values, found 'expert'"),
         ("{domain: refunds}", "unknown key 'domain'; did you mean 'domains'?"),
-        ("{tier: high}", "expected a tier, found 'high'; write a whole number, 1 or more"),
+        ("{tier: high}", "expected a tier, found 'high'; write a whole number from 1 to 1000"),
         ("{tier: 0}", "expected a tier, found 0"),
         ("{tier: true}", "expected a tier, found True"),
         ("{cost: -1}", "expected a number, found -1"),

@@ -56,9 +56,9 @@ def test_a_graph_tells_the_faults_of_its_profiles_at_once() -> None:
             profile=Profile(cost=-1.0, schedule=(Hours(("MO",)),)),
         )
     assert [str(fault) for fault in caught.value.faults] == [
-        "graph, profile: cost=-1.0 is no cost; pass a number of 0 or more",
+        "graph, profile: cost=-1.0 is no cost; pass a number from 0 to 1e+12",
         "graph, profile, schedule: days ['MO'] cannot be; name some of MON, TUE, WED, THU, FRI, SAT, SUN",
-        "entry point 'A', profile: tier=0 is no tier; pass a whole number of 1 or more",
+        "entry point 'A', profile: tier=0 is no tier; pass a whole number from 1 to 1000",
     ]
 
 

@@ -17,7 +17,6 @@ from gatechart.graph import AnyGraph, graph_name
 from gatechart.graph.selection_faults import needs_faults
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (
-    HIGHEST_CAPACITY,
     LONGEST_NAME,
     AgentId,
     Choice,
@@ -32,6 +31,7 @@ from gatechart.values import (
     name_of,
 )
 from gatechart.values.names import NO_NUL
+from gatechart.values.profiles import HIGHEST_CAPACITY
 
 _NOTHING: Final = Profile()
 

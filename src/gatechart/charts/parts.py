@@ -30,7 +30,8 @@ from gatechart.charts.model import (
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import best_form, read_profile
 from gatechart.graph import Human, OtherGraph, SameTarget
-from gatechart.values import DELAY_REMEDY, HIGHEST_CAPACITY, Delay, Mode, Reason, Retry, seconds_of
+from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, Retry, seconds_of
+from gatechart.values.profiles import HIGHEST_CAPACITY
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 

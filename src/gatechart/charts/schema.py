@@ -18,7 +18,8 @@ from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_ki
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
-from gatechart.values import HIGHEST_CAPACITY, LONGEST_S, PATTERN, Missed
+from gatechart.values import LONGEST_S, PATTERN, Missed
+from gatechart.values.profiles import HIGHEST_CAPACITY
 
 _WAITING: Final = {
     "on": "on",

@@ -14,7 +14,8 @@ from gatechart.charts.words import in_keys
 from gatechart.errors import suggestion
 from gatechart.graph import Best, NeedRule, callable_name
 from gatechart.graph.selection import FILTERS, SCORERS
-from gatechart.values import DAYS, HIGHEST_TIER, LOWEST_TIER, Hours, Needs, Profile, Reason
+from gatechart.values import DAYS, LOWEST_TIER, Hours, Needs, Profile, Reason
+from gatechart.values.profiles import HIGHEST_TIER
 
 Written: TypeAlias = Callable[[Any], Any]
 

@@ -16,17 +16,8 @@ from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOpti
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownEntryError
-from gatechart.values import (
-    HIGHEST_CAPACITY,
-    HIGHEST_TIER,
-    LONGEST_S,
-    Choice,
-    DirectoryEntry,
-    Mark,
-    Needs,
-    Reason,
-    WorkOutcome,
-)
+from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, Reason, WorkOutcome
+from gatechart.values.profiles import HIGHEST_CAPACITY, HIGHEST_TIER
 
 if TYPE_CHECKING:
     from gatechart import handoff

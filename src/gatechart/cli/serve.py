@@ -27,7 +27,8 @@ from gatechart.cli.run import (
 )
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.hosting.system import SystemClock
-from gatechart.values import MOST_ENTRIES, Rate
+from gatechart.values import Rate
+from gatechart.values.directory import MOST_ENTRIES
 
 if TYPE_CHECKING:
     from types import ModuleType

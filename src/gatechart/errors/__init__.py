@@ -19,6 +19,7 @@ from gatechart.errors.definition import (
     UnknownEffectError,
     UnknownInvokeError,
 )
+from gatechart.errors.directory import LookAlikeError, TooManyEntriesError
 from gatechart.errors.event import (
     ActionFailedError,
     AgentEndedError,
@@ -33,7 +34,6 @@ from gatechart.errors.event import (
     FrameworkAgentError,
     HandoffNotAwaitedError,
     HandoffStateError,
-    LookAlikeError,
     MicrostepLimitError,
     NoHandoffError,
     NotReachedError,
@@ -43,7 +43,6 @@ from gatechart.errors.event import (
     PayloadError,
     ReadOnlyContextError,
     ReservedEventError,
-    TooManyEntriesError,
     UndeclaredEventError,
     UnknownAgentError,
     UnknownEntryError,

@@ -23,7 +23,6 @@ from gatechart.values import (
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
     HIGHEST_NUMBER,
-    MOST_ENTRIES,
     AgentId,
     Candidate,
     DirectoryEntry,
@@ -31,10 +30,8 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
-from gatechart.values.directory import counted_under
-from gatechart.values.framework import (
-    is_framework_agent,
-)
+from gatechart.values.directory import MOST_ENTRIES, counted_under
+from gatechart.values.framework import is_framework_agent
 from gatechart.values.frozen import replaced, value
 
 PAGE: Final = 1000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gatechart.values import BEAT_S, MOST_ENTRIES, Retry
+from gatechart.values import BEAT_S, Retry
+from gatechart.values.directory import MOST_ENTRIES
 
 
 class WhenFull(Enum):

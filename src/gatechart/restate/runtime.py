@@ -100,6 +100,7 @@ from gatechart.values import (
     Snapshot,
     withdrawal_of,
 )
+from gatechart.values.directory import MOST_ENTRIES
 from gatechart.values.framework import (
     check_not_framework,
     is_framework_graph,
@@ -118,15 +119,18 @@ class RestateRuntime(AgentHome):
         """Features of an engine."""
         return RESTATE
 
-    def __init__(self, calls: AgentCalls, registry: Registry, store: Store | None, ids: Ids) -> None:
+    def __init__(
+        self, calls: AgentCalls, registry: Registry, store: Store | None, ids: Ids, entries: int = MOST_ENTRIES
+    ) -> None:
         self._calls = calls
         self._registry = registry
         self._store = store
         self._ids = ids
         self._own = own = EngineOwnAgents(calls)
-        self._directory = Directory(self, own, registry, partial(datetime.now, UTC), OpenWork(self), fresh=_FRESH)
+        now, work = partial(datetime.now, UTC), OpenWork(self)
+        self._directory = Directory(self, own, registry, now, work, fresh=_FRESH, most_entries=entries)
         self._chooser = DirectoryChooser(self._directory)
-        now, terms = partial(datetime.now, UTC), WatchdogTerms()
+        terms = WatchdogTerms()
         self._examiner = Examiner(self, registry, store, now, terms, sees_mail=False)
         self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
 
@@ -142,6 +146,7 @@ class RestateRuntime(AgentHome):
         namespace: str = "",
         patience_s: float = 30.0,
         close_s: float = 30.0,
+        entries: int = MOST_ENTRIES,
     ) -> AsyncIterator[RestateRuntime]:
         """Open a runtime on the engine whose ingress listens at `url`, such as `http://127.0.0.1:8080`.
 
@@ -152,6 +157,7 @@ class RestateRuntime(AgentHome):
         namespace: that of the service.
         patience_s: how long to retry an engine that does not answer.
         close_s: how long pending calls may take to end on exit; the engine has their requests by then.
+        entries: that one named registrant may have in the directory, as `Limits(entries=)` elsewhere.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -160,7 +166,7 @@ class RestateRuntime(AgentHome):
             if projection is not None:
                 store = await stack.enter_async_context(open_store(projection, role=Role.READER))
             calls = AgentCalls(ingress, Names(namespace))
-            runtime = cls(calls, registry, store, ids)
+            runtime = cls(calls, registry, store, ids, entries)
             registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             register_own_graphs(registry, partial(alerts_graph, NO_ALERTS))
             try:

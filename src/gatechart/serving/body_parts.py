@@ -11,18 +11,9 @@ from gatechart.context import told_as
 from gatechart.graph import WEIGHTS
 from gatechart.graph.selection_faults import LONGEST_PHRASE
 from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
-from gatechart.values import (
-    DAYS,
-    HIGHEST_COST,
-    HIGHEST_TIER,
-    HIGHEST_WEIGHT,
-    LONGEST_NAME,
-    LONGEST_S,
-    Hours,
-    Needs,
-    Profile,
-)
+from gatechart.values import DAYS, LONGEST_NAME, LONGEST_S, Hours, Needs, Profile
 from gatechart.values.names import NO_NUL
+from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""

@@ -59,7 +59,6 @@ from gatechart.values.detectors import (
 )
 from gatechart.values.directory import (
     CHOSEN,
-    MOST_ENTRIES,
     OUTCOME,
     DirectoryEntry,
     Ended,
@@ -167,10 +166,6 @@ from gatechart.values.names import (
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.profiles import (
     DAYS,
-    HIGHEST_CAPACITY,
-    HIGHEST_COST,
-    HIGHEST_TIER,
-    HIGHEST_WEIGHT,
     LOWEST_TIER,
     Candidate,
     Choice,
@@ -279,11 +274,7 @@ __all__ = [
     "ESCAPE",
     "ESCAPE_DUE",
     "FOUND",
-    "HIGHEST_CAPACITY",
-    "HIGHEST_COST",
     "HIGHEST_NUMBER",
-    "HIGHEST_TIER",
-    "HIGHEST_WEIGHT",
     "HOLDS",
     "LATEST",
     "LEARN",
@@ -297,7 +288,6 @@ __all__ = [
     "LOWEST_TIER",
     "MARK",
     "MASK",
-    "MOST_ENTRIES",
     "MOST_HOSTS",
     "MOST_KEYS",
     "MOVED",

@@ -1,0 +1,36 @@
+"""Errors about new entries of the directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors.root import EventError
+
+
+@dataclass(eq=False)
+class LookAlikeError(EventError):
+    """People would take the id of a new entry of the directory for another name. Nothing was registered."""
+
+    id: str
+    existing: str  # the name that it looks like
+
+    def __str__(self) -> str:
+        return (
+            f"the id {self.id!r} looks like {self.existing!r}, which the directory has already; "
+            "register an id that differs by more than case, width or similar characters"
+        )
+
+
+@dataclass(eq=False)
+class TooManyEntriesError(EventError):
+    """A registrant has as many entries in the directory as it may have. Nothing was registered."""
+
+    registrant: str
+    most: int
+
+    def __str__(self) -> str:
+        return (
+            f"the registrant {self.registrant!r} has {self.most:,} entries in the directory, which is all it may have; "
+            "deregister one, register with lasts= so that entries expire, or raise Limits(entries=...) "
+            "(gatechart serve --max-entries)"
+        )
