@@ -84,6 +84,7 @@ class BreakerRecord:
     retry_at: datetime | None = None  # when the next trial may begin; None unless it is open
     breaks: int = 0  # how often it has opened since it was closed last
     reason: str = ""  # what opened it, or the operator's words
+    open_since: datetime | None = None  # when it opened first since it was closed last; databases do not keep it
 
 
 @value
@@ -103,6 +104,8 @@ class Rejection:
     state: BreakerState
     retry_at: datetime | None  # when it is worth asking again; None: when an operator closes it
     reason: str  # what opened it
+    open_since: datetime | None = None  # when it opened first since it was closed last; None if that is not known
+    refused: int = 1  # calls that it has refused since it opened last, this one included, as far as is known
 
 
 Admission: TypeAlias = Permit | Rejection
