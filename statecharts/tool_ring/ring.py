@@ -18,8 +18,8 @@ from gatechart.signals import looping
 MOST_STEPS: Final = 100
 WORKS_S: Final = 2.0  # of an agent before each use of a tool
 WANTED: Final = 3  # records, and pages, of each
-CLOSED_WAYS: Final = ("tool", "wait", "route", "rollback")
-"""Ways out of the ring that can be closed, from cheap to drastic. What then remains is a person."""
+CLOSED_WAYS: Final = ("tool", "route", "rollback", "wait")
+"""Ways out of the ring that can be closed. What then remains is a person."""
 
 _KEPT: Final = ("steps", "pages", "records")
 

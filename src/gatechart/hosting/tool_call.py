@@ -16,6 +16,7 @@ from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
 from gatechart.errors import BreakerOpenError, InvocationOverError, failure_in, is_failure, message_of
+from gatechart.hosting.breaker_waits import refusal_text, wait_for_breakers
 from gatechart.hosting.breakers import Breakers, refusal_of
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
@@ -56,8 +57,6 @@ _TOO_LONG: Final = "it took longer than its limit of {:g} s"
 _UNKNOWN: Final = "the process that called it ended before it was known what came of it"
 _OVER: Final = "the call as a whole would take longer than its limit of {:g} s"
 
-_SPREAD_S: Final = 4.0  # for each call that a circuit breaker has refused: over which they come back after its break
-_MOST_SPREAD_S: Final = 900.0
 
 T = TypeVar("T")
 
@@ -219,26 +218,12 @@ class ToolCall:
         return _Tried(failure=failure, breaker=breaker), self._candidates[int(place)]
 
     def _await_s(self) -> float | None:
-        """Return how long to wait for the circuit breakers that refused the call; None if it does not wait for them.
-
-        Until the first of them lets a call through, and then for a random time, the longer the more calls were refused:
-        otherwise all that wait would come at the moment of its one trial call.
-        """
-        now, draw = self._host.now(), self._records.await_draw(self._progress.waits)
-        moments = [each.retry_at for each in self._refusals if each.retry_at is not None]
-        if not (self._progress.until and moments):
+        """Return how long to wait for the circuit breakers that refused the call; None if it does not wait for them."""
+        if not self._progress.until:
             return None
-        down = timedelta(seconds=self._progress.down_s)
-        until = datetime.fromisoformat(self._progress.until)
-        opened = [each.open_since for each in self._refusals if each.open_since is not None]
-        given_up = max(opened, default=now) + down
-        if min(moments) >= until or now >= min(until, given_up):
-            return None
-        spread_s = min(_SPREAD_S * max(each.refused for each in self._refusals), _MOST_SPREAD_S)
-        wait_s = max((min(moments) - now).total_seconds(), 0.0) + draw * spread_s
-        left_s = (until - now).total_seconds(), (given_up - now + down * draw / 10).total_seconds()
-        wait_s = min(wait_s, *left_s)
-        return wait_s if wait_s < self._left_s() else None
+        until, draw = datetime.fromisoformat(self._progress.until), self._records.await_draw(self._progress.waits)
+        wait_s = wait_for_breakers(self._refusals, until, self._progress.down_s, self._host.now(), draw)
+        return None if wait_s is None or wait_s >= self._left_s() else wait_s
 
     async def _await_breakers(self, wait_s: float) -> None:
         if self._progress.attempts and self._waits.ends(self._records.tried_name(self._progress)) is None:
@@ -419,7 +404,7 @@ class ToolCall:
     def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _Tried:
         """Return what came of a call that the candidate's own circuit breaker refused."""
         self._refusals.append(error)
-        failure = ToolFailure(FailureKind.BREAKER_OPEN, _rejected(error), retry_at=error.retry_at)
+        failure = ToolFailure(FailureKind.BREAKER_OPEN, refusal_text(error), retry_at=error.retry_at)
         return _Tried(failure=failure, breaker=self._host.breakers.state(candidate.tool.name).value)
 
     def _left_s(self) -> float:
@@ -509,8 +494,3 @@ class _Place:
         """Return what a run calls at its end to give the place back."""
         self.is_left_to_run = True
         return self.leave
-
-
-def _rejected(error: BreakerOpenError) -> str:
-    when = "" if error.retry_at is None else f" until {error.retry_at:%Y-%m-%d %H:%M:%S} UTC"
-    return f"the breaker {error.breaker!r} is {error.state}{when}: {error.reason}"

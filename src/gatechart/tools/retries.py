@@ -91,8 +91,7 @@ def next_try_s(
     wait_s, asked_s = retry.wait_s(failed, draw), retry_after_s(error, now)
     if wait_s is None or asked_s > MOST_RETRY_AFTER_S or not is_worth_retrying(error, retry_on):
         return None
-    # Callers that a circuit breaker refused would otherwise all come back at the moment of its one trial call.
-    return asked_s + wait_s if isinstance(error, BreakerOpenError | ToolFailedError) else max(wait_s, asked_s)
+    return max(wait_s, asked_s)
 
 
 def _response_of(error: Exception) -> Any:

@@ -229,6 +229,7 @@ from gatechart.values.trail import (
     digest_of,
     entries_in,
     kinds_of,
+    wait_under_way,
     written,
 )
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit, count_of
@@ -488,6 +489,7 @@ __all__ = [
     "sort_key",
     "under_tool",
     "unkept",
+    "wait_under_way",
     "walk",
     "withdrawal_of",
     "without_trail",

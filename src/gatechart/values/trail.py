@@ -262,6 +262,15 @@ def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ..
     return tuple(map(_read, lines[-last:]))
 
 
+def wait_under_way(text: str) -> Waited | None:
+    """Return the wait for a circuit breaker that a trail ends in; None if a call or a move followed, or there is none.
+
+    Raises ValueError if the text is damaged.
+    """
+    newest = entries_in(text, MOVED | CALLED | WAITED, 1)
+    return newest[0] if newest and isinstance(newest[0], Waited) else None
+
+
 def text_of(entries: Iterable[TrailEntry]) -> str:
     """Return the text of a trail with these entries."""
     return "".join(f"{written(each)}\n" for each in entries)
