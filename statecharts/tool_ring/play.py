@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -14,13 +15,14 @@ from gatechart import Agent, Limits, Runtime
 from gatechart.contrib.human_desk import human_desk
 from gatechart.graph import AnyGraph
 from gatechart.testing import VirtualClock
-from gatechart.values import Status
-from gatechart.values.frozen import value
+from gatechart.values import HistoryEntry, Status
+from gatechart.values.frozen import replaced, value
 from statecharts.hurry import hurried
 from statecharts.tool_ring.ring import RingContext, ring
 from statecharts.tool_ring.tools import Chances, RingServices, tools_of
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+WAIT: Final = "trail.wait"  # event by which a call begins to wait for a circuit breaker; its end is the next turn
 WITH_A_PERSON: Final = "with a person"
 ENDS: Final = ("FINISHED", WITH_A_PERSON, "EXHAUSTED")
 
@@ -68,6 +70,17 @@ class Played:
     ends: tuple[tuple[str, int], ...]  # how many ended so, in the order of ENDS
     steps: tuple[int, ...]  # of each agent, sorted
     ways: tuple[tuple[str, int], ...]  # how many attempts were made by each strategy
+    waited_s: tuple[float, ...] = ()  # of each agent for circuit breakers, sorted; empty unless it was asked for
+
+    @property
+    def count(self) -> int:
+        """How many agents were played."""
+        return sum(count for _, count in self.ends)
+
+    @property
+    def finished(self) -> int:
+        """How many finished."""
+        return dict(self.ends)["FINISHED"]
 
     @property
     def usual_steps(self) -> float:
@@ -82,16 +95,22 @@ async def play(
     on_ended: Callable[[], None] = lambda: None,
     *,
     beginning: datetime = BEGINNING,
+    first: int = 0,
+    measures_waits: bool = False,
 ) -> Played:
     """Play a situation with so many agents at once, which share their circuit breakers, on a clock of their own.
 
     url: of a store; agents that are there already go on. on_ended: called as each agent ends. beginning: when it is
-    played, by that clock.
+    played, by that clock. first: number of the first agent, as the draws of failures depend on the agents' ids.
+    measures_waits: whether to add up how long each agent waited for circuit breakers, which reads all histories.
     """
     graph = situation.graph
     async with _hosted(situation, graph, url, beginning, agents) as runtime:
-        playing = [_played(runtime, graph, f"ring-{number}", on_ended) for number in range(agents)]
-        return _summary(await asyncio.gather(*playing))
+        numbers = range(first, first + agents)
+        playing = [_played(runtime, graph, f"ring-{number}", on_ended) for number in numbers]
+        ended = await asyncio.gather(*playing)
+        waits = [waited_s(await each.history()) for each in ended] if measures_waits else []
+        return replaced(_summary(ended), waited_s=tuple(sorted(waits)))
 
 
 async def play_apart(situation: Situation, agents: int, on_ended: Callable[[], None] = lambda: None) -> Played:
@@ -121,6 +140,15 @@ async def _played(runtime: Runtime, graph: AnyGraph, agent_id: str, on_ended: Ca
     await agent.until(ended=True)
     on_ended()
     return agent
+
+
+def waited_s(history: Sequence[HistoryEntry]) -> float:
+    """Return how many seconds an agent waited for circuit breakers. history: oldest first."""
+    total = 0.0
+    for turn, following in pairwise(history):
+        if turn.event.name == WAIT:
+            total += (following.event.time - turn.event.time).total_seconds()
+    return total
 
 
 def ended_in(agent: Agent[RingContext]) -> str:

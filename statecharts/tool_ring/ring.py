@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from gatechart import AgentContext, Event, Invoke, State, StateTransitionGraph, Transition
-from gatechart.escape import EscapePlan, Reroute, Rollback, Strategy, SwitchTool, ToHuman
+from gatechart.escape import AwaitBreaker, EscapePlan, Reroute, Rollback, Strategy, SwitchTool, ToHuman
 from gatechart.graph import AnyGraph, Signals
 from gatechart.signals import looping
 
 MOST_STEPS: Final = 100
 WORKS_S: Final = 2.0  # of an agent before each use of a tool
 WANTED: Final = 3  # records, and pages, of each
-CLOSED_WAYS: Final = ("tool", "route", "rollback")
-"""Ways out of the ring that can be closed, from cheap to drastic. What then remains is a person."""
+CLOSED_WAYS: Final = ("tool", "route", "rollback", "wait")
+"""Ways out of the ring that can be closed. What then remains is a person."""
 
 _KEPT: Final = ("steps", "pages", "records")
 
@@ -98,6 +98,7 @@ def escape_plan(closed: Collection[str] = ()) -> EscapePlan:
     """Return the plan of the ring without the ways that are closed."""
     ways: dict[str, Strategy] = {
         "tool": SwitchTool(),
+        "wait": AwaitBreaker(),
         "route": Reroute(),
         "rollback": Rollback(keep=_KEPT),
     }
@@ -105,6 +106,7 @@ def escape_plan(closed: Collection[str] = ()) -> EscapePlan:
     open_ways = [way for name, way in ways.items() if name not in closed]
     return EscapePlan(
         {
+            "refused_tool": [*open_ways, person],
             "failing_tool": [*open_ways, person],
             "repeats": [*(each for each in open_ways if not isinstance(each, SwitchTool)), person],
         },

@@ -1,4 +1,8 @@
-"""The tools of the ring. Each use of one fails by a draw that depends on nothing but the seed, the call and the try."""
+"""The tools of the ring. Each use of one fails by a draw of its own, which depends on the seed, the call and the try.
+
+Two calls with the same arguments are two draws: what failed once may succeed the next time. A repeat of one call after
+a crash draws the same.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Chances:
 
     def draw(self, name: str, call: ToolContext) -> None:
         """Raise ToolDownError if this use fails."""
-        drawn = Random(f"{self.seed} {call.agent_id} {call.call_id} {call.attempt} {name}").random()
+        drawn = Random(f"{self.seed} {call.agent_id} {call.idempotency_key} {call.attempt} {name}").random()
         if drawn < getattr(self, name):
             raise ToolDownError(f"{name} is down")
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gatechart.escape import (
     Alert,
+    AwaitBreaker,
     CutOut,
     GiveUp,
     Nudge,
@@ -22,6 +23,7 @@ from gatechart.graph.signals import usual_name
 STRATEGIES: Final[dict[type[Strategy], dict[str, str]]] = {
     Nudge: {"text": "text"},
     SwitchTool: {"to": "texts"},
+    AwaitBreaker: {"most": "delay", "down": "delay"},
     Reroute: {"at": "texts", "payload": "function"},
     CutOut: {"field": "text", "summary": "text", "allow": "texts"},
     Rollback: {"to": "back_to", "keep": "texts", "allow": "texts"},
@@ -74,9 +76,10 @@ ESCAPE_MEANINGS: Final = {
     "last": "What is done when nothing is left to try: `to_human:`, `give_up` or `handoff:`.",
     "learns": "Whether strategies that came to progress before are tried earlier; true where left out.",
     "shared": "Whether it may name signals that the chart does not have.",
-    GETTING_OUT: "The usual plan: another tool, another way, a new beginning, then a person.",
+    GETTING_OUT: "The usual plan: another tool, a wait for its breaker, another way, a new beginning, then a person.",
     "nudge": "Tells the model that it goes round in circles.",
     "switch_tool": "Calls another tool in place of the one that fails.",
+    "await_breaker": "Has calls wait while the circuit breaker of their tool refuses them.",
     "reroute": "Goes another way: by a transition for `escape.reroute`, or into an entry point.",
     "cut_out": "Leaves the repeated block out of the conversation.",
     "rollback": "Goes back to before the block, or to a checkpoint.",
@@ -87,6 +90,8 @@ ESCAPE_MEANINGS: Final = {
     "give_up": "Ends the agent as failed, with the evidence.",
     "strategy.rollback.to": "block, or checkpoint.",
     "strategy.switch_tool.to": "Tools to call in its place; by default the alternatives that its policies name.",
+    "most": "How long calls wait, from the attempt on: 8h.",
+    "down": "How long the breaker may stay open without closing before calls stop waiting: 30m.",
     "strategy.reroute.at": "Entry points to enter; by default those that lead away from what failed.",
     "strategy.restart.at": "The entry point; by default the one at which the agent began.",
     "strategy.reroute.payload": "The name of a bound function of the context that returns what the entry point takes.",

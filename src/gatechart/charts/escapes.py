@@ -17,7 +17,7 @@ from gatechart.escape import getting_out
 from gatechart.graph import GAVE_UP, EscapePlan, Fallbacks, GiveUp, Handoff, HandOn, Invoke, Strategy, ToHuman
 from gatechart.graph.escape import Tactics
 from gatechart.graph.signals import usual_name
-from gatechart.values import Name, Reason
+from gatechart.values import Name, Reason, seconds_of
 
 _REASONS: Final = tuple(reason.value for reason in Reason)
 _USUAL: Final = EscapePlan({})
@@ -193,6 +193,7 @@ class EscapeReader:
             "state": self.state,
             "flow": self.flow,
             "back_to": self.back_to,
+            "delay": self.parts.delay,
         }
         return readers[kind](spot) if kind in readers else text_of(spot, self.faults)
 
@@ -290,6 +291,11 @@ def _parameters(strategy: Strategy, writer: Writer) -> Iterator[tuple[str, Any]]
     kind = type(strategy)
     usual = {name: each.default for name, each in signature(kind).parameters.items()}
     for key, value_kind in STRATEGIES[kind].items():
+        if value_kind == "delay":  # kept in seconds
+            value = getattr(strategy, f"{key}_s")
+            if value != seconds_of(usual[key]):
+                yield key, value
+            continue
         value = getattr(strategy, key)
         if value == usual[key]:
             continue

@@ -9,7 +9,7 @@ from typing import Final
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.escape import Reroute, Restart, Rollback, SwitchTool, routes
-from gatechart.graph import EVERY_SIGNAL, ROOT, AnyGraph, EntryPoint, EscapePlan, Signal, Strategy
+from gatechart.graph import EVERY_SIGNAL, REFUSED_TOOL, ROOT, AnyGraph, EntryPoint, EscapePlan, Signal, Strategy
 from gatechart.kernel import matches
 from gatechart.signals import (
     Confidence,
@@ -86,7 +86,8 @@ def answers_nothing(analysis: Analysis) -> Iterator[Hit]:
     """The graph has no signals, or the plan has strategies for others only."""
     names = [signal.name for signal in _signals(analysis.graph)]
     for declared in plans_of(analysis.graph):
-        answered = {name for name in declared.plan.signals if name in names or (names and name == EVERY_SIGNAL)}
+        always = (EVERY_SIGNAL, REFUSED_TOOL) if names else ()
+        answered = {name for name in declared.plan.signals if name in (*names, *always)}
         if not answered:
             remedy = f"there are {', '.join(map(repr, names))}" if names else "write signals=looping() + handing_on()"
             yield declared.place, "no signal ever asks it for a way out", remedy

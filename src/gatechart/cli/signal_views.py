@@ -26,6 +26,7 @@ from gatechart.values import (
     Said,
     TrailEntry,
     Tried,
+    Waited,
 )
 
 _REACTIONS: Final = {
@@ -72,6 +73,7 @@ def escapes_document(escapes: Escapes) -> Document | None:
         "tried": [asdict(each) for each in escapes.tried],
         "open": [asdict(each) for each in escapes.open],
         "switched": dict(escapes.switched),
+        "awaited": [asdict(each) for each in escapes.awaited],
     }
 
 
@@ -87,6 +89,8 @@ def print_escapes(escapes: Escapes) -> None:
         print_hint(f"it is still to get out of {finding.signal}; {what}")
     for tool, other in escapes.switched:
         print_hint(f"{other} is called in place of {tool}")
+    for each in escapes.awaited:
+        print_hint(f"calls of {each.tool} wait for its circuit breaker, until {moment_text(each.until)} at the latest")
 
 
 def _tried_row(tried: Tried) -> Sequence[Cell]:
@@ -122,6 +126,8 @@ def entry_text(entry: TrailEntry) -> str:
             return visible(f"to {', '.join(states)} by {event}")
         case Called():
             return visible(_call_text(entry))
+        case Waited(tool, until_ms):
+            return visible(f"{tool} waits for its circuit breaker, until {_moment(until_ms)} at the latest")
         case Said(text):
             return visible(text)
         case Reasoned(action, outcome, worker):
@@ -135,9 +141,16 @@ def entry_text(entry: TrailEntry) -> str:
 def _call_text(call: Called) -> str:
     told = f"{call.tool}({call.arguments})"
     came = "answered" if call.ok else f"failed with {call.error or 'an error'}"
+    if call.is_refused:
+        until = f" until {_moment(call.until_ms)}" if call.until_ms else ""
+        came = f"was refused by a circuit breaker{until}"
     attempts = f" after {call.attempts} attempts" if call.attempts > 1 else ""
-    when = f" at {moment_text(datetime.fromtimestamp(call.time_ms / 1000, UTC))}" if call.time_ms else ""
+    when = f" at {_moment(call.time_ms)}" if call.time_ms else ""
     return f"{told} {came}{attempts}{when}"
+
+
+def _moment(ms: int) -> str:
+    return moment_text(datetime.fromtimestamp(ms / 1000, UTC))
 
 
 def _other(signal: Payload) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from gatechart.errors.definition import Fault
@@ -58,6 +59,7 @@ class ToolFailedError(OutsideError):
     kind: str
     message: str
     attempts: int
+    retry_at: datetime | None = None  # when the circuit breaker that refused the call lets one through, if it did
 
     def __str__(self) -> str:
         tries = f" after {self.attempts} attempt{'s' * (self.attempts != 1)}" if self.attempts else ""

@@ -17,11 +17,22 @@ from gatechart.escape.presets import getting_out
 from gatechart.escape.restarts import asked_restart, finding_asked, restart_tactic
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene, ToolFacts, failed_tools, known_states, looks_back
-from gatechart.escape.strategies import Alert, CutOut, Nudge, Repair, Reroute, Restart, Rollback, SwitchTool
+from gatechart.escape.strategies import (
+    Alert,
+    AwaitBreaker,
+    CutOut,
+    Nudge,
+    Repair,
+    Reroute,
+    Restart,
+    Rollback,
+    SwitchTool,
+)
 from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
 __all__ = [
     "Alert",
+    "AwaitBreaker",
     "CallsMade",
     "CutOut",
     "EscapePlan",

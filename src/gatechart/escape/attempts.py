@@ -140,7 +140,9 @@ def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passe
     if plan.learns and scene.lessons.strategies:
         strategies = tuple(ordered(strategies, scene.finding.signal, scene.lessons, last))
     for strategy in strategies:
-        if strategy.name in scene.finding.tried:
+        if strategy.bounds_itself and not is_used_up:
+            yield Passed(strategy)
+        elif strategy.name in scene.finding.tried:
             yield Passed(strategy, "it was tried for this finding")
         elif is_used_up and strategy != last:
             yield Passed(strategy, f"{plan.most_a_day} attempts were made today")

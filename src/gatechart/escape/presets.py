@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.escape.strategies import Nudge, Reroute, Restart, SwitchTool
-from gatechart.graph import EVERY_SIGNAL, Best, EscapePlan, GiveUp, Strategy, ToHuman
+from gatechart.escape.strategies import AwaitBreaker, Nudge, Reroute, Restart, SwitchTool
+from gatechart.graph import EVERY_SIGNAL, REFUSED_TOOL, Best, EscapePlan, GiveUp, Strategy, ToHuman
 from gatechart.values import Delay, Name
 
 FAILING: Final = ("failing_tool", "tool_failures", "retries_over", "error_rate")
@@ -30,24 +30,25 @@ def getting_out(
 ) -> EscapePlan:
     """Return the plan that answers what `looping()` and `handing_on()` notice of failing tools and circles.
 
-    A failing tool: another tool, another way. A circle of states: another way. A model that repeats itself is told so,
-    then takes another way. Where a circle and a failing tool are noticed together, the circle goes first. If nothing
-    helps, the work goes to a person; without one the agent begins anew, and then gives up. What else is noticed, such
-    as a wish for a person, goes to the person at once; without one it is only noted.
+    A tool that fails, or whose circuit breaker refuses calls: another tool, a wait for the breaker, another way. A
+    circle of states: another way. A model that repeats itself is told so, then takes another way. Both wait first if a
+    breaker refused calls lately. Where a circle and a failing tool are noticed together, the circle goes first. If
+    nothing helps, the work goes to a person; without one the agent begins anew, and then gives up. What else is
+    noticed, such as a wish for a person, goes to the person at once; without one it is only noted.
 
     human: graph that stands for people, or what chooses it; at: its entry point. restart: entry point at which to begin
     anew before the work goes to a person; without a person, by default the one at which the agent began.
 
     >>> plan = getting_out(human="human_desk", at="NORMAL")
     >>> [strategy.name for strategy in plan.answers("failing_tool")], plan.last.name
-    (['switch_tool', 'reroute'], 'to_human')
+    (['switch_tool', 'await_breaker', 'reroute'], 'to_human')
     """
     last: Strategy = GiveUp() if human is None else ToHuman(human, at=at)
     anew = (Restart(restart or ""),) if restart or human is None else ()
     tactics: dict[Name, tuple[Strategy, ...]] = {
-        **dict.fromkeys(FAILING, (SwitchTool(), Reroute(), *anew)),
-        **dict.fromkeys(CIRCLING, (Reroute(), *anew)),
-        **dict.fromkeys(MUSING, (Nudge(), Reroute(), *anew)),
+        **dict.fromkeys((REFUSED_TOOL, *FAILING), (SwitchTool(), AwaitBreaker(), Reroute(), *anew)),
+        **dict.fromkeys(CIRCLING, (AwaitBreaker(), Reroute(), *anew)),
+        **dict.fromkeys(MUSING, (AwaitBreaker(), Nudge(), Reroute(), *anew)),
         **({} if human is None else {EVERY_SIGNAL: (last,)}),
     }
     return EscapePlan(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from gatechart.escape.calls import CALLED, CallsMade
 from gatechart.graph import UNDOING, AnyGraph
+from gatechart.values import CALLED as CALLS
 from gatechart.values import (
     ESCAPE,
     NO_LESSONS,
+    REFUSED,
     STARTED,
     TRAIL,
     BreakerState,
+    Called,
     Event,
     Finding,
     Lessons,
@@ -21,6 +25,7 @@ from gatechart.values import (
     Reason,
     Snapshot,
     StateName,
+    entries_in,
 )
 from gatechart.values.frozen import value
 
@@ -35,6 +40,7 @@ class ToolFacts:
     undo: str = ""  # name of the tool that takes a call back
     alternatives: tuple[str, ...] = ()  # tools that may be called in its place, the best first
     breaker: BreakerState = BreakerState.CLOSED
+    open_since: datetime | None = None  # when the breaker opened first since it was closed last, if that is known
     capabilities: tuple[str, ...] = ()  # what it can do
 
 
@@ -87,6 +93,15 @@ class Scene:
         """Tools that failed or were called again and again."""
         return failed_tools(self.evidence)
 
+    @property
+    def refused_tools(self) -> tuple[str, ...]:
+        """Tools of which circuit breakers refused calls lately, as the agent's trail tells."""
+        try:
+            entries = entries_in(self.snapshot.trail.text, CALLS)
+        except ValueError:  # damaged, which the signals report
+            return ()
+        return tuple(dict.fromkeys(each.tool for each in entries if isinstance(each, Called) and each.is_refused))
+
     def error_of(self, tool: str) -> str:
         """Return the type of the error with which a tool failed; empty if none is told."""
         parts = (part for each in self.found for part in (each, *each.get("block", ())))
@@ -112,7 +127,7 @@ class Scene:
         if repeated is not None:
             return self._before_moves(repeated["period"] * repeated["times"])
         failures = [each for each in self.past if each.event == CALLED and self._is_failure(each)]
-        counted = next((each["failures"] for each in self.found if each.get("tool")), 0)
+        counted = next((each.get("failures", 0) for each in self.found if each.get("tool")), 0)
         first = failures[-counted] if 0 < counted <= len(failures) else None
         leaves, at = (self.leaves, self.snapshot.version) if first is None else (first.configuration, first.version)
         return self.last_version(lambda turn: turn.version < at and turn.configuration != leaves)
@@ -129,7 +144,7 @@ class Scene:
         repeated = next((each for each in self.found if each.get("block") and "times" in each), None)
         if repeated is None:
             meant = [each for each in here if self._is_failure(each)]
-            number = next((each["failures"] for each in self.found if each.get("tool")), 0)
+            number = next((each.get("failures", 0) for each in self.found if each.get("tool")), 0)
         else:
             asked = [(each.get("tool"), each.get("arguments")) for each in repeated["block"]]
             meant = [each for each in here if (each.payload["tool"], each.payload["arguments"]) in asked]
@@ -140,7 +155,8 @@ class Scene:
         return (told.payload.get("state"), told.payload.get("epoch")) in self.snapshot.entered
 
     def _is_failure(self, call: PastTurn) -> bool:
-        return not call.payload["ok"] and call.payload["tool"] in self.failed_tools
+        told = call.payload
+        return not told["ok"] and told.get("error") != REFUSED and told["tool"] in self.failed_tools
 
     def _before_moves(self, number: int) -> int | None:
         moves = [each.version for each in self._moves()]

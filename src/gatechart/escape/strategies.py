@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -22,8 +23,11 @@ from gatechart.graph.signals import usual_name
 from gatechart.kernel import candidates
 from gatechart.values import (
     STARTED,
+    AwaitBreakers,
     BreakerState,
+    BreakerWait,
     CutBlock,
+    Delay,
     EnterAt,
     GoBack,
     Name,
@@ -37,6 +41,7 @@ from gatechart.values import (
     TellModel,
     Way,
     name_of,
+    seconds_of,
 )
 from gatechart.values.frozen import fill, value
 
@@ -44,6 +49,7 @@ Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
 """A function of the context that returns what an entry point takes."""
 
 _USUAL_FIELD = "messages"
+_ONE_DAY = timedelta(days=1)
 _LONGEST_SHOWN = 600  # characters of a repeated block in a nudge
 
 
@@ -99,6 +105,63 @@ class SwitchTool(Strategy):
                 yield NoWay(f"{tool} has no alternative")
             elif others and not closed:
                 yield NoWay(f"no alternative of {tool} works: {', '.join(others)}")
+
+
+@dataclass(frozen=True, init=False)
+class AwaitBreaker(Strategy):
+    """Have calls of a tool wait while its circuit breaker refuses them, in place of failing at once.
+
+    Each call waits until the breaker lets it through, durably, and at a random time after the break, so that agents
+    that wait for one breaker do not all come at once. It waits `most` from the attempt on at the latest, and no longer
+    once the breaker has been open for `down` without closing: the tool then does not recover. A call that waits in vain
+    is refused. For each tool it is tried once within 24 hours.
+
+    It looks at tools that the evidence names, and at those of which calls were refused lately.
+    """
+
+    most_s: float | None  # None if the text is not a duration, which validation reports
+    down_s: float | None
+
+    awaits_breakers: ClassVar[bool] = True
+    bounds_itself: ClassVar[bool] = True
+
+    def __init__(self, most: Delay = "8h", *, down: Delay = "30m") -> None:
+        fill(self, most_s=seconds_of(most), down_s=seconds_of(down))
+
+    def ways(self, scene: Scene) -> Iterator[Way]:
+        """See Strategy."""
+        tools = tuple(dict.fromkeys((*scene.failed_tools, *scene.refused_tools)))
+        reasons = {tool: self._closed_by(scene, tool) for tool in tools}
+        yield from (NoWay(why) for why in reasons.values() if why)
+        now = scene.event.time
+        until, down_s = now + timedelta(seconds=self.most_s or 0), self.down_s or 0
+        awaited = tuple(BreakerWait(tool, now, until, down_s) for tool, why in reasons.items() if not why)
+        if awaited:
+            yield AwaitBreakers(awaited)
+        elif not tools:
+            yield NoWay("no tool is named, and no call was refused")
+
+    def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
+        """See Strategy."""
+        for name, seconds in (("most", self.most_s), ("down", self.down_s)):
+            if not seconds:
+                yield Fault(f"{place}, {name}", "it is not a duration", 'write one above 0, such as "8h" or "30m"')
+
+    def _closed_by(self, scene: Scene, tool: str) -> str:
+        """Return why calls of a tool cannot begin to wait; empty if they can."""
+        facts, now = scene.tool(tool), scene.event.time
+        before = scene.snapshot.trail.escapes.awaited_of(tool)
+        if tool not in scene.tools:
+            return f"there is no tool {tool!r}"
+        if facts.breaker is BreakerState.CLOSED:
+            return f"the breaker of {tool} lets calls through"
+        if facts.breaker is BreakerState.ISOLATED:
+            return f"the breaker of {tool} is isolated until an operator closes it"
+        if facts.open_since is not None and (now - facts.open_since).total_seconds() >= (self.down_s or 0):
+            return f"the breaker of {tool} has been open since {facts.open_since:%Y-%m-%d %H:%M:%S} UTC without closing"
+        if before is not None and now < max(before.until, before.since + _ONE_DAY):
+            return f"calls of {tool} wait for its breaker since {before.since:%Y-%m-%d %H:%M:%S} UTC, or did"
+        return ""
 
 
 @dataclass(frozen=True, init=False)

@@ -20,6 +20,7 @@ from gatechart.graph.definition import (
 from gatechart.graph.escape import (
     EVERY_SIGNAL,
     GAVE_UP,
+    REFUSED_TOOL,
     UNDO,
     UNDO_FAILED,
     UNDOING,
@@ -46,6 +47,7 @@ __all__ = [
     "ANY",
     "EVERY_SIGNAL",
     "GAVE_UP",
+    "REFUSED_TOOL",
     "ROOT",
     "SIGNAL",
     "TEXT_SCORERS",

@@ -38,6 +38,9 @@ UNDO: Final = "undo_calls"
 UNDO_FAILED: Final = "undo_failed"
 """Name of the signal that fires if a call could not be taken back. Only what names it answers it."""
 
+REFUSED_TOOL: Final = "refused_tool"
+"""Name of the signal that circuit breakers refuse calls of a tool. It needs no declaration where a plan answers it."""
+
 EVERY_SIGNAL: Final = "*"
 """In place of a signal's name: the strategies are those for every signal that has none of its own."""
 
@@ -75,6 +78,8 @@ class Strategy:
 
     looks_back: ClassVar[bool] = False  # whether its ways depend on the agent's past turns
     goes_back: ClassVar[bool] = False  # whether its ways lead back over calls, which are taken back before that
+    awaits_breakers: ClassVar[bool] = False  # whether it waits for circuit breakers, so that its list answers refusals
+    bounds_itself: ClassVar[bool] = False  # whether it may be tried again at any time, as its ways say when they close
 
     @property
     def name(self) -> str:
@@ -222,7 +227,12 @@ class EscapePlan:
             yield from group
 
     def answers(self, signal: str) -> tuple[Strategy, ...]:
-        """Return what is tried for a signal, whichever tool it names; empty for nothing."""
+        """Return what is tried for a signal, whichever tool it names; empty for nothing.
+
+        Refusals of circuit breakers (`refused_tool`) are answered by the list of that name, or else by the first list
+        that waits for breakers. No other list stands for them, "*" included: one refused call is no reason to hand on
+        the work.
+        """
         return _answer(self.strategies, signal)
 
     def answers_for(self, tool: str, signal: str) -> tuple[Strategy, ...]:
@@ -247,8 +257,12 @@ def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[s
 
 
 def _answer(group: Sequence[tuple[str, tuple[Strategy, ...]]], signal: str) -> tuple[Strategy, ...]:
+    lists = dict(group)
+    if signal == REFUSED_TOOL:
+        awaiting = (each for each in lists.values() if any(strategy.awaits_breakers for strategy in each))
+        return lists.get(signal) or next(awaiting, ())
     names = (signal,) if signal == UNDO_FAILED else (signal, EVERY_SIGNAL)
-    found = (dict(group).get(name) for name in names)
+    found = (lists.get(name) for name in names)
     return next((each for each in found if each), ())
 
 

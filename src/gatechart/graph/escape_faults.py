@@ -12,6 +12,7 @@ from gatechart.errors import Fault, suggestion
 from gatechart.graph.definition import EntryPoint, Invoke, State
 from gatechart.graph.escape import (
     EVERY_SIGNAL,
+    REFUSED_TOOL,
     UNDO,
     UNDO_FAILED,
     UNDOING,
@@ -100,7 +101,7 @@ def _fields(context: Any) -> tuple[str, ...] | None:
 def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Nameable) -> Iterator[Fault]:
     yield from _bound_faults(place, plan)
     for signal in plan.signals:
-        if signal not in (*signals, EVERY_SIGNAL, UNDO_FAILED) and not plan.shared:
+        if signal not in (*signals, EVERY_SIGNAL, REFUSED_TOOL, UNDO_FAILED) and not plan.shared:
             yield Fault(f"{place}, {signal}", f"no signal has the name {signal!r}", suggestion(signal, signals))
     yield from _same_names(place, plan)
     for strategy in plan.every:

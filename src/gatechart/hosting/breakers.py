@@ -95,6 +95,10 @@ class OwnBreakers:
         """See Breakers."""
         return self._get(name).breaker.state
 
+    def record(self, name: str) -> BreakerRecord:
+        """Return a breaker as it is."""
+        return self._get(name).breaker.record
+
     def release(self, permit: Permit) -> None:
         """See Breakers."""
         self._get(permit.name).breaker.release(permit, self._now())
@@ -133,6 +137,11 @@ class OwnBreakers:
         while kept.saved != (record := kept.breaker.record):
             await self._store(record)
             kept.saved = record
+
+
+def refusal_of(it: Rejection) -> BreakerOpenError:
+    """Return the error of a caller that a circuit breaker has refused."""
+    return BreakerOpenError(it.name, it.state.value, it.retry_at, it.reason, it.open_since, it.refused)
 
 
 def breaker_page(known: Sequence[BreakerRecord], command: BreakersCommand) -> Sequence[BreakerRecord]:
@@ -186,7 +195,7 @@ class GuardedCall:
     async def __aenter__(self) -> Self:
         admission = await self._breakers.acquire(self._name, self._policy)
         if isinstance(admission, Rejection):
-            raise BreakerOpenError(admission.name, admission.state.value, admission.retry_at, admission.reason)
+            raise refusal_of(admission)
         self._permit = admission
         return self
 

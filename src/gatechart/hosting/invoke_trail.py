@@ -34,13 +34,14 @@ from gatechart.values import (
     Reasoned,
     Snapshot,
     StateName,
+    Waited,
     digest_of,
 )
 
 if TYPE_CHECKING:  # functions that call no tool do without this module
     from gatechart.tools import ToolFailure, ToolResult
 
-Entry: TypeAlias = Called | Noted | Reasoned
+Entry: TypeAlias = Called | Noted | Reasoned | Waited
 
 NOTHING: Final = "null"
 NOTHING_MORE: Final[Payload] = MappingProxyType({})
@@ -166,9 +167,10 @@ class TrailDesk:
             attempts=result.attempts,
             task=self._opened.trail.task,
             time_ms=int(self._host.now().timestamp() * 1000),
+            until_ms=0 if failure is None or failure.retry_at is None else int(failure.retry_at.timestamp() * 1000),
         )
 
-    async def tell(self, entry: Noted | Reasoned, name: str = "") -> None:
+    async def tell(self, entry: Noted | Reasoned | Waited, name: str = "") -> None:
         """Write an entry, once in the invocation. To be called while busy. Raises InvocationOverError.
 
         name: by which a repeat knows it; by default what it tells, and how many equal ones this attempt told before.
@@ -257,8 +259,8 @@ def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
 
 
 def kind_of(failure: ToolFailure) -> str:
-    """Return the type of what a tool raised, or the kind of the failure if it raised nothing."""
-    return failure.type or failure.kind.value
+    """Return the type of what a tool raised, or the kind of the failure if it raised nothing or was refused."""
+    return failure.kind.value if failure.is_refusal else failure.type or failure.kind.value
 
 
 def _shown(failure: ToolFailure) -> Payload:

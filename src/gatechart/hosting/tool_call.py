@@ -15,8 +15,9 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
-from gatechart.errors import InvocationOverError, failure_in, is_failure, message_of
-from gatechart.hosting.breakers import Breakers
+from gatechart.errors import BreakerOpenError, InvocationOverError, failure_in, is_failure, message_of
+from gatechart.hosting.breaker_waits import refusal_text, wait_for_breakers
+from gatechart.hosting.breakers import Breakers, refusal_of
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.kept_results import KeptResult
@@ -39,6 +40,7 @@ from gatechart.values import (
     AgentId,
     BreakerPolicy,
     BreakerState,
+    BreakerWait,
     Payload,
     Permit,
     Rate,
@@ -54,6 +56,7 @@ _FAILED: Final = "a tool call failed: %(tool)s of agent %(agent_id)s, attempt %(
 _TOO_LONG: Final = "it took longer than its limit of {:g} s"
 _UNKNOWN: Final = "the process that called it ended before it was known what came of it"
 _OVER: Final = "the call as a whole would take longer than its limit of {:g} s"
+
 
 T = TypeVar("T")
 
@@ -116,6 +119,16 @@ class _Tried:
     is_last: bool = False  # whether the call ends with it, so that no alternative is asked
     breaker: str = ""  # state of the candidate's circuit breaker
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether a circuit breaker refused the call."""
+        return self.failure is not None and self.failure.is_refusal
+
+    def failed_at(self, place: int) -> Sequence[str]:
+        """Return a failure of the candidate itself as `Progress.failed` keeps it; empty if it was only refused."""
+        it = self.failure
+        return () if it is None or it.is_refusal else (str(place), it.kind.value, it.message, it.type, self.breaker)
+
 
 class ToolCall:
     """One call of a tool, from where its records say that it is."""
@@ -130,12 +143,14 @@ class ToolCall:
         agent_id: AgentId,
         *,
         is_switched: bool = False,
+        awaited: BreakerWait | None = None,
         undoes: str = "",
     ) -> None:
         """Bind to a runtime.
 
         candidates: the tool that was asked for and its alternatives, in order. is_switched: whether an escape has put
-        one of these in its place. undoes: the call that this one takes back.
+        one of these in its place. awaited: how long the call waits for circuit breakers that refuse it; None if it does
+        not. undoes: the call that this one takes back.
         """
         self._host = host
         self._records = records
@@ -145,6 +160,8 @@ class ToolCall:
         self._asked = next((each for each in candidates if each.tool.name == records.identity.tool), candidates[0])
         self._agent_id = agent_id
         self._is_switched = is_switched
+        self._awaited = awaited
+        self._refusals: list[BreakerOpenError] = []  # since the first candidate was asked last
         self._undoes = undoes
         self._progress = Progress()
 
@@ -158,24 +175,64 @@ class ToolCall:
             self._progress = self._progress.tried()
             unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN)
             return await self._end(_Tried(failure=unknown), self._asked)
-        if self._progress.attempts:
-            await self._waits.until_over(self._records.tried_name(self._progress), 0)
+        for name in (self._records.tried_name(self._progress), self._records.await_name(self._progress.waits)):
+            if self._waits.ends(name) is not None:
+                await self._waits.until_over(name, 0)
         if not self._progress.began:
-            tools = tuple(each.tool.name for each in self._candidates) if self._is_switched else ()
-            self._progress = replace(self._progress, began=self._host.now().isoformat(), tools=tools)
-        return await self._over_candidates()
+            self._progress = self._begun()
+        while True:
+            tried, candidate = await self._over_candidates()
+            wait_s = self._await_s() if tried.is_refused else None
+            if wait_s is None:
+                return await self._end(tried, candidate)
+            await self._await_breakers(wait_s)
 
-    async def _over_candidates(self) -> ToolResult[Any]:
+    def _begun(self) -> Progress:
+        tools = tuple(each.tool.name for each in self._candidates) if self._is_switched else ()
+        until, down_s = "", 0.0
+        if self._awaited is not None:
+            until, down_s = self._awaited.until.isoformat(), self._awaited.down_s
+        began = self._host.now().isoformat()
+        return replace(self._progress, began=began, tools=tools, until=until, down_s=down_s)
+
+    async def _over_candidates(self) -> tuple[_Tried, Candidate]:
+        """Ask one candidate after another. Where all gave no value, the last one that was not just refused counts."""
+        self._refusals = []
         remaining = self._candidates[self._progress.candidate :]
         for candidate in remaining:
             before = self._progress.attempts
             tried = await self._over_retries(candidate)
-            if tried.failure is None or tried.is_last or candidate is remaining[-1]:
-                return await self._end(tried, candidate)
-            self._progress = self._progress.next_candidate()
+            if tried.failure is None or tried.is_last:
+                return tried, candidate
+            if candidate is remaining[-1]:
+                return self._failed_before() if tried.is_refused and self._progress.failed else (tried, candidate)
+            self._progress = self._progress.next_candidate(tried.failed_at(self._progress.candidate))
             if self._progress.attempts > before:
                 await self._wait(0)
         raise AssertionError("unreachable")  # the last candidate returns
+
+    def _failed_before(self) -> tuple[_Tried, Candidate]:
+        """Return the failure of an earlier candidate, where circuit breakers have refused all after it."""
+        place, kind, message, type_, breaker = self._progress.failed
+        failure = ToolFailure(FailureKind(kind), message, type_)
+        return _Tried(failure=failure, breaker=breaker), self._candidates[int(place)]
+
+    def _await_s(self) -> float | None:
+        """Return how long to wait for the circuit breakers that refused the call; None if it does not wait for them."""
+        if not self._progress.until:
+            return None
+        until, draw = datetime.fromisoformat(self._progress.until), self._records.await_draw(self._progress.waits)
+        wait_s = wait_for_breakers(self._refusals, until, self._progress.down_s, self._host.now(), draw)
+        return None if wait_s is None or wait_s >= self._left_s() else wait_s
+
+    async def _await_breakers(self, wait_s: float) -> None:
+        if self._progress.attempts and self._waits.ends(self._records.tried_name(self._progress)) is None:
+            await self._wait(0)
+        await self._records.tell_wait(datetime.fromisoformat(self._progress.until))
+        before = self._records.await_name(self._progress.waits)
+        self._progress = self._progress.awaited(wait_s)
+        name, facts = self._records.await_name(self._progress.waits), self._records.wait_facts(self._progress)
+        await self._waits.until_over(name, wait_s, facts, (before,))
 
     async def _over_retries(self, candidate: Candidate) -> _Tried:
         while True:
@@ -209,11 +266,13 @@ class ToolCall:
                 outcome.tried = await self._attempt(candidate, place)
             return replaced(outcome.tried, breaker=outcome.breaker)
         except _RefusedError as refused:
-            return _Tried(failure=refused.failure, breaker=refused.breaker)
+            return _Tried(failure=refused.failure)
+        except BreakerOpenError as refused:
+            return self._refused(candidate, refused)
 
     @asynccontextmanager
     async def _breaker_of(self, candidate: Candidate) -> AsyncIterator[_Outcome]:
-        """Hold a permit inside the block, and report what came of it. Raises _RefusedError."""
+        """Hold a permit inside the block, and report what came of it. Raises BreakerOpenError."""
         policy: BreakerPolicy | None = candidate.said("breaker")
         outcome = _Outcome()
         if policy is None:
@@ -221,7 +280,7 @@ class ToolCall:
             return
         permit = await self._host.breakers.acquire(candidate.tool.name, policy)
         if isinstance(permit, Rejection):
-            raise _RefusedError(FailureKind.BREAKER_OPEN, _rejected(permit), permit.state)
+            raise refusal_of(permit)
         try:
             yield outcome
         finally:
@@ -232,8 +291,13 @@ class ToolCall:
             outcome.breaker = self._host.breakers.state(permit.name).value
 
     async def _report(self, permit: Permit, tried: _Tried) -> None:
-        """Tell the breaker. A failure that is not worth another attempt says that what the tool calls is there."""
-        if tried.failure is None or (tried.failure.kind is FailureKind.RAISED and tried.again_s is None):
+        """Tell the breaker. A failure that is not worth another attempt says that what the tool calls is there.
+
+        The refusal of another breaker, inside the tool, says nothing.
+        """
+        if tried.is_refused:
+            self._host.breakers.release(permit)
+        elif tried.failure is None or (tried.failure.kind is FailureKind.RAISED and tried.again_s is None):
             await self._host.breakers.succeed(permit)
         else:
             await self._host.breakers.fail(permit, tried.failure.message or tried.failure.type)
@@ -330,9 +394,18 @@ class ToolCall:
         if candidate.tool.repeat == "never" and is_in_doubt(error):
             return _Tried(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, *said), is_last=True)
         failure = ToolFailure(FailureKind.RAISED, *said)
+        if isinstance(error, BreakerOpenError):
+            self._refusals.append(error)
+            failure = ToolFailure(FailureKind.BREAKER_OPEN, *said, retry_at=error.retry_at)
         if isinstance(error, Exception) and is_worth_retrying(error, candidate.tool.retry_on):
             return _Tried(failure=failure, again_s=retry_after_s(error, self._host.now()))
         return _Tried(failure=failure)
+
+    def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _Tried:
+        """Return what came of a call that the candidate's own circuit breaker refused."""
+        self._refusals.append(error)
+        failure = ToolFailure(FailureKind.BREAKER_OPEN, refusal_text(error), retry_at=error.retry_at)
+        return _Tried(failure=failure, breaker=self._host.breakers.state(candidate.tool.name).value)
 
     def _left_s(self) -> float:
         """Return the seconds that are left of the limit of the whole call, which may be less than none."""
@@ -397,10 +470,9 @@ def _key(candidate: Candidate) -> Payload:
 class _RefusedError(Exception):
     """A call was not let through. Never leaves this module."""
 
-    def __init__(self, kind: FailureKind, message: str, breaker: str = "") -> None:
+    def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
         self.failure = ToolFailure(kind, message)
-        self.breaker = breaker
 
 
 class _Outcome:
@@ -422,8 +494,3 @@ class _Place:
         """Return what a run calls at its end to give the place back."""
         self.is_left_to_run = True
         return self.leave
-
-
-def _rejected(rejection: Rejection) -> str:
-    when = "" if rejection.retry_at is None else f" until {rejection.retry_at:%Y-%m-%d %H:%M:%S} UTC"
-    return f"the breaker {rejection.name!r} is {rejection.state}{when}: {rejection.reason}"

@@ -84,6 +84,7 @@ class ToolCalls:
                 candidates,
                 self._journal.invocation.agent_id,
                 is_switched=bool(records.progress().tools) or tool.name in dict(escapes.switched),
+                awaited=escapes.awaited_of(tool.name),
                 undoes=undoes,
             ).result()
 

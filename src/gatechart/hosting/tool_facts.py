@@ -9,7 +9,7 @@ from gatechart.errors import NoToolBoxError
 from gatechart.escape import ToolFacts
 from gatechart.graph import AnyGraph
 from gatechart.hosting.tool_policies import tool_box, tool_layers
-from gatechart.values import BreakerState, PoliciesByTool, StateName
+from gatechart.values import BreakerRecord, BreakerState, PoliciesByTool, StateName
 
 if TYPE_CHECKING:  # a runtime without tools does without them
     from gatechart.tools import AnyTool, ToolBox
@@ -20,23 +20,23 @@ def tool_facts(
     leaves: Iterable[StateName],
     services: Any,
     deployed: PoliciesByTool,
-    breaker_state: Callable[[str], BreakerState],
+    breaker: Callable[[str], BreakerRecord | None],
 ) -> Mapping[str, ToolFacts]:
     """Return the tools that an agent of the graph can call where it is, by name; none without a tool box.
 
-    deployed: policies of the deployment. breaker_state: returns that of the circuit breaker of a tool.
+    deployed: policies of the deployment. breaker: returns the circuit breaker of a tool; None if it is closed.
     """
     try:
         box = tool_box(services)
     except NoToolBoxError:
         return {}
     layers = (*(layer for leaf in leaves for layer in tool_layers(graph, leaf)), deployed)
-    return {
-        tool.name: ToolFacts(
-            tool.repeat, tool.undo, _alternatives(box, tool, layers), breaker_state(tool.name), tool.capabilities
-        )
-        for tool in box
-    }
+    return {tool.name: _facts(box, tool, layers, breaker(tool.name)) for tool in box}
+
+
+def _facts(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool], breaker: BreakerRecord | None) -> ToolFacts:
+    state, open_since = (BreakerState.CLOSED, None) if breaker is None else (breaker.state, breaker.open_since)
+    return ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), state, open_since, tool.capabilities)
 
 
 def _alternatives(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool]) -> tuple[str, ...]:

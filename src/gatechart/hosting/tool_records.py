@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -19,14 +20,15 @@ from gatechart.errors import CallReusedError
 from gatechart.hosting.call_facts import undo_of
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.hosting.invoke_trail import NOTHING_MORE, TrailDesk
-from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolResult
-from gatechart.values import Payload
+from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolFailure, ToolResult
+from gatechart.values import Payload, Waited
 
 LONGEST_CALL_ID: Final = 200
 """Maximum length of an id that a caller gives, in characters; names of records hold more than that."""
 
 _KEPT: Final = ("tool", "call_id", "answered_by", "attempts", "waited_s", "breaker", "undo")
 _RESULT: Final = TypeAdapter(ToolResult[Any])
+_FAILURE: Final = TypeAdapter(ToolFailure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,26 @@ class Progress:
     waited_s: float = 0.0
     began: str = ""  # ISO 8601, from which the total limit counts
     tools: Sequence[str] = ()  # that may answer, in order, where an escape has switched them
+    until: str = ""  # ISO 8601, until when it waits for circuit breakers that refuse it; empty if it does not
+    down_s: float = 0.0  # it stops earlier once such a breaker has been open for so many seconds
+    waits: int = 0  # for circuit breakers, so far
+    failed: Sequence[str] = ()  # of the candidate that failed last: its place, kind, message, error type, breaker state
 
     def waited(self, wait_s: float) -> Progress:
         """Return the progress after a wait."""
         return replace(self, waited_s=self.waited_s + wait_s)
 
-    def next_candidate(self) -> Progress:
-        """Return the progress at the next alternative."""
-        return replace(self, candidate=self.candidate + 1, tries=0)
+    def awaited(self, wait_s: float) -> Progress:
+        """Return the progress after a wait for circuit breakers: the first candidate is asked again.
+
+        All attempts so far count as its own, so that waits do not add to those that its policy allows.
+        """
+        waited_s = self.waited_s + wait_s
+        return replace(self, candidate=0, tries=self.attempts, waited_s=waited_s, waits=self.waits + 1)
+
+    def next_candidate(self, failed: Sequence[str] = ()) -> Progress:
+        """Return the progress at the next alternative. failed: see the field; empty if this one was only refused."""
+        return replace(self, candidate=self.candidate + 1, tries=0, failed=tuple(failed) or self.failed)
 
     def tried(self) -> Progress:
         """Return the progress with one more attempt."""
@@ -131,11 +145,14 @@ class CallRecords:
     def progress(self) -> Progress:
         """Return how far the call has come in this attempt of the function."""
         attempt = self._journal.attempt
-        return self._progress_at(self._name("tried", attempt, self._tried(attempt))) or Progress()
+        names = (self._name("tried", attempt, self._tried(attempt)), *self._await_names(attempt))
+        known = (each for each in map(self._progress_at, names) if each is not None)
+        return max(known, key=lambda each: (each.attempts, each.waits), default=Progress())
 
     def progress_in_rate(self, progress: Progress) -> Progress | None:
         """Return the progress that was recorded when the call began to wait for its rate; None if it did not."""
-        return self._progress_at(self.rate_name(progress))
+        known = self._progress_at(self.rate_name(progress))
+        return known if known is not None and known.waits >= progress.waits else None
 
     def _progress_at(self, name: str) -> Progress | None:
         text = self._journal.recorded(name)
@@ -178,6 +195,23 @@ class CallRecords:
         """Return the name of the record of a wait for the rate, before an attempt."""
         return self._name("rate", self._journal.attempt, progress.attempts, progress.candidate)
 
+    def await_name(self, waits: int) -> str:
+        """Return the name of the record of a wait for circuit breakers, which replaces that of the one before."""
+        return self._await_names(self._journal.attempt)[waits % 2]
+
+    def _await_names(self, attempt: int) -> tuple[str, str]:
+        return self._name("await", attempt, 0), self._name("await", attempt, 1)
+
+    def await_draw(self, waits: int) -> float:
+        """Return the random number that belongs to a wait for circuit breakers."""
+        return self._journal.draw(self._name("awaits", self._journal.attempt, waits))
+
+    async def tell_wait(self, until: datetime) -> None:
+        """Tell the trail once that the call waits for a circuit breaker. Raises InvocationOverError."""
+        if self._trail is not None:
+            entry = Waited(self.identity.tool, int(until.timestamp() * 1000))
+            await self._trail.tell(entry, f"wait.{self._journal.attempt}.{self.identity.key}")
+
     def key(self, name: str) -> str:
         """Return a key of the record of this name that no record of another invocation has."""
         return self._journal.key(name)
@@ -194,7 +228,8 @@ class CallRecords:
         value: of the result, as JSON text. more: what the trail is told beside it. If a signal fires by the call, the
         agent has answered when this returns.
         """
-        told = {each: getattr(result, each) for each in _KEPT} | {"failure": result.failure and asdict(result.failure)}
+        failure = None if result.failure is None else _FAILURE.dump_python(result.failure, mode="json")
+        told = {each: getattr(result, each) for each in _KEPT} | {"failure": failure}
         is_final = result.ok or (result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN)
         name = self._name("result") if is_final else self._name("failed", self._journal.attempt)
         text = json.dumps({"result": told, "value": value, **self._asked()})
@@ -217,6 +252,7 @@ class CallRecords:
             yield self._name("failed", attempt)
             yield self._name("rate", attempt, 0, 0)
             yield from (self._name(kind, attempt, 1) for kind in ("begun", "tried"))
+            yield from self._await_names(attempt)
 
     def _read(self, *which: object) -> str | None:
         return self._journal.recorded(self._name(*which))

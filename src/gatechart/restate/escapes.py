@@ -25,7 +25,7 @@ from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.tool_facts import tool_facts
 from gatechart.ports import Store
 from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, NOTHING
-from gatechart.restate.process_breakers import ALL
+from gatechart.restate.process_breakers import ALL, RECORD
 from gatechart.restate.state import SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.restate.unit_of_work import UnitOfWork
@@ -34,7 +34,6 @@ from gatechart.values import (
     LESSONS_GRAPH,
     NO_LESSONS,
     AgentId,
-    BreakerState,
     Event,
     Lessons,
     PastTurn,
@@ -82,10 +81,9 @@ class _Facts:
 
     async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
         """See EscapeHost."""
-        broken = {each["name"]: BreakerState(each["state"]) for each in self._answer("breakers")}
+        broken = {each["name"]: RECORD.validate_python(each) for each in self._answer("breakers")}
         policies = self._unit.config.gates.policies
-        closed = BreakerState.CLOSED
-        return tool_facts(graph, snapshot.configuration, self.services, policies, lambda name: broken.get(name, closed))
+        return tool_facts(graph, snapshot.configuration, self.services, policies, broken.get)
 
     async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
         """See EscapeHost. Nothing is known of it without a projection. Raises ProjectionLagError."""

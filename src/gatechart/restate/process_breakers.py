@@ -92,11 +92,12 @@ class ProcessBreakers:
 class _Seen:
     """A breaker as its object described it last, and what was counted here since then."""
 
-    __slots__ = ("_at", "_record", "counts", "entry")
+    __slots__ = ("_at", "_record", "counts", "entry", "refused")
 
     def __init__(self, name: str) -> None:
         self.counts = Breaker(name)  # stays closed but for the failure that is too much
         self.entry = 0  # how often the object's state has changed
+        self.refused = 0  # calls, without asking the object, since then
         self._record: BreakerRecord | None = None
         self._at = -KNOWN_S  # when it was described, by the machine's clock
 
@@ -125,7 +126,7 @@ class _Seen:
         if entry < self.entry:
             return  # a later answer came first
         if entry != self.entry or self.counts.state is not BreakerState.CLOSED:
-            self.counts = Breaker(record.name)
+            self.counts, self.refused = Breaker(record.name), 0
         self.entry, self._record, self._at = entry, record, monotonic()
 
     def is_too_much(self, permit: Permit, now: datetime, reason: str) -> bool:
@@ -134,6 +135,11 @@ class _Seen:
         self.counts.fail(replaced(permit, entry=before), now, reason)
         return self.counts.entry != before
 
+    def _refusal(self) -> int:
+        """Count a refusal, and return how many there were here since the breaker has changed."""
+        self.refused += 1
+        return self.refused
+
     def rejection(self, now: datetime) -> Rejection | None:
         """Return the rejection that is known without asking; None if there is none."""
         record = self._record
@@ -141,7 +147,9 @@ class _Seen:
             return None
         is_isolated = record.state is BreakerState.ISOLATED
         if is_isolated or (record.state is BreakerState.OPEN and record.retry_at is not None and now < record.retry_at):
-            return Rejection(record.name, record.state, record.retry_at, record.reason)
+            return Rejection(
+                record.name, record.state, record.retry_at, record.reason, record.open_since, self._refusal()
+            )
         return None
 
 

@@ -29,7 +29,7 @@ class StoredPast:
     async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
         """See EscapeHost."""
         return tool_facts(
-            graph, snapshot.configuration, self._core.services, self._core.gates.policies, self._core.breakers.state
+            graph, snapshot.configuration, self._core.services, self._core.gates.policies, self._core.breakers.record
         )
 
     async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:

@@ -1,7 +1,7 @@
 """What can be noticed in what an agent does, and presets of it. See `gatechart.values.detectors` for what all share."""
 
 from gatechart.signals.circles import GoesInCircles
-from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures
+from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures, ToolRefusals
 from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
 from gatechart.signals.no_progress import NoProgress, VisitsOver
@@ -17,6 +17,7 @@ from gatechart.values import (
     PROGRESSED,
     REASONED,
     SAID,
+    WAITED,
     Called,
     Moved,
     Noted,
@@ -24,6 +25,7 @@ from gatechart.values import (
     Reasoned,
     Said,
     TrailEntry,
+    Waited,
 )
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "REASONED",
     "SAID",
     "TROUBLE",
+    "WAITED",
     "Called",
     "Confidence",
     "ErrorRate",
@@ -58,9 +61,11 @@ __all__ = [
     "SameQuestion",
     "Sentiment",
     "ToolFailures",
+    "ToolRefusals",
     "TrailEntry",
     "UserAsked",
     "VisitsOver",
+    "Waited",
     "handing_on",
     "looping",
 ]

@@ -1,14 +1,24 @@
-"""Tools that fail: often, again and again, or most of the time."""
+"""Tools that fail: often, again and again, or most of the time; and those that circuit breakers keep calls from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from gatechart.graph.names import names_of
 from gatechart.graph.signal_faults import MOST_MOVES
-from gatechart.signals.slots import CALLS, calls_in, require, require_seconds, require_whole, require_window, slot_of
+from gatechart.signals.slots import (
+    CALLS,
+    calls_in,
+    calls_through,
+    require,
+    require_seconds,
+    require_whole,
+    require_window,
+    slot_of,
+)
 from gatechart.values import HOLDS, Called, Detector, Evidence, Look, Reason, character_of
 from gatechart.values.frozen import fill
 
@@ -31,8 +41,9 @@ _ENTRY: Final = 15  # characters of a failure in a slot: two for what it shares,
 class ToolFailures(Detector):
     """Notice that calls fail, each of them after all its attempts.
 
-    Without `within`, a success of the same tool (with the same arguments, if those count) forgets its failures. It
-    ceases when fewer than `n` less one are left, or with progress that the chart tells of.
+    A call that a circuit breaker refused is no failure of its tool, see ToolRefusals. Without `within`, a success of
+    the same tool (with the same arguments, if those count) forgets its failures. It ceases when fewer than `n` less one
+    are left, or with progress that the chart tells of.
     """
 
     sees: ClassVar[int] = CALLS
@@ -60,7 +71,7 @@ class ToolFailures(Detector):
         """Return the slot after a turn: what the last failures shared, and when they happened."""
         if look.is_told:
             slot = ""
-        for call in calls_in(look):
+        for call in calls_through(look):
             if not self.among or call.tool in self.among:
                 slot = self._after_call(slot, call)
         return slot
@@ -69,7 +80,7 @@ class ToolFailures(Detector):
         """Return how often the tool failed, over how many seconds, and its last error."""
         shared = _most_frequent(_failures(slot))
         times = [time for each, time in _failures(slot) if each == shared]
-        failed = [each for each in look.read_trail() if isinstance(each, Called) and not each.ok]
+        failed = [each for each in look.read_trail() if isinstance(each, Called) and each.has_failed]
         last = next((each for each in reversed(failed) if self._shared(each) == shared), None)
         told = {} if last is None else {"tool": last.tool, "error": last.error}
         return {"failures": len(times), "seconds": (times[-1] - times[0]) / 1000, "threshold": self.n, **told}
@@ -104,7 +115,8 @@ class RetriesOver(Detector):
     """Notice that more than so many retries were needed: by calls of one tool, or within one task.
 
     Each attempt after the first is a retry, and so is the next call after one that failed. For a tool, the next call
-    after a success begins anew; for a task, the next task does, and progress that the chart tells of for both.
+    after a success begins anew; for a task, the next task does, and progress that the chart tells of for both. Calls
+    that circuit breakers refused do not count.
     """
 
     sees: ClassVar[int] = CALLS
@@ -123,7 +135,7 @@ class RetriesOver(Detector):
         """Return the slot after a turn: of each tool, or of the task, whether its last call failed, and its retries."""
         if look.is_told:
             slot = ""
-        for call in calls_in(look):
+        for call in calls_through(look):
             counts = _counts(slot)
             key = character_of(getattr(call, self.per))
             failed, before = counts.pop(key, (False, 0))
@@ -139,14 +151,18 @@ class RetriesOver(Detector):
         """Return the retries, and of what."""
         counts = _counts(slot)
         most = max(counts, key=lambda each: counts[each][1])
-        made = (getattr(each, self.per) for each in reversed(look.read_trail()) if isinstance(each, Called))
+        called = (each for each in reversed(look.read_trail()) if isinstance(each, Called))
+        made = (getattr(each, self.per) for each in called if not each.is_refused)
         name = next((each for each in made if character_of(each) == most), "")
         return {"retries": counts[most][1], "threshold": self.n, self.per: name}
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate(Detector):
-    """Notice that more than a part of the last calls failed. It ceases at four fifths of that part."""
+    """Notice that more than a part of the last calls failed. It ceases at four fifths of that part.
+
+    Calls that circuit breakers refused do not count.
+    """
 
     sees: ClassVar[int] = CALLS
     reason: ClassVar[Reason] = Reason.TOOL_FAILURE
@@ -167,7 +183,7 @@ class ErrorRate(Detector):
         """Return the slot after a turn: a character for each of the last calls."""
         if look.is_told:
             slot = ""
-        for call in calls_in(look):
+        for call in calls_through(look):
             calls = (slot[1:] + ("." if call.ok else "x"))[-self.last :]
             threshold = self.above * 0.8 if slot.startswith(HOLDS) else self.above
             slot = slot_of(len(calls) >= self.least and calls.count("x") > threshold * len(calls), calls)
@@ -176,6 +192,54 @@ class ErrorRate(Detector):
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return how many of how many calls failed."""
         return {"failures": slot.count("x"), "calls": len(slot) - 1, "threshold": self.above}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolRefusals(Detector):
+    """Notice that circuit breakers refuse calls of a tool: so many, and none let through between.
+
+    It ceases when a call of the tool is let through, however that ends, or with progress that the chart tells of.
+    """
+
+    sees: ClassVar[int] = CALLS
+    reason: ClassVar[Reason] = Reason.TOOL_FAILURE
+
+    n: int  # refused calls
+    among: tuple[str, ...]  # tools that count; empty for all
+
+    def __init__(self, n: int = 2, *, among: Iterable[str] | str = ()) -> None:
+        require_window(self, n=(n, 1))
+        named = names_of(among)
+        if not all(isinstance(each, str) for each in named):
+            raise ValueError(f"ToolRefusals(among={among!r}) names no tools; pass their names")
+        fill(self, n=n, among=named)
+
+    def after(self, slot: str, look: Look) -> str:
+        """Return the slot after a turn: how many calls of each tool were refused."""
+        if look.is_told:
+            slot = ""
+        for call in calls_in(look):
+            if self.among and call.tool not in self.among:
+                continue
+            counts, key = _counts(slot), character_of(call.tool)
+            _, before = counts.pop(key, (False, 0))
+            if call.is_refused:
+                counts[key] = (True, before + 1)
+            slot = slot_of(any(count >= self.n for _, count in counts.values()), _counted(counts)) if counts else ""
+        return slot
+
+    def evidence(self, slot: str, look: Look) -> Evidence:
+        """Return the tool, how many of its calls were refused, and when its circuit breaker lets one through."""
+        counts = _counts(slot)
+        most = max(counts, key=lambda each: counts[each][1])
+        refused = (each for each in reversed(look.read_trail()) if isinstance(each, Called) and each.is_refused)
+        last = next((each for each in refused if character_of(each.tool) == most), None)
+        told = {} if last is None else {"tool": last.tool, "error": last.error, **_until(last)}
+        return {"refusals": counts[most][1], "threshold": self.n, **told}
+
+
+def _until(call: Called) -> dict[str, str]:
+    return {"until": datetime.fromtimestamp(call.until_ms / 1000, UTC).isoformat()} if call.until_ms else {}
 
 
 def _failures(slot: str) -> list[_Failure]:

@@ -15,6 +15,7 @@ from gatechart.values import (
     PROGRESSED,
     REASONED,
     SAID,
+    WAITED,
     Detector,
     Event,
     Evidence,
@@ -112,7 +113,7 @@ class Risk(Detector):
         return {"risk": float(slot[1:]), "threshold": self.above}
 
 
-_EVERY_KIND: Final = MOVED | CALLED | SAID | REASONED | NOTED | PROGRESSED
+_EVERY_KIND: Final = MOVED | CALLED | SAID | REASONED | NOTED | PROGRESSED | WAITED
 
 Found: TypeAlias = bool | Evidence
 """What a function of one's own found: whether it did, or what it found, empty for nothing."""

@@ -6,11 +6,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final
 
-from gatechart.signals.slots import require_seconds, require_text, require_whole, slot_of
-from gatechart.values import HOLDS, MOVED, PROGRESSED, Detector, Evidence, Look, Noted, Origin, Reason, name_of
+from gatechart.signals.slots import calls_in, require_seconds, require_text, require_whole, slot_of
+from gatechart.values import (
+    HOLDS,
+    MOVED,
+    PROGRESSED,
+    Called,
+    Detector,
+    Evidence,
+    Look,
+    Noted,
+    Origin,
+    Reason,
+    Waited,
+    name_of,
+)
 from gatechart.values.detectors import EVERY_TURN, WORKED
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
+_WAITING: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +32,10 @@ class NoProgress(Detector):
     """Notice that the agent works without getting on: for so many turns, or for so many seconds.
 
     Only work counts: turns in which an invoke ends, and seconds that pass while one is under way. What comes meanwhile
-    from people, timers or other agents is no turn of work. What somebody brings while the agent waits begins both anew,
-    and so does progress: what the chart says it is, or the first entry to a state within the window, or a task done.
-    It ceases with either.
+    from people, timers or other agents is no turn of work. Seconds in which a call waits for the circuit breaker of its
+    tool do not count, nor do turns in which a breaker refused a call until a known moment. What somebody brings while
+    the agent waits begins both anew, and so does progress: what the chart says it is, or the first entry to a state
+    within the window, or a task done. It ceases with either.
     """
 
     reason: ClassVar[Reason] = Reason.COMPLEXITY_EXCEEDED
@@ -52,9 +67,10 @@ class NoProgress(Detector):
 
     def remaining_s(self, slot: str) -> float | None:
         """Return the seconds of work that are left until it must be asked again; None if it has found something."""
-        if self.seconds is None or slot.startswith(HOLDS):
+        standing = _Standing.read(slot)
+        if self.seconds is None or slot.startswith(HOLDS) or standing.is_waiting:
             return None
-        return self.seconds - _Standing.read(slot).worked_ms / 1000
+        return self.seconds - standing.worked_ms / 1000
 
     def begun(self, now: datetime) -> str:
         """Return the slot by which work counts from now on."""
@@ -97,28 +113,43 @@ class _Standing:
 
     turns: int
     worked_ms: int
-    since_ms: int  # 0 while no invoke is under way
+    since_ms: int  # 0 while no invoke is under way, _WAITING while a call of one waits for a circuit breaker
     best: float | None
+    is_refused: bool = False  # whether a call was refused in the turn of work under way
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.since_ms == _WAITING
 
     @classmethod
     def read(cls, slot: str) -> _Standing:
         if not slot:
             return cls(0, 0, 0, None)
-        turns, worked_ms, since_ms, best = slot[1:].split(" ")
-        return cls(int(turns), int(worked_ms), int(since_ms), float(best) if best else None)
+        turns, worked_ms, since_ms, best, *refused = slot[1:].split(" ")
+        return cls(int(turns), int(worked_ms), int(since_ms), float(best) if best else None, bool(refused))
 
     def written(self, found: bool) -> str:
-        if not (self.turns or self.worked_ms or self.since_ms or self.best is not None):
+        if not (self.turns or self.worked_ms or self.since_ms or self.best is not None or self.is_refused):
             return ""
         best = "" if self.best is None else repr(self.best)
-        return slot_of(found, f"{self.turns} {self.worked_ms} {self.since_ms} {best}")
+        return slot_of(found, f"{self.turns} {self.worked_ms} {self.since_ms} {best}{' r' * self.is_refused}")
 
     def work(self, look: Look) -> None:
         now_ms = _ms(look.now)
+        self.is_refused |= any(each.is_refused_for_now for each in calls_in(look))
+        has_ended = look.event.name.startswith(_ENDS)
         if look.was_working:
-            self.turns += look.event.name.startswith(_ENDS)
-            self.worked_ms += max(now_ms - self.since_ms, 0) if self.since_ms else 0
-        self.since_ms = now_ms if look.is_working else 0
+            self.turns += has_ended and not self.is_refused
+            self.worked_ms += max(now_ms - self.since_ms, 0) if self.since_ms > 0 else 0
+        self.is_refused &= not has_ended
+        is_waiting = _is_waiting(look, self.is_waiting and not has_ended)
+        self.since_ms = 0 if not look.is_working else _WAITING if is_waiting else now_ms
+
+
+def _is_waiting(look: Look, was_waiting: bool) -> bool:
+    """Whether a call waits for a circuit breaker now. An entry of the call follows at its end."""
+    told = [each for each in look.told if isinstance(each, Called | Waited)]
+    return isinstance(told[-1], Waited) if told else was_waiting and not look.kinds & MOVED
 
 
 def _ms(moment: datetime) -> int:

@@ -42,6 +42,9 @@ class Repeats(Detector):
     times. Where the agent is at first counts as a move, whatever led there, so that a block which begins there is found
     when it is complete. Moves after which other calls were made are others. It ceases when two moves in a row do not
     belong to the repeat, or with progress that the chart tells of.
+
+    A call that a circuit breaker refuses until a known moment forgets the moves before it: what the agent does
+    meanwhile is to wait.
     """
 
     sees: ClassVar[int] = MOVED | CALLED | PROGRESSED
@@ -66,7 +69,7 @@ class Repeats(Detector):
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
-        if look.is_told:
+        if look.is_told or any(each.is_refused_for_now for each in calls_in(look)):
             slot = ""
         last = look.move
         if look.place and len(slot) < _ONE_MOVE:
@@ -100,7 +103,8 @@ class SameCall(Detector):
 
     The calls need not follow each other: they count within the window. The same tool with other arguments is another
     call, and so is one with another outcome. A block of several calls counts as one of moves does for Repeats, and if
-    `n` is above 3, when it is seen so often. It ceases when no call was made `n` less one times in the window, or with
+    `n` is above 3, when it is seen so often. One that a circuit breaker refuses until a known moment does not count. It
+    ceases when no call was made `n` less one times in the window, or with
     progress that the chart tells of.
     """
 
@@ -119,7 +123,7 @@ class SameCall(Detector):
         """Return the slot after a turn: the characters of the last calls."""
         if look.is_told:
             slot = ""
-        for call in calls_in(look):
+        for call in (each for each in calls_in(look) if not each.is_refused_for_now):
             calls = (slot[1:] + _call_of(call))[-self.window :]
             slot = slot_of(bool(self._repeated(calls, slot)), calls)
         return slot

@@ -29,6 +29,11 @@ def calls_in(look: Look) -> list[Called]:
     return [each for each in look.told if isinstance(each, Called)]
 
 
+def calls_through(look: Look) -> list[Called]:
+    """Return the calls that a turn tells of, those apart that circuit breakers refused."""
+    return [each for each in calls_in(look) if not each.is_refused]
+
+
 def require(detector: object, **least: tuple[Any, float]) -> None:
     """Refuse numbers of a detector that are too small. least: each number with the least that it may be.
 

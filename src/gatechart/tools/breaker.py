@@ -71,7 +71,7 @@ class Breaker:
     def record(self) -> BreakerRecord:
         """What is stored and shown of it."""
         now = self._context
-        return BreakerRecord(self.name, self.state, now.since, now.retry_at, now.breaks, now.reason)
+        return BreakerRecord(self.name, self.state, now.since, now.retry_at, now.breaks, now.reason, now.open_since)
 
     @property
     def is_fresh(self) -> bool:
@@ -114,8 +114,9 @@ class Breaker:
 
     def _rejection(self) -> Rejection:
         now = self._context
+        now.refused += 1
         retry_at = min(now.trials.values(), default=now.retry_at)
-        return Rejection(self.name, self.state, retry_at, now.reason)
+        return Rejection(self.name, self.state, retry_at, now.reason, now.open_since, now.refused)
 
     def _take(self, name: str, now: datetime, payload: Payload = _NOTHING) -> bool:
         """Take the first transition that is enabled; return whether there is one."""
@@ -142,4 +143,7 @@ def breaker_snapshot(record: BreakerRecord) -> Snapshot:
 
 
 def _context_of(record: BreakerRecord) -> BreakerContext:
-    return BreakerContext(since=record.since, retry_at=record.retry_at, breaks=record.breaks, reason=record.reason)
+    known = record.open_since or (record.since if record.breaks else None)  # at the latest
+    return BreakerContext(
+        since=record.since, retry_at=record.retry_at, open_since=known, breaks=record.breaks, reason=record.reason
+    )

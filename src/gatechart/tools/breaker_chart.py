@@ -40,6 +40,8 @@ class BreakerContext(AgentContext):
     window: list[Bucket] = Field(default_factory=list)  # while it is closed, the oldest first
     breaks: int = 0  # since it was closed last
     retry_at: datetime | None = None  # while it is open
+    open_since: datetime | None = None  # when it opened first since it was closed last
+    refused: int = 0  # calls since it opened last
     trials: dict[int, datetime] = Field(default_factory=dict)  # permits at half-open without a result: when they end
     trials_given: int = 0
     trials_succeeded: int = 0
@@ -112,6 +114,8 @@ def note_failure(context: BreakerContext, event: Event) -> None:
 def begin_break(context: BreakerContext, event: Event) -> None:
     """Set the moment of the next trial."""
     context.breaks += 1
+    context.refused = 0
+    context.open_since = context.open_since or event.time
     context.retry_at = event.time + timedelta(seconds=context.policy.break_after(context.breaks))
 
 
@@ -129,6 +133,7 @@ def forget_counts(context: BreakerContext, _event: Event) -> None:
 def forget_breaks(context: BreakerContext, _event: Event) -> None:
     """Forget how often it has opened."""
     context.breaks = 0
+    context.open_since = None
     context.reason = ""
 
 

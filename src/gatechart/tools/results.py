@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, cast
 
@@ -29,11 +30,19 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a call has no value, in the words of the tool that was tried last."""
+    """Why a call has no value, in the words of the tool that failed last; of the last one if breakers refused all."""
 
     kind: FailureKind
     message: str
     type: str = ""  # the class of the exception, if the tool raised one
+    retry_at: datetime | None = (
+        None  # when the circuit breaker that refused the call lets one through, if that is known
+    )
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether a circuit breaker refused the call, so that the tool itself did not fail."""
+        return self.kind is FailureKind.BREAKER_OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +73,4 @@ class ToolResult(Generic[T_co]):
         if self.failure is None:
             return cast("T_co", self.value)
         kind = OutcomeUnknownError if self.failure.kind is FailureKind.OUTCOME_UNKNOWN else ToolFailedError
-        raise kind(self.tool, self.failure.kind.value, self.failure.message, self.attempts)
+        raise kind(self.tool, self.failure.kind.value, self.failure.message, self.attempts, self.failure.retry_at)

@@ -7,7 +7,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import BreakerOpenError
+from gatechart.errors import BreakerOpenError, ToolFailedError
 from gatechart.values import Delay, Retry, seconds_in
 
 MOST_RETRY_AFTER_S: Final = 86400.0
@@ -69,12 +69,12 @@ def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
 def retry_after_s(error: Exception, now: datetime) -> float:
     """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
 
-    An open circuit breaker asks to wait until it lets a call through. Source of Retry-After: RFC 9110, section 10.2.3:
-    seconds, or the date of a moment.
+    An open circuit breaker, that of a tool included, asks to wait until it lets a call through. Source of Retry-After:
+    RFC 9110, section 10.2.3: seconds, or the date of a moment.
     """
     if isinstance(error, ToolError):
         return error.after_s or 0.0
-    if isinstance(error, BreakerOpenError):
+    if isinstance(error, BreakerOpenError | ToolFailedError):
         return 0.0 if error.retry_at is None else max((error.retry_at - now).total_seconds(), 0.0)
     headers: Any = getattr(_response_of(error), "headers", None)
     given = headers.get("retry-after") if hasattr(headers, "get") else None

@@ -41,7 +41,9 @@ from gatechart.values import (
     MOST_KEYS,
     WATCHDOG_AGENT,
     AlertMessage,
+    AwaitBreakers,
     BreakerState,
+    BreakerWait,
     CancelAll,
     CutBlock,
     Effect,
@@ -222,7 +224,7 @@ class _Attempt:
         match way:
             case NoWay(why):
                 return why
-            case SwitchTo() | TellModel() | CutBlock() if self.scene.is_undoing:
+            case SwitchTo() | AwaitBreakers() | TellModel() | CutBlock() if self.scene.is_undoing:
                 return "the agent has left the state in which that would help"
             case SendAlert():
                 self._to_alert.append(way)
@@ -230,6 +232,8 @@ class _Attempt:
                 return ""
             case SwitchTo(tool, alternative):
                 return self._stay(strategy, f"{alternative} in place of {tool}", switched=(tool, alternative))
+            case AwaitBreakers(awaited):
+                return self._stay(strategy, _how_awaited(awaited), awaited=awaited)
             case TellModel(text):
                 return self._stay(strategy, "the model is told", nudge=text)
             case _:
@@ -356,7 +360,12 @@ class _Attempt:
         return self._as_it_was(strategy, target, cut.how, {"cut": cut.entries}, after)
 
     def _stay(
-        self, strategy: Strategy, how: str, switched: tuple[str, str] | None = None, nudge: str = ""
+        self,
+        strategy: Strategy,
+        how: str,
+        switched: tuple[str, str] | None = None,
+        nudge: str = "",
+        awaited: tuple[BreakerWait, ...] = (),
     ) -> TurnRecord:
         """Return the turn of a way that leads nowhere else. If nothing is at work, the active states begin again."""
         before = self.scene.snapshot
@@ -370,7 +379,7 @@ class _Attempt:
         if switched is not None:
             is_open = self.scene.tool(switched[0]).breaker is not BreakerState.CLOSED
             escapes = escapes.with_switch(*switched, is_open=is_open)
-        escapes = replaced(escapes, nudge=nudge)
+        escapes = replaced(escapes.with_awaited(awaited), nudge=nudge)
         return replaced(turn, snapshot=replaced(turn.snapshot, trail=replaced(turn.snapshot.trail, escapes=escapes)))
 
     def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:
@@ -439,6 +448,12 @@ class _Attempt:
         undone = ", ".join(dict.fromkeys(calls.undone))
         nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
+
+
+def _how_awaited(awaited: tuple[BreakerWait, ...]) -> str:
+    tools = ", ".join(each.tool for each in awaited)
+    until = f"until {max(each.until for each in awaited):%Y-%m-%d %H:%M:%S} UTC at the latest"
+    return f"calls of {tools} wait until the circuit breaker lets them through, {until}"
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:

@@ -28,7 +28,8 @@ _LONGEST_NAME: Final = 120  # characters
 
 def attempt_told(scene: Scene) -> Send:
     """Return what tells of an attempt: which calls failed lately, and where the agent went round."""
-    calls = [each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called)]
+    called = (each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called))
+    calls = [each for each in called if not each.is_refused]  # a refusal says nothing of the tool
     tools = _tallied((each.tool, each.ok) for each in calls)
     errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
     failed = scene.failed_states

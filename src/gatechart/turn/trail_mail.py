@@ -16,6 +16,7 @@ from gatechart.values import (
     Reasoned,
     Snapshot,
     TrailEntry,
+    Waited,
 )
 from gatechart.values.texts import shortened
 
@@ -24,27 +25,33 @@ BEGAN: Final[EventName] = f"{TRAIL}began"
 """Event of a call that is about to be made, so that the agent does not go back over it without knowing of it."""
 NOTE: Final[EventName] = f"{TRAIL}note"
 STEP: Final[EventName] = f"{TRAIL}step"
+WAIT: Final[EventName] = f"{TRAIL}wait"
 DUE: Final[EventName] = f"{TRAIL}due"
 """Event of the timer by which detectors are asked again though nothing happened; also its key."""
 
-EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, DUE))
+EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, WAIT, DUE))
 FIELDS: Final = ("tool", "measure", "action")
 """Fields of which each payload that tells of an entry has one."""
 
 
-def payload_of(entry: Called | Noted | Reasoned) -> tuple[EventName, dict[str, Any]]:
+def payload_of(entry: Called | Noted | Reasoned | Waited) -> tuple[EventName, dict[str, Any]]:
     """Return the name and the payload of the event that tells of an entry, as JSON values."""
     match entry:
-        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms):
+        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms, until_ms):
             told = {"tool": tool, "arguments": arguments, "ok": ok, "outcome": outcome, "error": error}
-            return CALL, {**told, "attempts": attempts, "task": task, "time_ms": time_ms}
+            until = {"until_ms": until_ms} if until_ms else {}
+            return CALL, {**told, "attempts": attempts, "task": task, "time_ms": time_ms, **until}
+        case Waited(tool, until_ms):
+            return WAIT, {"tool": tool, "until_ms": until_ms}
         case Noted(measure, number):
             return NOTE, {"measure": measure, "number": number}
         case Reasoned(action, outcome, worker):
             return STEP, {"action": action, "outcome": outcome, "worker": worker}
 
 
-def payload_during(entry: Called | Noted | Reasoned, invocation: Invocation) -> tuple[EventName, dict[str, Any]]:
+def payload_during(
+    entry: Called | Noted | Reasoned | Waited, invocation: Invocation
+) -> tuple[EventName, dict[str, Any]]:
     """Return what `payload_of` does, with the entry of the state in which the invoke told it."""
     event, payload = payload_of(entry)
     return event, {**payload, "state": invocation.state, "epoch": invocation.epoch}
@@ -62,6 +69,8 @@ def entries_told(event: Event) -> tuple[TrailEntry, ...]:
     match event.name:
         case "trail.call":
             return (_called(told),)
+        case "trail.wait":
+            return (Waited(told["tool"], told["until_ms"]),)
         case "trail.note":
             return (Noted(told["measure"], told["number"]),)
         case "trail.step":
@@ -81,4 +90,5 @@ def _called(told: Payload) -> Called:
         attempts=told.get("attempts", 1),
         task=told.get("task", ""),
         time_ms=told.get("time_ms", 0),
+        until_ms=told.get("until_ms", 0),
     )

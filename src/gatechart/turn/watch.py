@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from re import sub
 from typing import Final, TypeAlias
 from zlib import crc32
 
 from gatechart.errors import is_failure
-from gatechart.graph import AnyGraph, Signal, Signals
+from gatechart.graph import REFUSED_TOOL, AnyGraph, EscapePlan, Signal, Signals
+from gatechart.signals import ToolRefusals
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.trail_mail import FIELDS
 from gatechart.turn.trail_text import bounds_of
@@ -47,6 +49,7 @@ _ORDER: Final = (
 )
 """Reasons, the one that goes first first; any other comes after them."""
 
+_REFUSED: Final = Signal(ToolRefusals(), REFUSED_TOOL)
 _SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
 _WATCHES: Final = "watches"  # key of a graph's memo
 
@@ -199,9 +202,22 @@ def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
         found: Watch | None = graph.memo[_WATCHES][entry_point]
     except KeyError:
         terms = graph.signals_at(entry_point)
-        found = None if terms is None else Watch(graph, terms, _profile_of(graph, entry_point))
+        found = None if terms is None else Watch(graph, _with_refusals(graph, terms), _profile_of(graph, entry_point))
         graph.memo.setdefault(_WATCHES, {})[entry_point] = found
     return found
+
+
+def _with_refusals(graph: AnyGraph, terms: Signals) -> Signals:
+    """Return the signals with one that notices refusals of circuit breakers, if a plan answers it and none does yet."""
+    if any(each.name == REFUSED_TOOL or _REFUSED.when in each.when.detectors for each in terms.signals):
+        return terms
+    plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
+    is_answered = any(_answers_refusals(plan) for plan in plans if plan is not None)
+    return replace(terms, signals=(*terms.signals, _REFUSED)) if is_answered else terms
+
+
+def _answers_refusals(plan: EscapePlan) -> bool:
+    return bool(plan.answers(REFUSED_TOOL)) or any(plan.answers_for(tool, REFUSED_TOOL) for tool, _ in plan.tools)
 
 
 def _profile_of(graph: AnyGraph, entry_point: StateName) -> Profile | None:

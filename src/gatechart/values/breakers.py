@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -84,6 +84,8 @@ class BreakerRecord:
     retry_at: datetime | None = None  # when the next trial may begin; None unless it is open
     breaks: int = 0  # how often it has opened since it was closed last
     reason: str = ""  # what opened it, or the operator's words
+    # When it opened first since it was closed last. Databases do not keep it, so it makes no difference.
+    open_since: datetime | None = field(default=None, compare=False)
 
 
 @value
@@ -103,6 +105,10 @@ class Rejection:
     state: BreakerState
     retry_at: datetime | None  # when it is worth asking again; None: when an operator closes it
     reason: str  # what opened it
+    # When it opened first since it was closed last, and how many calls it has refused since it opened last, this one
+    # included: as far as is known.
+    open_since: datetime | None = field(default=None, compare=False)
+    refused: int = field(default=1, compare=False)
 
 
 Admission: TypeAlias = Permit | Rejection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -21,6 +22,9 @@ MOST_KEYS: Final = 200
 
 MOST_CUT: Final = 5
 """How many parts left out of conversations with models an agent's record keeps."""
+
+MOST_AWAITED: Final = 20
+"""How many tools whose calls wait for a circuit breaker an agent's record keeps."""
 
 MOST_TRIED: Final = 20
 """How many attempts an agent's record keeps; the history has all of them."""
@@ -91,6 +95,16 @@ class CutTalk:
 
 
 @value
+class BreakerWait:
+    """A tool whose calls wait while its circuit breaker refuses them."""
+
+    tool: str
+    since: datetime  # of the attempt that began it
+    until: datetime  # when calls stop waiting
+    down_s: float  # they stop earlier once the breaker has been open for so many seconds without closing
+
+
+@value
 class Escapes:
     """An agent's record of its escapes. Nothing takes it back: no rollback, no restart, no escape."""
 
@@ -103,6 +117,7 @@ class Escapes:
     today: int = 0  # attempts on that day
     switched: tuple[tuple[str, str], ...] = ()  # tools, each with the one that is called in its place
     mending: tuple[str, ...] = ()  # those of them whose circuit breaker was open then, so that it says when they work
+    awaited: tuple[BreakerWait, ...] = ()  # at most MOST_AWAITED, oldest first
     nudge: str = ""  # what the model is to be told with its next turn
     keys: tuple[KeptKey, ...] = ()  # of calls that the agent went back over and has not made again
     cut: tuple[CutTalk, ...] = ()  # at most MOST_CUT, oldest first
@@ -162,6 +177,16 @@ class Escapes:
         before = self.without_switch(tool)
         mending = (*before.mending, tool) if is_open else before.mending
         return replaced(before, switched=(*before.switched, (tool, alternative)), mending=mending)
+
+    def with_awaited(self, awaited: Iterable[BreakerWait]) -> Escapes:
+        """Return the record with other tools whose calls wait for a circuit breaker."""
+        changed = {each.tool: each for each in awaited}
+        others = (each for each in self.awaited if each.tool not in changed)
+        return replaced(self, awaited=(*others, *changed.values())[-MOST_AWAITED:])
+
+    def awaited_of(self, tool: str) -> BreakerWait | None:
+        """Return how long calls of a tool wait, or waited, for its circuit breaker; None if they never did."""
+        return next((each for each in self.awaited if each.tool == tool), None)
 
     def without_key(self, key: str) -> Escapes:
         """Return the record once the call has been made again to which a key belongs."""
@@ -249,6 +274,13 @@ class SwitchTo:
 
 
 @value
+class AwaitBreakers:
+    """A way out: calls of some tools wait until the circuit breakers of these let them through."""
+
+    awaited: tuple[BreakerWait, ...]
+
+
+@value
 class TellModel:
     """A way out: the model is told with its next turn."""
 
@@ -270,7 +302,7 @@ class NoWay:
     why: str
 
 
-Way: TypeAlias = TakeTransition | EnterAt | GoBack | CutBlock | SwitchTo | TellModel | SendAlert | NoWay
+Way: TypeAlias = TakeTransition | EnterAt | GoBack | CutBlock | SwitchTo | AwaitBreakers | TellModel | SendAlert | NoWay
 """What a strategy can have done: a closed set."""
 
 

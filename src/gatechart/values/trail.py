@@ -24,6 +24,7 @@ SAID: Final = 4
 REASONED: Final = 8
 NOTED: Final = 16
 PROGRESSED: Final = 32
+WAITED: Final = 128  # 64 is WORKED, of detectors
 """Kinds of entries as bits, so that a detector can say in one number which of them concern it."""
 
 MARK: Final = 6
@@ -38,6 +39,9 @@ CHARACTERS: Final = 0x100000
 
 # Made once, because `json.dumps` with these arguments would make one each time.
 _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+REFUSED: Final = "breaker open"
+"""Error of a call that a circuit breaker refused."""
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
@@ -70,6 +74,30 @@ class Called:
     attempts: int = 1
     task: str = ""  # id of the task at which the agent was; empty if it names none
     time_ms: int = 0  # since 1970, UTC
+    until_ms: int = 0  # when the circuit breaker that refused it lets the next call through; 0 where that is not known
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a circuit breaker refused the call, so that the tool itself did not fail."""
+        return not self.ok and self.error == REFUSED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the tool itself failed."""
+        return not self.ok and self.error != REFUSED
+
+    @property
+    def is_refused_for_now(self) -> bool:
+        """Whether it was refused until a known moment. No moment is known where an operator isolated the breaker."""
+        return self.is_refused and self.until_ms > 0
+
+
+@value
+class Waited:
+    """A call waits until the circuit breaker of its tool lets it through. An entry of the call follows at its end."""
+
+    tool: str
+    until_ms: int  # when it stops waiting at the latest; milliseconds since 1970, UTC
 
 
 @value
@@ -103,7 +131,7 @@ class Progressed:
     by: str = ""  # id of the task that was done, or name of the measure that grew
 
 
-TrailEntry: TypeAlias = Moved | Called | Said | Reasoned | Noted | Progressed
+TrailEntry: TypeAlias = Moved | Called | Said | Reasoned | Noted | Progressed | Waited
 
 
 @value
@@ -207,9 +235,12 @@ def written(entry: TrailEntry) -> str:
     match entry:
         case Moved(states, event):
             return _line("m", _BETWEEN_STATES.join(map(_kept, states)), _kept(event))
-        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms):
+        case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms, until_ms):
             told = (_kept(tool), arguments, "+" if ok else "-", outcome, _kept(error))
-            return _line("c", *told, str(attempts), _kept(task), str(time_ms))
+            until = (str(until_ms),) if until_ms else ()
+            return _line("c", *told, str(attempts), _kept(task), str(time_ms), *until)
+        case Waited(tool, until_ms):
+            return _line("w", _kept(tool), str(until_ms))
         case Said(text):
             return _line("u", _kept(text))
         case Reasoned(action, outcome, worker):
@@ -229,6 +260,15 @@ def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ..
     """
     lines = [line for line in text.split("\n") if line and (not kinds or _LETTERS.get(line[0], 0) & kinds)]
     return tuple(map(_read, lines[-last:]))
+
+
+def wait_under_way(text: str) -> Waited | None:
+    """Return the wait for a circuit breaker that a trail ends in; None if a call or a move followed, or there is none.
+
+    Raises ValueError if the text is damaged.
+    """
+    newest = entries_in(text, MOVED | CALLED | WAITED, 1)
+    return newest[0] if newest and isinstance(newest[0], Waited) else None
 
 
 def text_of(entries: Iterable[TrailEntry]) -> str:
@@ -254,9 +294,11 @@ def _entry_in(line: str) -> TrailEntry | None:
     match line[0], fields:
         case "m", (states, event) | (states, event, _):  # the third, a digest of the payload, is no longer written
             return Moved(tuple(map(_shown, states.split(_BETWEEN_STATES))), _shown(event))
-        case "c", (tool, arguments, ok, outcome, error, attempts, task, time_ms):
+        case "c", (tool, arguments, ok, outcome, error, attempts, task, time_ms, *until) if len(until) <= 1:
             told = _shown(tool), arguments, ok == "+", outcome, _shown(error)
-            return Called(*told, int(attempts), _shown(task), int(time_ms))
+            return Called(*told, int(attempts), _shown(task), *map(int, (time_ms, *until)))
+        case "w", (tool, until_ms):
+            return Waited(_shown(tool), int(until_ms))
         case "u", (text,):
             return Said(_shown(text))
         case "r", (action, outcome, worker):
@@ -287,6 +329,7 @@ _KINDS: Final[dict[type, int]] = {
     Reasoned: REASONED,
     Noted: NOTED,
     Progressed: PROGRESSED,
+    Waited: WAITED,
 }
 
 _LETTERS: Final = {
@@ -296,4 +339,5 @@ _LETTERS: Final = {
     "r": REASONED,
     "n": NOTED,
     "p": PROGRESSED,
+    "w": WAITED,
 }

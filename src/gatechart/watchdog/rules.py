@@ -23,6 +23,7 @@ from gatechart.values import (
     Role,
     Snapshot,
     StateName,
+    wait_under_way,
 )
 from gatechart.values.framework import (
     is_framework_event,
@@ -39,7 +40,8 @@ def found_stuck(
     """Find an agent that has had no turn for longer than is normal in one of its states.
 
     pending: what it waits for, in words. A norm that is declared holds all the same; one that was learned does not,
-    because something that is on its way may take as long as it takes.
+    because something that is on its way may take as long as it takes. Neither does while a call of the agent waits for
+    a circuit breaker, which is found for itself.
     """
     known = [(norms[leaf].seconds, leaf) for leaf in snapshot.configuration if leaf in norms]
     since, version = quiet_since(snapshot)
@@ -47,7 +49,7 @@ def found_stuck(
         return
     _, leaf = min(known)
     norm, silent_s = norms[leaf], (now - since).total_seconds()
-    if silent_s <= norm.seconds or (pending and not norm.is_declared):
+    if silent_s <= norm.seconds or (pending and not norm.is_declared) or _waits_for_breaker(snapshot, now):
         return
     earlier = "" if norm.is_declared else f", by {norm.known} earlier ones"
     normal = f"{_lasting(norm.seconds)} is normal there{earlier}"
@@ -69,6 +71,14 @@ def found_stuck(
         snapshot.graph,
         evidence,
     )
+
+
+def _waits_for_breaker(snapshot: Snapshot, now: datetime) -> bool:
+    try:
+        wait = wait_under_way(snapshot.trail.text)
+    except ValueError:  # damaged, which the signals report
+        return False
+    return wait is not None and now.timestamp() * 1000 < wait.until_ms
 
 
 def quiet_since(snapshot: Snapshot) -> tuple[datetime | None, int]:
