@@ -33,6 +33,7 @@ from gatechart.graph import (
     EntryPoint,
     Guard,
     Initial,
+    Precedence,
     State,
     StateTransitionGraph,
     Transition,
@@ -90,6 +91,7 @@ def read(
         entry_points=tuple(entry_points) or (beginning(initial, states),),
         initial=initial,
         max_microsteps=max_microsteps,
+        precedence=Precedence.DOCUMENT,
     )
 
 
