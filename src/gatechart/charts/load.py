@@ -49,6 +49,7 @@ from gatechart.graph import (
     Initial,
     Migration,
     OnRefusal,
+    Precedence,
     Signals,
     State,
     StateTransitionGraph,
@@ -177,6 +178,7 @@ class _Building(HandingOn):
             "signals": self.signals(self.chart.signals, "signals"),
             "escape": self.escape(root, "escape"),
             "profile": self.chart.profile,
+            "precedence": Precedence(self.chart.precedence),
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:

@@ -323,6 +323,7 @@ class ChartForm:
     description: str
     signals: Spot | None = None  # read once the names of states are known
     profile: Profile | None = None
+    precedence: str = "specific"
 
 
 class Fixed:

@@ -24,7 +24,7 @@ from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import read_profile
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.transfers import transfers_form
-from gatechart.graph import OnRefusal
+from gatechart.graph import OnRefusal, Precedence
 from gatechart.values import Every, Missed
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
@@ -77,7 +77,15 @@ class _Shape(Entries):
             description=fields.text("description"),
             signals=None if self.is_xstate else spot.get("signals"),
             profile=None if self.is_xstate else read_profile(spot.get("profile"), self.faults),
+            precedence=self.precedence(fields),
         )
+
+    def precedence(self, fields: Fields) -> str:
+        """Return the order in which transitions are asked; a machine of XState cannot choose."""
+        if self.is_xstate:
+            return Precedence.XSTATE.value
+        choices = tuple(choice.value for choice in Precedence)
+        return fields.choice("precedence", choices, Precedence.SPECIFIC.value)
 
     def machine(self, spot: Spot) -> Spot:
         """Drop what would follow the end of an XState machine, with a fault for each."""

@@ -17,7 +17,7 @@ from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, 
 from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
 from gatechart.checks import RULES
-from gatechart.graph import OnRefusal
+from gatechart.graph import OnRefusal, Precedence
 from gatechart.values import LONGEST_S, PATTERN, Missed
 from gatechart.values.profiles import HIGHEST_CAPACITY
 
@@ -131,7 +131,13 @@ _XSTATE_STATE: Final = {
 
 KEYS: Final = {
     "scxml": {
-        "chart": {**_CHART, "signals": "signals", "escape": "escape", "profile": "profile"},
+        "chart": {
+            **_CHART,
+            "signals": "signals",
+            "escape": "escape",
+            "profile": "profile",
+            "precedence": "precedence",
+        },
         "state": {
             **_STATE,
             "final": "flag",
@@ -176,6 +182,7 @@ MEANINGS: Final = {
     "context": "The name of a bound type, or initial values.",
     "entry_points": "The states in which an agent may begin.",
     "on_refusal": "Whether a refused event returns an outcome, raises an error, or becomes `error.refused`.",
+    "precedence": "Which transition is asked first: of a state, the most specific, or the first in the document.",
     "max_microsteps": "How many transitions one turn may take.",
     "allow": "Findings of `gatechart check` that are meant to be so.",
     "accepts": "Which handoffs agents of the graph take: how many at once, and by what policy.",
@@ -411,6 +418,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
         "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},
         "history": {"enum": ["shallow", "deep", *([False, True] if xstate else [])]},
         "on_refusal": {"enum": [choice.value for choice in OnRefusal]},
+        "precedence": {"enum": [choice.value for choice in Precedence]},
         "event": {"type": ["string", "number", "null"]},
     }
 

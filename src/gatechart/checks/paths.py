@@ -12,7 +12,7 @@ from typing import Final
 from gatechart.checks.analysis import EVERY, words_of
 from gatechart.errors import DefinitionError
 from gatechart.graph import AnyGraph, Edge, TransferRole
-from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep
+from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep, without_unasked
 from gatechart.kernel.select import Candidates, Configuration
 from gatechart.values import EventName, Memory, Name, StateName
 
@@ -210,7 +210,7 @@ def _taking_raised(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
 def _taking(
     graph: AnyGraph, moment: Moment, groups: Candidates, event: EventName | None, *, is_sent: bool
 ) -> Iterator[Move]:
-    for enabled in choices(groups):
+    for enabled in dict.fromkeys(without_unasked(graph, event, chosen) for chosen in choices(groups)):
         plan = plan_microstep(graph, moment.configuration, moment.memory, enabled)
         yield Move(event, is_sent, plan.taken, _moment(plan, moment.raised))
 

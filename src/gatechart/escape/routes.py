@@ -15,7 +15,16 @@ from typing import Final
 
 from gatechart.errors import UnknownStateError
 from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Recall, callable_name
-from gatechart.kernel import Candidates, Configuration, Done, Plan, candidates, plan_entry, plan_microstep
+from gatechart.kernel import (
+    Candidates,
+    Configuration,
+    Done,
+    Plan,
+    candidates,
+    plan_entry,
+    plan_microstep,
+    without_unasked,
+)
 from gatechart.kernel.tree import Tree
 from gatechart.values import EventName, Memory, StateName
 from gatechart.values.frozen import replaced, value
@@ -134,25 +143,27 @@ class _Search:
         if place.is_over:
             return
         eventless = self._asked(place, None)
-        yield from self._taking(place, eventless, place.raised)
+        yield from self._taking(place, None, place.raised)
         if _can_refuse(eventless) and place.raised:
             yield from self._taking_raised(place)
         elif _can_refuse(eventless):
             for event in _events(self.graph, place.configuration):
-                yield from self._taking(place, self._asked(place, event), ())
+                yield from self._taking(place, event, ())
 
     def _taking_raised(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
         event, *rest = place.raised
-        asked = self._asked(place, event)
-        yield from self._taking(place, asked, tuple(rest))
-        if _can_refuse(asked):
+        yield from self._taking(place, event, tuple(rest))
+        if _can_refuse(self._asked(place, event)):
             yield replaced(place, raised=tuple(rest)), False
 
     def _asked(self, place: _Place, event: EventName | None) -> Candidates:
         return candidates(self.graph, place.configuration, event)
 
-    def _taking(self, place: _Place, asked: Candidates, raised: tuple[EventName, ...]) -> Iterator[tuple[_Place, bool]]:
-        for enabled in _choices(asked):
+    def _taking(
+        self, place: _Place, event: EventName | None, raised: tuple[EventName, ...]
+    ) -> Iterator[tuple[_Place, bool]]:
+        for chosen in _choices(self._asked(place, event)):
+            enabled = without_unasked(self.graph, event, chosen)
             plan = plan_microstep(self.graph, place.configuration, place.memory, enabled)
             # Events raised in a cycle would grow without end; a turn with more than it has microsteps is undone.
             if self.allows(plan.entries) and len(raised) <= self.graph.max_microsteps:

@@ -63,6 +63,7 @@ class Edge:
     ask: Ask | None
     steps: tuple[Step, ...]
     is_exact: bool = False  # whether its event is a single name, spaces included, that matches nothing else
+    is_fallback: bool = False  # whether it is asked after all others of its source but `*`; signals and plans add such
     role: TransferRole | None = None  # of a transition that the source's transfers add
     to: str = ""  # key of the transfer's target, for such a transition
 
@@ -93,7 +94,7 @@ class Node:
     invokes: tuple[Invoke, ...]
     on_entry: tuple[Step, ...]
     on_exit: tuple[Step, ...]
-    edges: tuple[Edge, ...]  # outgoing transitions, in document order
+    edges: tuple[Edge, ...]  # outgoing transitions, in document order; `Precedence` says in which order they are asked
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     tools: PoliciesByTool = field(default_factory=dict)  # policies for the tool calls of its invokes
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
@@ -132,11 +133,19 @@ def walk(states: Sequence[State[Any]]) -> Iterator[State[Any]]:
         yield from walk(state.states)
 
 
-def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dict[StateName, Node]:
-    """Build a node for the root and for each state in it, by name, in document order."""
+def build_nodes(
+    root: State[Any], transitions: Sequence[Transition[Any]], fallbacks: Sequence[Transition[Any]] = ()
+) -> dict[StateName, Node]:
+    """Build a node for the root and for each state in it, by name, in document order.
+
+    fallbacks: transitions that signals and escape plans add, for events that no written transition takes.
+    """
     leaving: dict[StateName, list[Transition[Any]]] = {}
     for transition in (*transitions, *dict.fromkeys(answers(root))):
         leaving.setdefault(transition.source, []).append(transition)
+    added: dict[StateName, list[Transition[Any]]] = {}
+    for transition in fallbacks:
+        added.setdefault(transition.source, []).append(transition)
     nodes: dict[StateName, Node] = {}
     exact = frozenset(_spaced_events(root))
 
@@ -156,7 +165,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             invokes=state.invoke,
             on_entry=tuple(map(step_of, state.on_entry)),
             on_exit=tuple(map(step_of, state.on_exit)),
-            edges=_edges(state, (*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
+            edges=_edges(state, leaving.get(state.name, ()), added.get(state.name, ()), exact),
             is_end=state.final and ancestors == (ROOT,),
             defers=state.defer,
             tools=dict(state.tools),
@@ -208,17 +217,30 @@ def _spaced_events(root: State[Any]) -> Iterator[EventName]:
             yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
 
 
-def _edges(state: State[Any], written: Sequence[Transition[Any]], exact: Collection[EventName]) -> tuple[Edge, ...]:
-    """Compile the transitions of a state, in the order in which they are asked.
+def _edges(
+    state: State[Any],
+    written: Sequence[Transition[Any]],
+    fallbacks: Sequence[Transition[Any]],
+    exact: Collection[EventName],
+) -> tuple[Edge, ...]:
+    """Compile the transitions of a state, in document order.
 
     Labels begin with the source, so they can repeat only within a state. Those written are numbered first.
     exact: events with spaces that are a single name; in other events, spaces separate several names.
     """
     counts: Counter[str] = Counter()
-    own = [_edge(each, _numbered(each.label, counts), is_exact=each.event in exact) for each in written]
+    delayed = tuple(delayed_transitions(state))
+
+    def compiled(several: Sequence[Transition[Any]], *, is_fallback: bool = False) -> list[Edge]:
+        return [
+            _edge(each, _numbered(each.label, counts), is_exact=each.event in exact, is_fallback=is_fallback)
+            for each in several
+        ]
+
+    own = (*compiled(written), *compiled(fallbacks, is_fallback=True), *compiled(delayed))
     first = [_added(each, counts) for each in choices_first(state)]
-    last = [_added(each, counts) for each in choices_last(state, written)]
-    return (*first, *own, *last)
+    ends = choices_last(state, (*written, *fallbacks, *delayed))
+    return (*first, *own, *(replace(_added(each, counts), is_fallback=True) for each in ends))
 
 
 def _numbered(label: str, counts: Counter[str]) -> str:
@@ -231,7 +253,7 @@ def _added(added: Added, counts: Counter[str]) -> Edge:
     return replace(edge, role=added.role, to=added.to)
 
 
-def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
+def _edge(transition: Transition[Any], label: str, *, is_exact: bool, is_fallback: bool = False) -> Edge:
     return Edge(
         label=label,
         source=transition.source,
@@ -241,6 +263,7 @@ def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
         ask=ask_of(transition.guard) if transition.guard else None,
         steps=tuple(map(step_of, transition.actions)),
         is_exact=is_exact,
+        is_fallback=is_fallback,
     )
 
 

@@ -63,6 +63,18 @@ class OnRefusal(Enum):
     EVENT = "event"  # a transition for `error.refused` is taken; where there is none, as RETURN
 
 
+class Precedence(Enum):
+    """The order in which the transitions of active states are asked for an event.
+
+    In all of them, inner states come before outer ones, and of two transitions of a state for the same descriptor the
+    one that is written first.
+    """
+
+    SPECIFIC = "specific"  # of one state's, the event's own name goes first, then longer prefixes, `*` last
+    DOCUMENT = "document"  # of one state's, those written first go first, whatever they take, as in W3C SCXML
+    XSTATE = "xstate"  # as SPECIFIC; and if a region takes the event, the states around all regions are not asked
+
+
 @dataclass(frozen=True)
 class Then:
     """A transition whose source and event follow from where it is used."""

@@ -25,7 +25,7 @@ from gatechart.graph.compile import (
     selectors,
     walk,
 )
-from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition
+from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, Precedence, State, Transition
 from gatechart.graph.escape import EscapePlan
 from gatechart.graph.escape_edges import (
     adding,
@@ -39,6 +39,7 @@ from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.names import one_or_more, texts
+from gatechart.graph.precedence import order_structure
 from gatechart.graph.selection import Filter, Scorer
 from gatechart.graph.selection_faults import selector_faults
 from gatechart.graph.signal_edges import answering, declared_signals, waiting_states
@@ -55,7 +56,8 @@ class StateTransitionGraph(Generic[ContextT]):
     """A statechart with its states, transitions and entry points, and the type of its agents' context.
 
     states: only those that need more than a name; the others are inferred from the transitions.
-    transitions: tried in this order, those of inner states before those of outer ones.
+    transitions: those of inner states are asked before those of outer ones, and of one state's, those for the event's
+    own name before those for a prefix of it, and `*` last; of several for the same event, the first that is listed.
     entry_points: the states in which agents may begin; a name alone is an entry point without triggers or payload.
     initial: where the chart as a whole begins, by default its first state; agents begin at entry points.
     migrations: bring agents of earlier versions to this one.
@@ -70,6 +72,7 @@ class StateTransitionGraph(Generic[ContextT]):
     escape: what its agents try to get out of what their signals notice; what it adds is part of the fingerprint.
     profile: what its entry points can do where their own profiles say nothing; not part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
+    precedence: another order in which transitions are asked; part of the fingerprint where the order matters.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
     A sequence of one may be written as the value itself. Raises InvalidGraphError with all faults at once.
@@ -97,6 +100,7 @@ class StateTransitionGraph(Generic[ContextT]):
     signals: Signals | None
     escape: EscapePlan | None
     profile: Profile | None
+    precedence: Precedence
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
     escape_states: frozenset[StateName]  # states that its escape plans add
@@ -137,6 +141,7 @@ class StateTransitionGraph(Generic[ContextT]):
         signals: Given | None = None,
         escape: EscapePlan | None = None,
         profile: Profile | None = None,
+        precedence: Precedence = Precedence.SPECIFIC,
     ) -> None: ...
 
     @overload
@@ -163,6 +168,7 @@ class StateTransitionGraph(Generic[ContextT]):
         signals: Given | None = None,
         escape: EscapePlan | None = None,
         profile: Profile | None = None,
+        precedence: Precedence = Precedence.SPECIFIC,
     ) -> None: ...
 
     def __init__(
@@ -188,6 +194,7 @@ class StateTransitionGraph(Generic[ContextT]):
         signals: Given | None = None,
         escape: EscapePlan | None = None,
         profile: Profile | None = None,
+        precedence: Precedence = Precedence.SPECIFIC,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -221,6 +228,7 @@ class StateTransitionGraph(Generic[ContextT]):
             known=known,
             profile=profile,
             is_framework=isinstance(self, FrameworkGraph),
+            precedence=precedence,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         compiled["escape_states"] = frozenset(state.name for state in added)
@@ -307,10 +315,10 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     )
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
-    answers = answering(declared_signals(draft.signals, draft.entry_points))
+    answers = tuple(answering(declared_signals(draft.signals, draft.entry_points)))
     plans = plans_in(draft.escape, walk(draft.root.states))
     escapes = (*escaping(adding(plans), draft.known), *undoing(plans, draft.known))
-    nodes = build_nodes(draft.root, (*draft.transitions, *answers, *escapes))
+    nodes = build_nodes(draft.root, draft.transitions, (*answers, *escapes))
     selections = selections_in(nodes)
     if clashes := tuple(selector_faults(selections)):
         raise InvalidGraphError(draft.name, clashes)
@@ -333,10 +341,16 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "signals": draft.signals,
         "escape": draft.escape,
         "profile": draft.profile,
+        "precedence": draft.precedence,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(
-            draft.name, draft.version, nodes, draft.entry_points, draft.context, _declared(draft)
+            draft.name,
+            draft.version,
+            nodes,
+            draft.entry_points,
+            draft.context,
+            [*_declared(draft), *order_structure(draft.precedence, nodes)],
         ),
         "runs_at_once": runs_at_once(nodes),
         "has_deferring": any(node.defers for node in nodes.values()),

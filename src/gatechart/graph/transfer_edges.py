@@ -76,13 +76,16 @@ def choices_first(state: State[Any]) -> Iterator[Added]:
 
 
 def choices_last(state: State[Any], written: Sequence[Transition[Any]]) -> Iterator[Added]:
-    """Yield the transitions that go after those written: the end of an invoke that made no choice."""
+    """Yield the transitions that go after those written: the end of an invoke that made no choice.
+
+    A written `*` goes after these, so it does not handle that end.
+    """
     transfers = _on(state)
     if transfers is None:
         return
     handled = {word for each in written if each.event and each.guard is None for word in each.event.split()}
     for event in _ends(state):
-        if handled.isdisjoint({event, f"{event}.*", "done.invoke", "done.invoke.*", "done", "done.*", "*"}):
+        if handled.isdisjoint({event, f"{event}.*", "done.invoke", "done.invoke.*", "done", "done.*"}):
             yield Added(Transition(state.name, event, transfers.otherwise), TransferRole.ENDED)
 
 

@@ -15,7 +15,7 @@ from gatechart.context import AgentContext, has_any_field
 from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
-from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition
+from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, Precedence, State, Transition
 from gatechart.graph.escape import EscapePlan
 from gatechart.graph.escape_edges import adding, escaping, plans_in
 from gatechart.graph.escape_faults import escape_faults
@@ -79,6 +79,7 @@ class Draft:
     known: Sequence[str] = ()  # names of the states that no escape plan adds
     profile: Profile | None = None
     is_framework: bool = False  # it is a graph of the framework itself
+    precedence: Any = Precedence.SPECIFIC
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -195,6 +196,9 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
     if not isinstance(draft.on_refusal, OnRefusal):
         known = ", ".join(map(str, OnRefusal))
         yield Fault("on_refusal", f"{draft.on_refusal!r} is not a policy", f"pass one of {known}")
+    if not isinstance(draft.precedence, Precedence):
+        known = ", ".join(map(str, Precedence))
+        yield Fault("precedence", f"{draft.precedence!r} is not a precedence", f"pass one of {known}")
     if not isinstance(draft.max_microsteps, int) or draft.max_microsteps < 1:
         yield Fault("max_microsteps", f"{draft.max_microsteps!r} is not a bound", "pass a whole number of 1 or more")
     if not draft.entry_points:

@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gatechart.api import AgentHome
 from gatechart.api.alarms import AlarmCommand
 from gatechart.context import AgentContext, canonical_json
-from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError, UnknownGraphError
+from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph, EntryPoint, FrameworkGraph, State
 from gatechart.hosting.own_agents import OwnAgents, check_own
-from gatechart.hosting.registry import Registry
 from gatechart.turn import Turn, log_of
 from gatechart.values import (
     ALARM,
@@ -31,8 +30,6 @@ from gatechart.values import (
 from gatechart.values.framework import (
     ALARM_AGENT,
     check_not_framework,
-    is_framework_agent,
-    is_framework_graph,
 )
 
 _DIGEST: Final = 32  # hexadecimal digits
@@ -73,7 +70,7 @@ def _tell(context: AlarmContext, _event: Event, turn: Turn) -> None:
     log_of(turn).asked.extend(told)
 
 
-async def alarmed(home: AgentHome, own: OwnAgents, registry: Registry, command: AlarmCommand) -> RaisedAlarm:
+async def alarmed(home: AgentHome, own: OwnAgents, command: AlarmCommand) -> RaisedAlarm:
     """Execute the command. Raises as `AgentHome.alarm` does."""
     _check(command)
     agent_id = f"{ALARM_AGENT}{command.alarm_id}"
@@ -82,7 +79,7 @@ async def alarmed(home: AgentHome, own: OwnAgents, registry: Registry, command: 
         return _raised_before(await home.read(agent_id), command, asked)
     except UnknownAgentError:
         pass
-    recipients = await _recipients(home, registry, command)
+    recipients = await _recipients(home, command)
     terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=asked)
     try:
         await own.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
@@ -116,15 +113,12 @@ def _raised_before(snapshot: Snapshot, command: AlarmCommand, asked: str) -> Rai
     return RaisedAlarm(command.alarm_id, f"{ALARM}{terms.name}", tuple(terms.recipients), repeat=True)
 
 
-async def _recipients(home: AgentHome, registry: Registry, command: AlarmCommand) -> list[AgentId]:
-    """Return the agents that get an alarm: of too many, none does. To alarms, the framework's own do not exist."""
+async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
+    """Return the agents that get an alarm. If there are too many, none does."""
     if command.graph is None:
         for agent_id in command.to:
-            if is_framework_agent(agent_id, (await home.read(agent_id)).graph):  # raises UnknownAgentError
-                raise UnknownAgentError(agent_id)
+            await home.read(agent_id)  # raises UnknownAgentError
         return list(dict.fromkeys(command.to))
-    if is_framework_graph(command.graph):
-        raise UnknownGraphError(command.graph, tuple(graph.name for graph in registry.graphs))
     page = await home.find(graph=command.graph, where=command.where or {}, status=Status.ACTIVE, limit=command.most + 1)
     if len(page.agents) > command.most:
         raise PayloadError(

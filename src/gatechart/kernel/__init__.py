@@ -9,9 +9,11 @@ from gatechart.kernel.select import (
     awaited_events,
     candidates,
     defers,
+    enabled,
     matches,
     passes_over,
     sendable,
+    without_unasked,
 )
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "awaited_events",
     "candidates",
     "defers",
+    "enabled",
     "matches",
     "misfit",
     "passes_over",
@@ -32,4 +35,5 @@ __all__ = [
     "plan_microstep",
     "plan_start",
     "sendable",
+    "without_unasked",
 ]

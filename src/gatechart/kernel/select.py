@@ -6,25 +6,27 @@ event descriptors, section 3.12.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
-from gatechart.graph import SIGNAL, AnyGraph, Edge
-from gatechart.values import ESCAPE, EventName, StateName, is_reserved
+from gatechart.graph import AnyGraph, Edge, Precedence
+from gatechart.graph.descriptors import EVERY, words_of
+from gatechart.graph.precedence import NOT_ANY, breadth
+from gatechart.values import EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
-
-_NOT_ANY: Final = (SIGNAL, ESCAPE)  # prefixes of events that `*` does not take
 
 
 def candidates(
     graph: AnyGraph, configuration: Configuration, event: EventName | None, *, is_raised: bool = False
 ) -> Candidates:
-    """Return the transitions to ask: for each active leaf its own, then its ancestors', each in document order.
+    """Return the transitions to ask, in groups; `enabled` takes the first of each group whose guard agrees.
 
-    The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. A state that defers the
-    event goes before the transitions of its ancestors, except for events raised within a turn, which nothing defers.
+    A group has the transitions of an active leaf, then those of its ancestors; `Precedence` says in which order those
+    of one state are. With XSTATE, where several leaves are active, it has those of one active state for the event.
+    event: None for the eventless ones. A state that defers the event goes before the transitions of its ancestors,
+    except for events raised within a turn, which nothing defers.
     Worked out once for a configuration and an event that the graph names, then remembered.
     """
     key = (configuration, event, is_raised) if is_raised and graph.has_deferring else (configuration, event)
@@ -34,13 +36,35 @@ def candidates(
     deferring = () if is_raised else _deferring(graph, configuration, event)
     hidden = {ancestor for state in deferring for ancestor in graph.nodes[state].ancestors}
     found = tuple(
-        tuple(edge for edge in _edges(graph, leaf) if _takes(edge, event) and edge.source not in hidden)
-        for leaf in configuration
+        tuple(edge for state in states if state not in hidden for edge in _taking(graph, state, event))
+        for states in _asked_together(graph, configuration, event)
     )
     found = tuple(edges for edges in found if edges)
     if event is None or event in graph.named_events or (found and is_reserved(event)):
         graph.memo[key] = found  # other names, which only a wildcard takes, come from outside in any number
     return found
+
+
+def enabled(
+    graph: AnyGraph, groups: Candidates, event: EventName | None, first: Callable[[Sequence[Edge]], Edge | None]
+) -> tuple[Edge, ...]:
+    """Return the transitions of the candidates that are enabled.
+
+    first: returns the first transition of a group whose guard agrees. With XSTATE, it is not asked about a state if a
+    transition of a state inside that one is enabled.
+    """
+    found: list[Edge] = []
+    for edges in groups:
+        if not _is_outside(graph, event, edges[0].source, found):
+            edge = first(edges)
+            if edge is not None:
+                found.append(edge)
+    return tuple(found)
+
+
+def without_unasked(graph: AnyGraph, event: EventName | None, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Return the transitions without those that are not asked if the others are enabled. edges: one from each group."""
+    return tuple(edge for edge in edges if not _is_outside(graph, event, edge.source, edges))
 
 
 def defers(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
@@ -80,7 +104,7 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
     """Whether a transition for these events takes this one. None stands for no event.
 
     descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
-    `*` takes every event but signals and escapes: whoever handles everything has not thought of those.
+    `*` takes every event but signals and escapes, timers and ends of invokes among them.
 
     >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")
     (True, False, True, True)
@@ -90,8 +114,8 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
     if descriptor is None or event is None or descriptor == event:
         return descriptor == event
     return any(
-        prefix == event or event.startswith(f"{prefix}.") or (prefix == "*" and not event.startswith(_NOT_ANY))
-        for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
+        prefix == event or event.startswith(f"{prefix}.") or (prefix == EVERY and not event.startswith(NOT_ANY))
+        for prefix in words_of(descriptor)
     )
 
 
@@ -102,6 +126,38 @@ def _deferring(graph: AnyGraph, configuration: Configuration, event: EventName |
     nodes = graph.nodes
     active = dict.fromkeys(state for leaf in configuration for state in (leaf, *nodes[leaf].ancestors))
     return [state for state in active if any(matches(each, event) for each in nodes[state].defers)]
+
+
+def _asked_together(
+    graph: AnyGraph, configuration: Configuration, event: EventName | None
+) -> Iterator[tuple[StateName, ...]]:
+    """Yield the states of each group of candidates, inner ones first.
+
+    XSTATE: source https://github.com/statelyai/xstate, `stateUtils.ts`, `transitionParallelNode`; eventless transitions
+    are chosen as in SCXML there, by `selectEventlessTransitions`.
+    """
+    lines = [(leaf, *graph.nodes[leaf].ancestors) for leaf in configuration]
+    if event is None or len(lines) == 1 or graph.precedence is not Precedence.XSTATE:
+        yield from lines
+        return
+    last = {state: place for place, line in enumerate(lines) for state in line}  # after the last region inside it
+    for place, line in enumerate(lines):
+        yield from ((state,) for state in line if last[state] == place)
+
+
+def _taking(graph: AnyGraph, state: StateName, event: EventName | None) -> Sequence[Edge]:
+    """Return the transitions of a state that take the event, in the order in which they are asked."""
+    edges = [edge for edge in graph.nodes[state].edges if _takes(edge, event)]
+    if event is None or len(edges) < 2 or graph.precedence is Precedence.DOCUMENT:
+        return edges
+    return sorted(edges, key=lambda edge: breadth(edge, event))
+
+
+def _is_outside(graph: AnyGraph, event: EventName | None, state: StateName, edges: Sequence[Edge]) -> bool:
+    """Whether XSTATE leaves the state unasked, because one of the transitions is of a state inside it."""
+    if not edges or event is None or graph.precedence is not Precedence.XSTATE:
+        return False
+    return any(state in graph.nodes[edge.source].ancestors for edge in edges)
 
 
 def _takes(edge: Edge, event: EventName | None) -> bool:

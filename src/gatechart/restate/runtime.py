@@ -455,7 +455,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
     BreakersCommand: RestateRuntime._breakers,
-    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, runtime._registry, command),
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, command),
     ForgetLessonsCommand: lambda runtime, command: forget_lessons(runtime._own, command),
     FindingsCommand: RestateRuntime._findings,
     HostsCommand: RestateRuntime._hosts,

@@ -477,7 +477,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._own, runtime._registry, command)),
-    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, runtime._registry, command),
+    AlarmCommand: lambda runtime, command: alarmed(runtime, runtime._own, command),
     ForgetLessonsCommand: lambda runtime, command: forget_lessons(runtime._own, command),
     FindingsCommand: Runtime._findings,
     HostsCommand: Runtime._hosts,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from time import perf_counter_ns
 from typing import Any, Final
 
 from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
-from gatechart.kernel import Plan, candidates, plan_microstep
+from gatechart.kernel import Plan, candidates, enabled, plan_microstep
 from gatechart.turn.handoff_state import Standing, asked
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.turn_context import Turn, TurnLog, own_copy
@@ -77,10 +78,10 @@ async def _taken(
     groups = candidates(graph, previous.configuration, event.name) if previous.status is Status.ACTIVE else ()
     if not groups:
         return None
-    enabled = tuple(edges[0] for edges in groups)  # correct as long as no guard is evaluated
+    edges = enabled(graph, groups, event.name, itemgetter(0))  # correct as long as no guard is evaluated
     plan: Plan | None = None  # of a turn that needs no context
-    if not graph.has_signals and not any(edge.ask for edge in enabled):
-        plan = plan_microstep(graph, previous.configuration, previous.memory, enabled)
+    if not graph.has_signals and not any(edge.ask for edge in edges):
+        plan = plan_microstep(graph, previous.configuration, previous.memory, edges)
         if plan.deeds or plan.has_eventless or plan.attended or (plan.is_final and handoffs):
             plan = None
     context = committed_context(graph, previous) if plan is None else None

@@ -12,7 +12,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Ask, Edge, Step
-from gatechart.kernel import Block, Candidates, Done, Plan, accepted_events, candidates, plan_microstep
+from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, enabled, plan_microstep
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.transfers import counted
@@ -220,16 +220,12 @@ class Macrostep:
         """Take one microstep; return whether there was a transition to take."""
         groups = candidates(self.graph, self.configuration, name, is_raised=is_raised)
         is_usual = len(groups) == 1 and groups[0][0].ask is None  # as in a flat chart
-        enabled = groups[0][:1] if is_usual else self._enabled(groups)
-        if enabled:
-            plan = plan_microstep(self.graph, self.configuration, self.memory, enabled)
+        edges = groups[0][:1] if is_usual else enabled(self.graph, groups, name, self._first)
+        if edges:
+            plan = plan_microstep(self.graph, self.configuration, self.memory, edges)
             self._note_taken(plan)
             await self._follow(plan)
-        return bool(enabled)
-
-    def _enabled(self, groups: Candidates) -> tuple[Edge, ...]:
-        """Return, for each active leaf, the first transition whose guard agrees."""
-        return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])
+        return bool(edges)
 
     def _first(self, edges: Sequence[Edge]) -> Edge | None:
         for edge in edges:

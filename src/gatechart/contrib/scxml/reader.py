@@ -34,6 +34,7 @@ from gatechart.graph import (
     EntryPoint,
     Guard,
     Initial,
+    Precedence,
     State,
     StateTransitionGraph,
     Transition,
@@ -114,6 +115,7 @@ def _graph(
         entry_points=tuple(entry_points) or (beginning(initial, states),),
         initial=initial,
         max_microsteps=max_microsteps,
+        precedence=Precedence.DOCUMENT,
     )
 
 

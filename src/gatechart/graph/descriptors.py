@@ -1,0 +1,34 @@
+"""The words of event descriptors, and what takes them. Pure.
+
+Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 3.12.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gatechart.values import EventName
+
+EVERY: Final = "*"
+
+
+def words_of(descriptor: EventName) -> tuple[EventName, ...]:
+    """Return the prefixes that an event descriptor takes, in their shortest spelling.
+
+    >>> words_of("error.* done.state."), words_of("*")
+    (('error', 'done.state'), ('*',))
+    """
+    return tuple(word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
+
+
+def prefixes_of(name: EventName) -> Iterator[EventName]:
+    """Yield the name and everything that takes it as a prefix of whole words, longest first.
+
+    >>> list(prefixes_of("error.tool.search"))
+    ['error.tool.search', 'error.tool', 'error', '*']
+    """
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+    yield EVERY

@@ -1,0 +1,93 @@
+"""Which of a state's transitions is asked first for an event, and what a graph's fingerprint covers of that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from gatechart.graph.compile import Edge, Kind, Node
+from gatechart.graph.definition import Precedence
+from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
+from gatechart.graph.signals import SIGNAL
+from gatechart.values import ESCAPE, EventName, StateName
+
+NOT_ANY: Final = (SIGNAL, ESCAPE)
+"""Prefixes of the events that `*` does not take."""
+
+Breadth: TypeAlias = tuple[bool, bool, int, bool]
+
+
+def breadth(edge: Edge, event: EventName) -> Breadth:
+    """Return a key that sorts transitions of a state that take the event: the most specific first, `*` last.
+
+    The event's own name comes before a pattern such as `GO.*`, which takes `GO` as well, and a longer prefix before a
+    shorter one.
+    """
+    if edge.is_exact or edge.event is None:
+        return (False, edge.is_fallback, -len(event), False)
+    longest = max((len(word) for word in words_of(edge.event) if f"{event}.".startswith(f"{word}.")), default=0)
+    return (longest == 0, edge.is_fallback, -longest, event not in edge.event.split())
+
+
+def order_structure(precedence: Precedence, nodes: Mapping[StateName, Node]) -> Iterator[str]:
+    """Yield a mark for each rule of the precedence that changes which transitions of the graph are taken.
+
+    Graphs in document order, and those to which the rules make no difference, have no mark.
+    """
+    if precedence is not Precedence.DOCUMENT and any(map(_is_reordered, nodes.values())):
+        yield "specific first"
+    if precedence is Precedence.XSTATE and _has_rivals_around_regions(nodes):
+        yield "regions first"
+
+
+def event_words(edge: Edge) -> tuple[EventName, ...]:
+    """Return the words of a transition's descriptor; none for an eventless one."""
+    if edge.event is None:
+        return ()
+    return (edge.event,) if edge.is_exact else words_of(edge.event)
+
+
+def broader(word: EventName) -> Iterator[EventName]:
+    """Yield the words that take everything that this one takes, longest first, itself among them.
+
+    >>> list(broader("error.tool")), list(broader("signal.repeats"))
+    (['error.tool', 'error', '*'], ['signal.repeats', 'signal'])
+    """
+    is_any = not f"{word}.".startswith(NOT_ANY)
+    return (each for each in prefixes_of(word) if is_any or each != EVERY)
+
+
+def _is_reordered(node: Node) -> bool:
+    """Whether a transition is asked before one that is written earlier."""
+    earlier: set[EventName] = set()  # words; and patterns as they are spelled
+    for edge in node.edges:
+        words = event_words(edge)
+        if any(each in earlier for word in words for each in (*broader(word), f"{word}.*") if each != word):
+            return True
+        earlier.update(words, edge.event.split() if edge.event and not edge.is_exact else ())
+    return False
+
+
+def _has_rivals_around_regions(nodes: Mapping[StateName, Node]) -> bool:
+    """Whether a state in a region waits for an event that the parallel state, or one around it, waits for, too."""
+    around: dict[StateName, tuple[set[EventName], set[EventName]]] = {}
+    for node in nodes.values():
+        parallel = next((each for each in node.ancestors if nodes[each].kind is Kind.PARALLEL), None)
+        if parallel is None:
+            continue
+        if parallel not in around:
+            around[parallel] = _words_around(nodes, parallel)
+        if any(_meets(word, *around[parallel]) for edge in node.edges for word in event_words(edge)):
+            return True
+    return False
+
+
+def _words_around(nodes: Mapping[StateName, Node], parallel: StateName) -> tuple[set[EventName], set[EventName]]:
+    """Return the words for which the parallel state and those around it wait, and everything that takes such a word."""
+    states = (parallel, *nodes[parallel].ancestors)
+    words = {word for state in states for edge in nodes[state].edges for word in event_words(edge)}
+    return words, {each for word in words for each in broader(word)}
+
+
+def _meets(word: EventName, words: Collection[EventName], broad: Collection[EventName]) -> bool:
+    return word in broad or any(each in words for each in broader(word))
