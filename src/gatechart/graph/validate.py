@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import islice
 from typing import Any, Final
 
@@ -193,12 +194,8 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
             yield from _unkept_names("graph", what, [text])
     if not (isinstance(draft.context, type) and issubclass(draft.context, AgentContext)):
         yield Fault("context", f"{draft.context!r} is not a context type", "pass a subclass of AgentContext")
-    if not isinstance(draft.on_refusal, OnRefusal):
-        known = ", ".join(map(str, OnRefusal))
-        yield Fault("on_refusal", f"{draft.on_refusal!r} is not a policy", f"pass one of {known}")
-    if not isinstance(draft.precedence, Precedence):
-        known = ", ".join(map(str, Precedence))
-        yield Fault("precedence", f"{draft.precedence!r} is not a precedence", f"pass one of {known}")
+    yield from _option_faults("on_refusal", "policy", draft.on_refusal, OnRefusal)
+    yield from _option_faults("precedence", "precedence", draft.precedence, Precedence)
     if not isinstance(draft.max_microsteps, int) or draft.max_microsteps < 1:
         yield Fault("max_microsteps", f"{draft.max_microsteps!r} is not a bound", "pass a whole number of 1 or more")
     if not draft.entry_points:
@@ -209,6 +206,11 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
         )
     for double in _doubles(entry.name for entry in draft.entry_points):
         yield Fault(f"entry point {double!r}", "the name occurs twice", "give each entry point a name of its own")
+
+
+def _option_faults(option: str, kind: str, value: Any, options: type[Enum]) -> Iterator[Fault]:
+    if not isinstance(value, options):
+        yield Fault(option, f"{value!r} is not a {kind}", f"pass one of {', '.join(map(str, options))}")
 
 
 def _name_faults(states: Sequence[State[Any]]) -> Iterator[Fault]:
