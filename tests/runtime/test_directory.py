@@ -358,9 +358,9 @@ async def test_more_entries_than_a_bound_that_was_lowered_stay_and_are_renewed(p
 async def with_record(runtime):
     """Let work of an entry succeed, for a user, and pin it."""
     await bot(runtime, "bot")
-    told = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
-    await runtime.send("directory:bot", OUTCOME, {**told, "kind": "refunds"})
-    await runtime.send("directory:bot", OUTCOME, {**told, "handoff": "h2", "ended": "failed"})
+    outcome = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
+    await runtime.send("directory:bot", OUTCOME, {**outcome, "kind": "refunds"})
+    await runtime.send("directory:bot", OUTCOME, {**outcome, "handoff": "h2", "ended": "failed"})
     await runtime.mark_entry("bot", "pinned", reason="it is good")
 
 

@@ -246,8 +246,8 @@ async def test_what_is_beyond_the_bounds_is_refused(http, wrong, status, error):
 async def test_a_registrant_learns_nothing_of_the_work_of_its_entry():
     async with serving(token=TOKEN, registrants={"crm": CRM}) as served:
         await served.runtime.register_entry("bot", "shop", at="OPEN", registrant="crm")
-        told = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "kind": "refunds"}
-        await served.runtime.send("directory:bot", OUTCOME, told)
+        outcome = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "kind": "refunds"}
+        await served.runtime.send("directory:bot", OUTCOME, outcome)
         await served.runtime.mark_entry("bot", "excluded", reason="it guesses")
         async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {CRM}"}) as http:
             renewed = await http.post("/directory", json={"id": "bot", "graph": "shop", "at": "OPEN"})

@@ -66,7 +66,7 @@ _EXCEPTED: Final = _networks(_PUBLIC_WITHIN)
 
 
 def is_public(address: str) -> bool:
-    """Tell whether packets to an IP address may cross the public Internet.
+    """Return whether packets to an IP address may cross the public Internet.
 
     An IPv6 address that holds IPv4 addresses (IPv4-mapped, 6to4, Teredo, NAT64) is public if all of those are.
     False for a text that is no IP address. The answer is the same on every release of Python.

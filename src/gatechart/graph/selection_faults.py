@@ -147,5 +147,5 @@ def is_share(given: object) -> bool:
 
 
 def is_amount(given: object, most: float = inf) -> TypeGuard[float]:
-    """Tell whether a value is a number from 0 to most; every number is finite."""
+    """Return whether a value is a finite number from 0 to `most`."""
     return is_number(given) and 0 <= given <= most

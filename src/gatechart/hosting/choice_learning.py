@@ -61,7 +61,9 @@ class Learning:
         self._model = None if self._learned is None else self._learned.model()  # without numpy it says so at once
         self._reward = reward
         self._seen: dict[str, tuple[int, Sequence[KeptChoice]]] = {}
-        self._read: dict[tuple[str, str], tuple[KeptChoice, Observation | None]] = {}  # by candidate and handoff
+        self._observed_choices: dict[
+            tuple[str, str], tuple[KeptChoice, Observation | None]
+        ] = {}  # by candidate and handoff
         self._observed = _NONE
         self._undecided: Sequence[KeptChoice] = ()
         self._history = HistoryIndex()
@@ -99,13 +101,13 @@ class Learning:
 
     def _observations(self, choices: Iterable[KeptChoice]) -> Observations:
         """Return the observations of choices; of a choice that is as it was, the same as before."""
-        known, current = self._read, {}
+        known, current = self._observed_choices, {}
         for choice in choices:
             key = choice.ranked[0][0], choice.handoff
             before = known.get(key)
             is_same = before is not None and (before[0] is choice or before[0] == choice)
             current[key] = before if before and is_same else (choice, choice.observation(self._reward))
-        self._read = current
+        self._observed_choices = current
         return self._observed.becoming(observed for _, observed in current.values() if observed is not None)
 
     async def _learned_scores(

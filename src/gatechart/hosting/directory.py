@@ -85,7 +85,7 @@ class Directory:
         self._own = own
         self.registry = registry
         self.most_entries = most_entries
-        self.registering = asyncio.Lock()  # between the check of what is registered, and the commit of one more
+        self.registering = asyncio.Lock()  # held from the check of a registration until its commit
         self._now = now
         self._work = work
         self._load = load

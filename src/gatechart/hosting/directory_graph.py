@@ -154,7 +154,7 @@ class EntryContext(AgentContext):
     ratings: list[Rating] = Field(default_factory=list)  # one for each handoff that was rated, the newest last
     users: list[str] = Field(default_factory=list)  # the newest last
     choices: list[KeptChoice] = Field(default_factory=list)  # that came out at this entry, the newest last
-    former_registrant: str | None = None  # who had the id before; None: nobody
+    former_registrant: str | None = None  # previous owner of the id, if it had another one
     changed_hands: datetime | None = None
 
 
@@ -263,9 +263,9 @@ def _change(context: EntryContext, event: Event) -> None:
 
 
 def _drop_record(context: EntryContext, event: Event) -> None:
-    """Begin the record of a new registrant: nothing that speaks for the id is inherited.
+    """Start an empty record for a new registrant, which inherits neither results nor a pin.
 
-    What an operator closed or excluded stays so.
+    An entry that an operator closed or excluded stays closed or excluded.
     """
     context.former_registrant, context.changed_hands = context.terms.registrant, event.time
     context.performance = Performance()
@@ -300,7 +300,7 @@ def _mark(context: EntryContext, event: Event) -> None:
 
 
 def _is_new(context: EntryContext, event: Event) -> bool:
-    """Tell whether an outcome counts: not a second time, and not if the work was accepted by a former registrant."""
+    """Return whether an outcome counts: once only, and only if the present registrant accepted the work."""
     accepted, since = event.payload.get("at"), context.changed_hands
     if since is not None and accepted is not None and datetime.fromisoformat(accepted) < since:
         return False

@@ -293,9 +293,9 @@ async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
 async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
     """Return the agent that keeps what is said of a handoff, started if there is none.
 
-    It is that of the entry that was chosen, unless that belongs to another registrant since; else that of the entry
-    point, be it in the directory or not. What nobody was right for is kept under the name of the graph that handed it
-    on.
+    The agent of the chosen entry keeps it, unless the entry changed hands since. Otherwise the agent of the entry point
+    keeps it, even if the directory does not list the entry point. Work without a match is kept under the name of the
+    graph that offered it.
     """
     terms = _rated_terms(record)
     entry_id = record.packet.get("recipient") or terms.id

@@ -1,4 +1,4 @@
-"""What a new entry of the directory must be: one of not too many, under an id that is taken for no other."""
+"""Checks of new directory entries: a readable and unmistakable id, and room for the registrant."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Registry:
 
     @property
     def directory_names(self) -> Iterable[str]:
-        """Names that graphs have in the directory: their own, and those of their entry points."""
+        """The names of all graphs and entry points, as the directory lists them."""
         return self._named.keys()
 
     @property

@@ -34,8 +34,8 @@ WINDOW: Final = 1_000
 """Choices in a row over which a loss is bounded."""
 
 NONE: Final = Observations()
-_MANY: Final = 64  # observations that come and go at once, from which on it may be quicker to learn all anew
-_UNKNOWN: Final = -2  # a candidate from whom nothing was learned
+_MANY: Final = 64  # changed observations; a larger change may be cheaper to learn from scratch
+_UNKNOWN: Final = -2  # number of a candidate without lessons
 _LOWEST, _SPAN = -0.5, 2.0  # of totals, which scores from 0 to 1 stand for
 
 
@@ -244,7 +244,7 @@ class _Asked:
         self._codes: NDArray[Any] = np.array([codes.get(name, _UNKNOWN) for name in among.ids])
 
     def is_current(self, lessons: Lessons) -> bool:
-        """Tell whether lessons have the same numbers."""
+        """Return whether lessons have the same numbers."""
         is_same = lessons.groups is self._groups and lessons.candidates is self._candidates
         return is_same and self._known == (len(lessons.groups), len(lessons.candidates))
 

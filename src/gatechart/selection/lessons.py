@@ -1,4 +1,4 @@
-"""What each group learns from observations: from its own, and from those in which one of its candidates came second.
+"""Lessons of observations: each teaches the group of the chosen candidate, and may teach the group of the rival.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -15,7 +15,7 @@ from gatechart.values.frozen import value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EARNED: Final = 0.5  # the reward from which on a choice teaches the group of its rival
+_EARNED: Final = 0.5  # minimum reward at which a choice teaches the group of its rival
 _MANY: Final = 64  # names that may be of nothing any more, in a small set
 _NOBODY: Final = -1
 
@@ -23,7 +23,7 @@ _FACTS: Final = [("group", "i4"), ("rival_group", "i4"), ("code", "i4"), ("rival
 
 
 class Names:
-    """Numbers for names, given in the order in which they come up. It only grows."""
+    """Numbers for names, in order of appearance. It only grows."""
 
     __slots__ = ("numbers",)
 
@@ -42,8 +42,8 @@ class Names:
 class Lessons:
     """Observations with the numbers of their rows of features, and the groups that each of them teaches.
 
-    An observation teaches the group of the chosen candidate and, if it earned enough and there is room, that of the
-    rival. These lessons have the numbers 2 * row and 2 * row + 1. It never changes, apart from names that it adds.
+    An observation teaches the group of the chosen candidate. If its reward is high enough and there is room, it also
+    teaches the group of the rival. These lessons have the numbers 2 * row and 2 * row + 1. Only names are ever added.
     """
 
     groups: Names
@@ -134,7 +134,7 @@ class Lessons:
         return codes
 
     def surprises_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return by how much each reward differed from what was promised; 0 for a rival."""
+        """Return the difference between each reward and its prior; 0 for a rival."""
         surprises: NDArray[Any] = numpy().where(numbers & 1, 0.0, self.facts["surprise"][numbers >> 1])
         return surprises
 
@@ -157,7 +157,7 @@ def _facts(source: Observation, groups: Names, candidates: Names) -> tuple[int, 
 
 
 def _taught(facts: NDArray[Any], order: NDArray[Any], groups: int) -> NDArray[Any]:
-    """Return whether each row teaches its own group, and that of its rival: the newest do, while there is room."""
+    """Return whether each row teaches its own group and its rival's; the newest teach rivals while there is room."""
     np = numpy()
     is_taught: NDArray[Any] = np.zeros((len(facts), 2), bool)
     is_taught[order, 0] = True

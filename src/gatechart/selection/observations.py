@@ -27,7 +27,7 @@ MOST: Final = 1_000
 MOST_IN_ALL: Final = 10_000
 """Observations of all of them together that are kept: the newest."""
 
-_MANY: Final = 64  # observations that differ, from which on sets are compared by their ids
+_MANY: Final = 64  # removed observations; beyond that, sets are compared by ids
 _AT: Final = attrgetter("at")
 _WHOLE: Final = 127  # a weight of 1
 _PAIR: Final = ">Hb"  # bucket, weight
@@ -116,7 +116,7 @@ class Observations:
         return Observations(_bounded(by_id.values()))
 
     def becoming(self, items: Iterable[Observation]) -> Observations:
-        """Return the set of observations, quicker than `added` if most of them are those of this one."""
+        """Return the set of observations. Faster than `added` if most of them are in this set already."""
         listed = tuple(items)
         wanted = {item.id: item for item in listed}
         if len(wanted) < len(listed):  # a handoff that was offered to several: the newest outcome counts
@@ -129,11 +129,11 @@ class Observations:
         return Observations(stayed).added(*came)
 
     def precedes(self, one: Observation) -> bool:
-        """Tell whether an observation is newer than all of these."""
+        """Return whether an observation is newer than all of these."""
         return not self.items or self.items[-1].at < one.at
 
     def with_newest(self, one: Observation, own: Sequence[int]) -> tuple[Observations, tuple[Observation, ...]]:
-        """Return the set with an observation that is newer than all of these, and those that are too many since.
+        """Return the set with an observation that is newer than all of these, and the observations that it displaced.
 
         own: where the observations of its learner are, oldest first.
         """
@@ -166,7 +166,7 @@ class Observations:
 
 
 def _by_age(items: Iterable[Observation]) -> Iterator[Observation]:
-    """Yield observations, oldest first; those of the same time in an order that depends on their contents alone."""
+    """Yield observations, oldest first. Observations of the same time are ordered by content."""
     for _, together in groupby(sorted(items, key=_AT), key=_AT):
         same = tuple(together)
         yield from same if len(same) == 1 else sorted(same, key=Observation.as_json)
@@ -186,7 +186,7 @@ def _bounded(items: Iterable[Observation]) -> tuple[Observation, ...]:
 def difference(
     before: Sequence[Observation], after: Sequence[Observation]
 ) -> tuple[Sequence[Observation], Sequence[Observation]]:
-    """Return the observations that left and those that came, in their order.
+    """Return the removed and the added observations, in their order.
 
     Most often a few left and a few newer ones came, which costs hardly more than to compare two tuples.
     """

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 SHARED: Final = 0.7
 """How alike a text is to itself where another candidate of the group was chosen for it, or would be."""
 
-_FEW: Final = 4  # lessons of a small group that come and go at once, up to which its regression follows them
-_PART: Final = 8  # of a larger group, one in so many: to solve it anew costs about as much as to follow them
+_FEW: Final = 4  # changed lessons of a small group; its regression follows up to this many
+_PART: Final = 8  # a larger group follows up to 1/8 of its lessons, which costs about as much as solving it
 _MOST_CHANGES: Final = 10_000  # rank-one updates, after which a regression is solved anew and rounding errors end
-_MORE: Final = 64  # slots by which a table grows
+_MORE: Final = 64  # number of slots that a full table adds
 _FREE: Final = -1
 _SLOT: Final = [("lesson", "i8"), ("group", "i4"), ("code", "i4"), ("surprise", "f8"), ("coefficient", "f8")]
 
@@ -90,7 +90,7 @@ class Regressions:
         return Regressions(lessons, self.ridge, table, fits)
 
     def view(self, features: str, first_codes: NDArray[Any]) -> View:
-        """Return what the regressions say of a text.
+        """Return the predictions for a text.
 
         features: packed. first_codes: by number of the group, the candidate that would be chosen for the text.
         """
@@ -104,14 +104,14 @@ class Regressions:
 
 @value
 class View:
-    """What regressions say of a text."""
+    """The predictions of regressions for a text."""
 
     regressions: Regressions
     predicted: NDArray[float64]  # by number of the group; 0 where nothing is known
     likeness: NDArray[float64]  # to the lessons in the table
 
     def deviation(self, group: int) -> float:
-        """Return the standard deviation of what is predicted for a group; 1 where nothing is known."""
+        """Return the standard deviation of the prediction for a group; 1 without lessons."""
         fit = self.regressions.fits.get(group)
         if fit is None:
             return 1.0
@@ -173,7 +173,7 @@ class _Revision:
         self._fits[group] = Fit(slots, Inverse(inverse))
 
     def _is_too_much(self, fit: Fit, left: int, came: int) -> bool:
-        """Tell whether it is cheaper, or better for its precision, to solve a regression anew."""
+        """Return whether solving a regression from scratch is cheaper or more precise."""
         is_worn = fit.inverse.changes + left + came > _MOST_CHANGES
         alive = numpy().count_nonzero(self._table["lesson"][fit.slots] >= 0)
         is_hollow = 2 * (alive - left) < len(fit.slots) - came
@@ -242,7 +242,7 @@ def _lesson_numbers(is_taught: NDArray[Any]) -> NDArray[Any]:
 
 
 def _shares(codes: NDArray[Any], others: Any) -> NDArray[float64]:
-    """Return the factors by which likenesses count between candidates; 0 for a free slot."""
+    """Return the weight of likenesses between candidates: 1 or SHARED, and 0 for a free slot."""
     np = numpy()
     shares: NDArray[float64] = np.where(codes == _FREE, 0.0, np.where(codes == others, 1.0, SHARED))
     return shares

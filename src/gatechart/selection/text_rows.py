@@ -1,4 +1,4 @@
-"""Which texts resemble a text: rows of features in an inverted index, so that a query costs what it shares with them.
+"""Likeness of a text to many others: rows of features in an inverted index, whose cost depends on shared features.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -105,7 +105,7 @@ class TextRows:
 
     @property
     def needs_sorting(self) -> bool:
-        """Whether so many rows are not in the index yet that queries get slower."""
+        """Whether too many rows are outside the index for a query to be fast."""
         recent = self._recent.numbers
         return bool(len(recent)) and self.count - int(recent[0]) > _MOST_RECENT
 
@@ -121,7 +121,7 @@ class TextRows:
         return TextRows(len(numbers), kept.by_bucket(), _Cells.of(()))
 
     def likeness(self, row: Row) -> NDArray[float64]:
-        """Return the likeness of each row to a text, shape (count,): the products of what they share, added up."""
+        """Return the likeness of each row to a text, shape (count,): the dot products of their features."""
         np = numpy()
         numbers, products = [self._recent.numbers], [self._recent.weights]
         if len(self._recent.numbers):

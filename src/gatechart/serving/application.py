@@ -166,7 +166,7 @@ class Application:
         return endpoint
 
     async def _perform_limited(self, call: Command, request: Request) -> Response:
-        """Perform a call of somebody who may do one thing only, and learns no more than that needs."""
+        """Perform a call with a token for one role. Hides everything that the role does not need."""
         try:
             answer = await self._lifecycle.runtime.execute(call)
         except GatechartError as error:
@@ -209,7 +209,7 @@ class Application:
         return openapi_document(self._graphs, needs_token=self._access.needs_token)
 
     def _limited_document(self, role: CallerRole) -> dict[str, Any]:
-        """Return the document of what a role may do, which tells nothing of the graphs."""
+        """Return the OpenAPI document of the calls of a role, without any graph."""
         if role not in self._limited_documents:
             self._limited_documents[role] = limited_document(ALLOWED[role])
         return self._limited_documents[role]

@@ -1,4 +1,4 @@
-"""What callers may do whose token is for one thing only, and what they learn from answers and errors."""
+"""Tokens for one role: their calls, and the parts of answers and errors that they may see."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ALLOWED: Final[Mapping[CallerRole, Sequence[type[Command]]]] = {
 
 
 def made_by(caller: Caller, call: Command) -> Command:
-    """Return a call with what the caller is known for: what a registrant registers is its own."""
+    """Return the call in the name of the caller: a registrant changes only its own entries."""
     if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand):
         return call.model_copy(update={"registrant": caller.name})
     return call
 
 
 def answer_for(call: Command, answer: Any) -> Any:
-    """Return an answer without what the caller neither sent nor has to know.
+    """Return an answer reduced to facts that the caller sent or needs.
 
     A registrant learns nothing of the users and agents whose work its entry had; a monitor, no ids of agents that it
     did not name.
@@ -40,7 +40,7 @@ def answer_for(call: Command, answer: Any) -> Any:
 
 
 def error_for(call: Command, error: GatechartError) -> Exception:
-    """Return an error that names nothing but what the caller sent."""
+    """Return an error that only repeats facts from the request."""
     match error:
         case UnknownGraphError():
             return _refusal(error, f"no graph is named {error.graph!r}")

@@ -74,8 +74,8 @@ class DirectoryEntry:
     failed: int = 0
     came_back: int = 0
     outcomes: tuple[WorkOutcome, ...] = ()  # the newest, the newest last
-    former_registrant: str | None = None  # who had the id before, and whose record was dropped; None: nobody
-    changed_hands: datetime | None = None  # since when the id belongs to its registrant, if somebody had it before
+    former_registrant: str | None = None  # previous owner of the id; its record was dropped
+    changed_hands: datetime | None = None  # time of the change of owner, if there was one
 
     @property
     def id(self) -> str:

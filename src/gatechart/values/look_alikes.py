@@ -76,7 +76,7 @@ z 1d22 ab93 118c4
 
 _WITHIN_ASCII: Final = {"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "`": "'"}
 
-# Default_Ignorable_Code_Point, as far as its category does not tell, and the blank of Braille.
+# Members of Default_Ignorable_Code_Point with a visible category, and the Braille blank.
 _UNSEEN: Final = frozenset(
     map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0))
 ) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -102,7 +102,7 @@ _FOLDED: Final = {char.casefold(): ascii_char.lower() for char, ascii_char in _L
 
 
 def unclear(text: str) -> str:
-    """Say why a name cannot be told from another by looking at it; empty if it can.
+    """Return the reason why a reader may mistake a name for another; empty if there is none.
 
     >>> unclear("anna"), unclear("Анна Kraft"), unclear("安娜 2")
     ('', '', '')
@@ -124,7 +124,7 @@ def unclear(text: str) -> str:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Tell whether people may take one name for the other: they differ by case, width or similar characters alone.
+    """Return whether readers may confuse two names: they differ only by case, width or similar characters.
 
     >>> are_alike("Anna", "anna"), are_alike("\uff41nna", "anna"), are_alike("\u0430nna", "anna")
     (True, True, True)
@@ -136,7 +136,7 @@ def are_alike(one: str, other: str) -> bool:
 
 @lru_cache(16_384)
 def looks_of(text: str) -> tuple[str, ...]:
-    """Return forms of a name, of which look-alikes share one at least: without case, and the skeleton of UTS 39."""
+    """Return the forms of a name without case and as a skeleton of UTS 39. Look-alikes share at least one form."""
     seen = "".join(char for char in normalize("NFKC", text) if char not in _UNSEEN and category(char) != "Cf")
     plain = " ".join(seen.split())
     folded = normalize("NFKC", plain.casefold())
