@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gatechart.charts import Cel
 from gatechart.charts.cel import compiled
+from gatechart.charts.cel.functions import FUNCTIONS
 from gatechart.charts.cel.parser import parsed
 from gatechart.charts.cel.program import ERRORS
 from gatechart.values import Event
@@ -235,6 +236,66 @@ def test_what_can_never_be_true_is_refused_when_the_chart_is_loaded(expression, 
     _, faults = compiled(expression)
     assert problem in faults[0].problem
     assert remedy in faults[0].remedy
+
+
+LEAVES = (
+    *("event.time", "event.name", "event.sender", "event.id", "event.payload", "event.payload.n", "event.payload.half"),
+    *("event.payload.text", "event.payload.at", "event.payload.list", "event.payload.map", "event.payload.list[4]"),
+    *(
+        "event.payload.list[3]",
+        "context.query",
+        "context.retries",
+        "null",
+        "true",
+        "3",
+        "3u",
+        "2.5",
+        "0",
+        "'a'",
+        "b'a'",
+    ),
+    *("[1, 'a']", "[event.time]", "{'a': 1}", "{3: 'a', true: 2}", "{'t': event.time}.t", "{3u: event.time}[3]"),
+    *("duration('1h')", "timestamp(0)", "int", "type(event.time)", "dyn(event.time)", "event.payload.list.map(x, x)"),
+    *("[3].map(x, event.time)", "event.payload.list.filter(x, true)", "(event.payload.n > 2 ? event.time : 3)"),
+)
+OPERATORS = ("==", "!=", "<", ">=", "in", "+", "-", "*", "/", "%")  # `&&` and `||` refuse operands without truth
+CALLS = {
+    **{name: (f"{name}({{}})", f"{{}}.{name}()", f"{{}}.{name}('a')", f"{{}}.{name}('UTC')") for name in FUNCTIONS},
+    "-": ("-{}",),
+    "!": ("!{}",),
+    "has": ("has(({}).a)",),
+    "exists": ("{}.exists(x, true)",),
+    "map": ("{}.map(x, x)", "{}.map(x, x == x, 1)"),
+    "?": ("{} ? 1 : 2",),
+}
+VARIABLES = {
+    "context": Case().model_dump(mode="json"),
+    "event": {"name": EVENT.name, "payload": PAYLOAD, "id": None, "sender": "me", "time": SUMMER},
+}
+
+
+def is_refused_though_it_has_a_result(expression):
+    try:
+        result = Cel(expression).result(VARIABLES)
+    except ERRORS:
+        return False
+    if result is (" != " in expression):  # a comparison that always comes to the same is refused
+        return False
+    faults = compiled(expression, is_guard=False)[1]
+    return any("which JSON does not have" not in fault.problem for fault in faults)
+
+
+@pytest.mark.parametrize("operator", [*OPERATORS, "[]"])
+def test_no_operands_are_refused_that_have_a_result(operator):
+    form = "{}[{}]" if operator == "[]" else f"{{}} {operator} {{}}"
+    pairs = (form.format(one, other) for one in LEAVES for other in LEAVES)
+    assert [expression for expression in pairs if is_refused_though_it_has_a_result(expression)] == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_argument_is_refused_that_has_a_result(name):
+    calls = (form.format(leaf) for leaf in LEAVES for form in CALLS[name])
+    assert [expression for expression in calls if is_refused_though_it_has_a_result(expression)] == []
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,8 @@ class _Checker:
         return Known(_LIST, is_data=self._are_data(node.items, scope))
 
     def _map(self, node: MapOf, scope: Scope) -> Known:
-        return Known(_MAP, is_data=self._are_data((*node.keys, *node.values), scope))
+        keys = {frozenset({"string"}), *(self.known(key, scope).kinds for key in node.keys)}
+        return Known(_MAP, is_data=self._are_data(node.values, scope) and len(keys) == 1)  # as JSON has them
 
     def _has(self, node: Has, scope: Scope) -> Known:
         self.known(Select(node.start, node.end, node.operand, node.field), scope)
