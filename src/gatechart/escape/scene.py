@@ -41,6 +41,7 @@ class ToolFacts:
     alternatives: tuple[str, ...] = ()  # tools that may be called in its place, the best first
     breaker: BreakerState = BreakerState.CLOSED
     open_since: datetime | None = None  # when the breaker opened first since it was closed last, if that is known
+    retry_at: datetime | None = None  # when an open breaker lets the next call through
     capabilities: tuple[str, ...] = ()  # what it can do
 
 

@@ -157,8 +157,11 @@ class AwaitBreaker(Strategy):
             return f"the breaker of {tool} lets calls through"
         if facts.breaker is BreakerState.ISOLATED:
             return f"the breaker of {tool} is isolated until an operator closes it"
-        if facts.open_since is not None and (now - facts.open_since).total_seconds() >= (self.down_s or 0):
+        given_up_at = (facts.open_since or now) + timedelta(seconds=self.down_s or 0)
+        if now >= given_up_at:
             return f"the breaker of {tool} has been open since {facts.open_since:%Y-%m-%d %H:%M:%S} UTC without closing"
+        if facts.retry_at is not None and facts.retry_at >= min(given_up_at, now + timedelta(seconds=self.most_s or 0)):
+            return f"the breaker of {tool} lets no call through before {facts.retry_at:%Y-%m-%d %H:%M:%S} UTC"
         if before is not None and now < max(before.until, before.since + _ONE_DAY):
             return f"calls of {tool} wait for its breaker since {before.since:%Y-%m-%d %H:%M:%S} UTC, or did"
         return ""

@@ -38,10 +38,10 @@ def wait_for_breakers(
         return None  # isolated by an operator, who alone knows for how long
     first, down = min(moments), timedelta(seconds=down_s)
     opened = [each.open_since for each in refusals if each.open_since is not None]
-    is_given_up_at = max(opened, default=now) + down
-    if max(first, now) >= until or now >= is_given_up_at:
+    given_up_at = max(opened, default=now) + down
+    if now >= min(until, given_up_at) or first >= min(until, given_up_at):
         return None
     spread_s = min(SPREAD_S * max(each.refused for each in refusals), MOST_SPREAD_S)
     wait_s = max((first - now).total_seconds(), 0.0) + draw * spread_s
-    last_ask = is_given_up_at + down * draw * _GRACE
+    last_ask = given_up_at + down * draw * _GRACE
     return min(wait_s, (until - now).total_seconds(), (last_ask - now).total_seconds())

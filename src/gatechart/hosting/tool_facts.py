@@ -9,7 +9,8 @@ from gatechart.errors import NoToolBoxError
 from gatechart.escape import ToolFacts
 from gatechart.graph import AnyGraph
 from gatechart.hosting.tool_policies import tool_box, tool_layers
-from gatechart.values import BreakerRecord, BreakerState, PoliciesByTool, StateName
+from gatechart.values import BreakerRecord, PoliciesByTool, StateName
+from gatechart.values.frozen import replaced
 
 if TYPE_CHECKING:  # a runtime without tools does without them
     from gatechart.tools import AnyTool, ToolBox
@@ -35,8 +36,10 @@ def tool_facts(
 
 
 def _facts(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool], breaker: BreakerRecord | None) -> ToolFacts:
-    state, open_since = (BreakerState.CLOSED, None) if breaker is None else (breaker.state, breaker.open_since)
-    return ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), state, open_since, tool.capabilities)
+    known = ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), capabilities=tool.capabilities)
+    if breaker is None:
+        return known
+    return replaced(known, breaker=breaker.state, open_since=breaker.open_since, retry_at=breaker.retry_at)
 
 
 def _alternatives(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool]) -> tuple[str, ...]:
