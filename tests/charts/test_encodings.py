@@ -17,7 +17,6 @@ UNREADABLE = {
     "an escape beyond Unicode": CHART.replace("lamp", r'"\U00110000"').encode(),
     "an escape beyond 32 bits": CHART.replace("lamp", r'"\UFFFFFFFF"').encode(),
     "an escaped surrogate": CHART.replace("lamp", r'"\uD800"').encode(),
-    "an escaped NUL": CHART.replace("lamp", r'"\0"').encode(),
     "binary data": CHART.replace("lamp", '!!binary "####"').encode(),
     "an escaped surrogate in JSON": rb'{"id": "\ud800", "states": {"OFF": {}}, "entryPoints": ["OFF"]}',
 }

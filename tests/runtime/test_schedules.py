@@ -20,10 +20,10 @@ from gatechart.errors import (
     UnknownScheduleError,
 )
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.hosting.schedule_graph import schedule_graph
+from gatechart.hosting.schedule_graph import Terms, schedule_graph
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Every, Overlap
+from gatechart.values import SCHEDULE_GRAPH, Every, Overlap
 from tests.homes import DATABASE_URLS
 from tests.runtime.support import WrappedStore, at_rest, nothing_changes
 
@@ -467,3 +467,45 @@ async def done_and_wanted(doings):
             await at_rest(runtime, clock)
         found = await ids(runtime)
     return sorted(at(*wanted)), sorted(found)
+
+
+@pytest.mark.parametrize("every", ["1ms", "99ms", 0.001, timedelta(milliseconds=50)])
+async def test_a_period_that_would_start_too_many_agents_is_refused_with_the_shortest(runtime, every):
+    with pytest.raises(PayloadError, match=r"too short a period.*Expected: 100 milliseconds or more"):
+        await runtime.schedule("often", report, at="SENT", every=every)
+    assert await runtime.schedules() == ()
+
+
+async def test_no_more_agents_than_said_live_at_once(runtime, clock):
+    terms = {"at": "WRITING", "every": "1d", "overlap": "start", "most_running": 2}
+    made = await runtime.schedule("nightly", report, **terms)
+    assert (made.most_running, await runtime.schedule("nightly", report, **terms)) == (2, made)
+    for number in (1, 2):
+        await runtime.run_schedule("nightly")
+        found = await seen(runtime, lambda each, number=number: len(each.started) == number)
+        clock.advance(1)
+    await runtime.run_schedule("nightly")
+    found = await seen(runtime, lambda each: each.skipped)
+    assert (len(found.started), found.skipped) == (2, 1)
+    await runtime.stop(found.started[0])
+    clock.advance(1)
+    await runtime.run_schedule("nightly")
+    found = await seen(runtime, lambda each: len(each.started) == 3)
+    assert found.skipped == 1
+
+
+@pytest.mark.parametrize("most", [0, -1, 1_001, True, "2"])
+async def test_how_many_may_live_at_once_is_a_number_from_1_to_1000(runtime, most):
+    with pytest.raises(PayloadError, match="most_running"):
+        await runtime.schedule("nightly", report, at="SENT", every="1d", overlap="start", most_running=most)
+
+
+async def test_a_stored_schedule_with_a_shorter_period_is_slowed_down_and_says_so(runtime):
+    terms = Terms(name="often", graph="report", at="SENT", period="1ms", overlap=Overlap.START)
+    await runtime.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id="schedule:often")
+    [found] = await runtime.schedules()
+    assert (found.every, found.problem) == (
+        Every("100ms"),
+        "its period of 1ms is too short; it starts an agent every 100ms",
+    )
+    await runtime.pause_schedule("often")

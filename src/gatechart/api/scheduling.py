@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AllowInfNan, Strict
+from pydantic import AllowInfNan, Field, Strict
 
 from gatechart.api.arguments import made
 from gatechart.api.codec import DONE, SCHEDULE, SCHEDULES, Answer
@@ -15,6 +15,7 @@ from gatechart.api.route import Route
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.turn import plain_payload
 from gatechart.values import Delay, Missed, Name, Overlap, Schedule, delay_text, name_of
+from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING
 
 
 class ScheduleCommand(WritingCommand):
@@ -32,6 +33,7 @@ class ScheduleCommand(WritingCommand):
     zone: str = "UTC"
     missed: Missed = "one"
     overlap: Overlap = Overlap.SKIP
+    most_running: Annotated[int, Strict(), Field(ge=1, le=MOST_COUNTED)] = MOST_RUNNING
 
 
 class SchedulesCommand(Command):
@@ -96,6 +98,7 @@ class SchedulingHome(Executor):
         zone: str = "UTC",
         missed: Missed = "one",
         overlap: Overlap | str = Overlap.SKIP,
+        most_running: int = MOST_RUNNING,
     ) -> Schedule:
         """Start agents again and again: at an entry point, with a payload, as `start` does.
 
@@ -104,10 +107,13 @@ class SchedulingHome(Executor):
         of the name and the moment, so none is started twice.
 
         name: of the schedule, up to 200 characters. graph, at, payload: see `start`.
-        every: the period, the first one from now; or cron: minute, hour, day, month and weekday in a time zone.
+        every: the period of 100 ms or more, the first one from now; or cron: minute, hour, day, month and weekday in a
+        time zone.
         zone, missed: see `Every`.
         overlap: what to do if the agent started last still lives: `skip` the moment, `queue_one` start for when it has
         ended, or `start` another one.
+        most_running: with `start`, how many of its agents may live at once, from 1 to 1,000; further moments are passed
+        over.
 
         Raises PayloadError, UnknownGraphError, EntryRefusedError, and AgentExistsError if an agent of another graph has
         the id of the schedule's own agent; then nothing changed.
@@ -123,6 +129,7 @@ class SchedulingHome(Executor):
             zone=zone,
             missed=missed,
             overlap=overlap,
+            most_running=most_running,
         )
         schedule: Schedule = await self.execute(command)
         return schedule

@@ -14,6 +14,7 @@ from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOpt
 from gatechart.cli.output import Cell, emit, in_zone, is_confirmed, moment_text, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
 from gatechart.values import Every, Missed, Overlap, Schedule
+from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING, is_too_short
 
 if TYPE_CHECKING:
     from gatechart.api import AgentHome, codec
@@ -56,6 +57,16 @@ MissedOption = Annotated[
 OverlapOption = Annotated[
     Overlap,
     typer.Option("--overlap", help="What to do while the last agent lives: skip, start another one, or queue one."),
+]
+MostRunningOption = Annotated[
+    int,
+    typer.Option(
+        "--most-running",
+        min=1,
+        max=MOST_COUNTED,
+        metavar="NUMBER",
+        help="With --overlap start: how many of its agents may live at once; further moments are passed over.",
+    ),
 ]
 AfterOption = Annotated[
     str | None,
@@ -102,6 +113,7 @@ async def set_schedule(
     zone: ZoneOption = "UTC",
     missed: MissedOption = "one",
     overlap: OverlapOption = Overlap.SKIP,
+    most_running: MostRunningOption = MOST_RUNNING,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Start agents of a graph again and again, or change the schedule that does.
@@ -127,6 +139,7 @@ async def set_schedule(
             zone=zone,
             missed=missed,
             overlap=overlap,
+            most_running=most_running,
         )
 
     await _do(settings, schedule, timeout, needs_graphs=True)
@@ -141,6 +154,8 @@ def _check_recurrence(every: str | None, cron: str, zone: str) -> None:
     if fault := Every(every, cron=cron, zone=zone).fault:
         problem, remedy = fault
         raise UsageError(f"{'--cron and --zone' if cron else '--every'}: {problem}; {remedy}")
+    if is_too_short(every):
+        raise UsageError(f"--every: {every!r} is too short a period for a schedule; write 100ms or more")
 
 
 async def pause_schedule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
@@ -66,9 +66,13 @@ class Human(_Target):
 Fallback: TypeAlias = SameTarget | OtherGraph | Human | Best
 
 
+MOST_FALLBACKS: Final = 1_000
+"""Fallbacks of one handoff, which is more than any needs. All of them are read and written with each attempt."""
+
+
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Fallbacks:
-    """The fallbacks of an offer that is rejected.
+    """The fallbacks of an offer that is rejected, 1,000 at most.
 
     They are tried in this order, except as `gatechart.handoff.next_offer` describes.
 
@@ -84,6 +88,8 @@ Human('human_desk', at='NORMAL'))
             if not isinstance(step, SameTarget | OtherGraph | Human | Best):
                 kinds = "SameTarget(...), OtherGraph(...), Human(...) or Best(...)"
                 raise TypeError(f"{step!r} is not a fallback; use {kinds}")
+        if len(steps) > MOST_FALLBACKS:
+            raise ValueError(f"{len(steps):,} fallbacks are too many; give {MOST_FALLBACKS:,} or fewer")
         object.__setattr__(self, "steps", steps)
 
     def __repr__(self) -> str:

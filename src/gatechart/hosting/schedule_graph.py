@@ -28,6 +28,7 @@ from gatechart.values import (
     Status,
 )
 from gatechart.values.names import FRAMEWORK
+from gatechart.values.schedules import MOST_RUNNING, SHORTEST_PERIOD_S, is_too_short
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ _NOT_STARTED: Final = "schedule %(schedule)s could not start an agent of graph %
 RUN, PAUSE = f"{FRAMEWORK}run", f"{FRAMEWORK}pause"
 RESUME, CHANGE = f"{FRAMEWORK}resume", f"{FRAMEWORK}change"
 DUE: Final = "DUE"  # event of the timer
+_SLOWED: Final = "its period of {} is too short; it starts an agent every {}"
 TIMER: Final = "next"  # the key of the timer
 _FIRST_LOOK_S: Final = 0.5
 _LONGEST_LOOK_S: Final = 10.0
@@ -55,11 +57,18 @@ class Terms(BaseModel):
     zone: str = "UTC"
     missed: Missed = "one"
     overlap: Overlap = Overlap.SKIP
+    most_running: int = MOST_RUNNING
 
     @property
     def every(self) -> Every:
         """When it starts agents."""
-        return Every(self.period, self.cron, self.zone, self.missed)
+        period = f"{SHORTEST_PERIOD_S * 1000:g}ms" if self.is_slowed else self.period
+        return Every(period, self.cron, self.zone, self.missed)
+
+    @property
+    def is_slowed(self) -> bool:
+        """Whether an earlier release accepted a period that is too short."""
+        return is_too_short(self.period)
 
 
 class ScheduleContext(AgentContext):
@@ -70,6 +79,7 @@ class ScheduleContext(AgentContext):
     due: datetime | None = None  # the moment for which an agent is being started
     last: datetime | None = None
     started: list[AgentId] = Field(default_factory=list)  # the newest last
+    running: list[AgentId] = Field(default_factory=list)  # with Overlap.START: those that lived at the last look
     skipped: int = 0
     problem: str = ""
 
@@ -90,7 +100,8 @@ def schedule_of(snapshot: Snapshot) -> Schedule:
         last=context.last,
         started=tuple(context.started),
         skipped=context.skipped,
-        problem=context.problem,
+        problem=context.problem or (_SLOWED.format(terms.period, terms.every.text) if terms.is_slowed else ""),
+        most_running=terms.most_running,
     )
 
 
@@ -211,6 +222,8 @@ def _note(context: ScheduleContext, event: Event) -> None:
     result = event.payload["result"]
     if "started" in result:
         context.started = [*context.started, result["started"]][-MOST_TOLD:]
+        if context.terms.overlap is Overlap.START:
+            context.running = [*result.get("running", context.running), result["started"]]
     context.skipped += "skipped" in result or "behind" in result
     context.problem = result.get("problem", "")
 
@@ -231,12 +244,15 @@ class _Starter:
     def __init__(self, home: AgentHome) -> None:
         self._home = home
 
-    async def start(self, context: ScheduleContext, _work: Work) -> dict[str, str]:
+    async def start(self, context: ScheduleContext, _work: Work) -> dict[str, Any]:
         """Start an agent for the moment that is due, unless the overlap policy says otherwise."""
         terms, due = context.terms, context.due
         assert due is not None  # each transition to STARTING sets it
         if terms.overlap is not Overlap.START and context.started and await self._lives(context.started[-1]):
             return {"behind" if terms.overlap is Overlap.QUEUE_ONE else "skipped": context.started[-1]}
+        running = await self._running(context)
+        if terms.overlap is Overlap.START and len(running) >= terms.most_running:
+            return {"skipped": running[-1]}
         agent_id = id_at(terms.name, due)
         try:
             await self._home.start(terms.graph, at=terms.at, payload=terms.payload, idempotency_key=agent_id)
@@ -246,7 +262,13 @@ class _Starter:
             facts = {"schedule": terms.name, "graph": terms.graph, "problem": str(error)}
             logger.warning(_NOT_STARTED, facts, extra=facts)
             return {"problem": str(error)}
-        return {"started": agent_id}
+        return {"started": agent_id} | ({"running": running} if running != context.running else {})
+
+    async def _running(self, context: ScheduleContext) -> list[AgentId]:
+        """Return the agents that may still live. It looks at them only if they are as many as may."""
+        if len(context.running) < context.terms.most_running:
+            return context.running
+        return [each for each in context.running if await self._lives(each)]
 
     async def wait(self, context: ScheduleContext, work: Work) -> None:
         """Wait until the agent started last has ended, or is erased.

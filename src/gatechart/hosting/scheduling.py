@@ -26,19 +26,9 @@ from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
 from gatechart.turn import fit_payload
-from gatechart.values import (
-    SCHEDULE_GRAPH,
-    AgentId,
-    Every,
-    Schedule,
-    Snapshot,
-    Status,
-    delay_text,
-)
-from gatechart.values.framework import (
-    SCHEDULE_AGENT,
-    check_not_framework,
-)
+from gatechart.values import SCHEDULE_GRAPH, AgentId, Every, Schedule, Snapshot, Status, delay_text
+from gatechart.values.framework import SCHEDULE_AGENT, check_not_framework
+from gatechart.values.schedules import is_too_short
 
 
 async def scheduled(home: AgentHome, own: OwnAgents, registry: Registry, command: Any) -> Any:
@@ -74,6 +64,8 @@ def _terms(command: ScheduleCommand) -> Terms:
     every = Every(command.every, command.cron, command.zone, command.missed)
     if every.fault is not None:
         raise PayloadError("schedule", every.fault[:1], every.fault[1].removeprefix("write "))
+    if is_too_short(command.every):
+        raise PayloadError("schedule", (f"{command.every!r} is too short a period",), "100 milliseconds or more")
     fields = command.model_dump(exclude={"verb", "every"})
     return Terms(**fields, period=None if command.every is None else delay_text(command.every))
 
@@ -94,8 +86,9 @@ async def _changed(home: AgentHome, own: OwnAgents, terms: Terms) -> Schedule:
 
 
 def _differs(schedule: Schedule, terms: Terms) -> bool:
-    given = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap)
-    return given != (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap)
+    given = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap, terms.most_running)
+    kept = (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap, schedule.most_running)
+    return given != kept
 
 
 async def _found(home: AgentHome, name: str) -> Snapshot:

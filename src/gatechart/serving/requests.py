@@ -38,6 +38,7 @@ from gatechart.api.search import FindCommand
 from gatechart.context import describe_fields, problems_of, told_as
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.graph.handoff import MOST_FALLBACKS
 from gatechart.handoff.packet import Time
 from gatechart.serving.answers import NotServed
 from gatechart.serving.body_parts import BestBody, FallbackBody, NeedsBody, NewText, ProfileBody, Seconds, Text
@@ -52,6 +53,7 @@ from gatechart.values import (
 )
 from gatechart.values.names import NO_NUL, RESERVED_PATTERN
 
+_MOST_ERRORS: Final = 1_000  # of a body, up to which each error is looked at
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
 
@@ -134,7 +136,7 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
 """What a body must have, or must not have, together."""
 
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
-    "fallbacks": tuple[FallbackBody, ...] | None,
+    "fallbacks": Annotated[tuple[FallbackBody, ...], Field(max_length=MOST_FALLBACKS)] | None,
     "event": _Event,
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=NO_NUL)],
     "every": _Lasting,
@@ -339,19 +341,25 @@ def _of_body(model: type[BaseModel], text: bytes) -> BaseModel:
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        if '"type":"int_type"' in error.json(include_url=False, include_context=False, include_input=False):
-            text = to_json(whole_numbers(from_json(text)))
-    return _checked(model.model_validate_json, text, "body")
+        # With so many errors, it is not a float in place of an integer that makes the body invalid.
+        is_listed = error.error_count() <= _MOST_ERRORS
+        if not is_listed or '"type":"int_type"' not in error.json(include_url=False, include_input=False):
+            raise _refused(error, "body") from None
+    return _checked(model.model_validate_json, to_json(whole_numbers(from_json(text))), "body")
 
 
 def _checked(validate: Any, given: Any, where: str) -> BaseModel:
     try:
         model: BaseModel = validate(given, strict=True)
     except ValidationError as error:
-        is_malformed = error.error_count() == 1 and error.errors()[0]["type"] == "json_invalid"
-        problems = "; ".join(problems_of(error))
-        raise NotServed(400 if is_malformed else 422, "BadRequest", f"the {where} is invalid: {problems}") from None
+        raise _refused(error, where) from None
     return model
+
+
+def _refused(error: ValidationError, where: str) -> NotServed:
+    is_malformed = error.error_count() == 1 and error.errors()[0]["type"] == "json_invalid"
+    problems = "; ".join(problems_of(error))
+    return NotServed(400 if is_malformed else 422, "BadRequest", f"the {where} is invalid: {problems}")
 
 
 def whole_numbers(value: Any) -> Any:
