@@ -24,8 +24,12 @@ class Finish(StrEnum):
 
     ANSWERED = "answered"
     CALLS = "calls"  # it waits for the results of its calls
-    LENGTH = "length"  # it reached the most tokens that it may write
-    REFUSED = "refused"  # the provider or the model refused, or a filter cut the answer
+    LENGTH = "length"  # the answer was cut off at a limit of tokens
+    REFUSED = "refused"  # the model or its provider refused
+    FILTERED = "filtered"  # a content filter cut the answer off
+    PAUSED = "paused"  # the provider paused a long turn; sent back as it is, the turn continues
+    EMPTY = "empty"  # neither text nor calls
+    UNKNOWN = "unknown"  # a reason that this version does not know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +99,15 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """A model's answer: a message, with the calls that it made and that have no results yet."""
+    """A model's answer: a message, with the calls that it made and that have no results yet.
+
+    The message has the provider's own form in `verbatim`, if the adapter keeps one.
+    """
 
     message: Message
     finish: Finish
     usage: Usage = field(default_factory=Usage)
+    reason: str = ""  # the provider's own word for why the answer ended
 
 
 class Model(Protocol):
