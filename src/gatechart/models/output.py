@@ -24,7 +24,7 @@ Check = Callable[[Any], str | None]
 
 
 class Output:
-    """What a loop wants as its answer: text, or a value of a type, that passes the checks.
+    """The expected answer of a loop: text or a value of a type, and the checks that it must pass.
 
     A type whose schema is an object with properties is the arguments of the tool `answer`; any other is its one
     argument `answer`. Every type that a tool's argument can have will do.
@@ -72,7 +72,7 @@ def _is_whole(kind: Any, adapter: TypeAdapter[Any]) -> bool:
 
 
 def _object_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose root is not a reference, as that of a recursive model is."""
+    """Resolve the reference at the root of a schema; recursive models have one there."""
     if "$ref" not in schema:
         return schema
     return {**at_pointer(schema, schema["$ref"]), **{key: part for key, part in schema.items() if key != "$ref"}}

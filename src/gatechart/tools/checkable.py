@@ -17,7 +17,7 @@ from gatechart.graph.payload_schema import MOST_PARTS, is_linear
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
-# `not`, `if`, `oneOf` and `maxContains` refuse what a part takes. If less of the part is checked, they refuse more.
+# `not`, `if`, `oneOf` and `maxContains` invert a part: the less of it is checked, the more values they refuse.
 _SCHEMAS: Final = ("items", "contains", "propertyNames")
 _LISTS: Final[Mapping[str, str]] = {name: name for name in ("allOf", "anyOf", "prefixItems")} | {"oneOf": "anyOf"}
 
@@ -25,7 +25,7 @@ _LISTS: Final[Mapping[str, str]] = {name: name for name in ("allOf", "anyOf", "p
 def checkable(schema: Any) -> Mapping[str, Any]:
     """Return a schema of draft 2020-12 that refuses nothing that `schema` takes, and checks all that is safe to check.
 
-    schema: of any draft. References are replaced by the schemas to which they lead; recursion ends after one turn.
+    schema: of any draft. References are replaced by their targets; recursion ends after one turn.
     A schema with more than 5,000 parts, references followed, is not checked beyond its type.
 
     >>> checkable({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "x-order": ["a"],
@@ -69,9 +69,7 @@ class _Pruning:
         reference = schema["$ref"]
         if not isinstance(reference, str) or reference in via:
             return {}
-        return self.pruned(
-            at_pointer(self._root, reference), (*via, reference)
-        )  # older drafts ignore what is beside it
+        return self.pruned(at_pointer(self._root, reference), (*via, reference))  # older drafts ignore its siblings
 
     def _keywords(self, schema: Mapping[str, Any], via: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         for keyword, value in schema.items():

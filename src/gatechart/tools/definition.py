@@ -117,8 +117,8 @@ class Tool(Generic[P, R_co]):
     ) -> Tool[..., Any]:
         """Return a tool of a definition in OpenAI's shape, of chat completions or of responses.
 
-        function: called with the arguments by name. If it is a tool, the new one has its title, hints and schema of the
-        result, for which OpenAI's shape has no room. Raises InvalidToolError.
+        function: called with the arguments by name. If it is a tool, the new one takes over its title, hints and
+        schema of the result, because OpenAI's shape has no fields for them. Raises InvalidToolError.
         """
         inner = definition.get("function", definition)
         parameters = inner.get("parameters")

@@ -38,7 +38,7 @@ def model_name(name: str) -> str:
 
 
 def mcp_name(name: str) -> str:
-    """Return the name by which clients of an MCP server know a tool: its own where MCP allows it.
+    """Return the name of a tool for clients of an MCP server: its own where MCP allows it.
 
     >>> mcp_name("shop.lookup_order")
     'shop.lookup_order'

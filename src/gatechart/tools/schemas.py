@@ -16,7 +16,7 @@ from gatechart.tools.strict import ANTHROPIC, OPENAI, strict_schemas, takes_null
 def openai_tools(tools: Iterable[AnyTool], *, strict: bool | None = None) -> list[dict[str, Any]]:
     """Return the tools of one request in the shape of OpenAI's chat completions. `strict`: see `strict_schemas`.
 
-    A name that models do not take is the title of the parameters, from which `Tool.from_openai` reads it again.
+    A name that OpenAI does not accept is kept as the title of the parameters. `Tool.from_openai` reads it there.
     """
     listed = tuple(tools)
     schemas = strict_schemas(listed, OPENAI, strict)
@@ -113,7 +113,7 @@ def _resolved(root: Mapping[str, Any], schema: Any, value: Any, via: tuple[str, 
 
 
 def _can_be(schema: Mapping[str, Any], value: Any) -> bool:
-    """Return whether a value has the shape of a schema, and the constants by which it differs from others."""
+    """Return whether a value has the shape and the constants of a schema."""
     if not isinstance(value, dict):
         return isinstance(value, list) == (schema.get("type") == "array")
     named = schema.get("properties", {})

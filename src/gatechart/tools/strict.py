@@ -1,7 +1,7 @@
-"""Strict schemas: what a provider guarantees of the arguments that its models write, within the provider's limits.
+"""Strict schemas, which providers enforce on the arguments that their models write, within the providers' limits.
 
-A strict schema lets through no less than the tool's own. What it cannot express goes into descriptions, for the model,
-and is checked when the call is made.
+A strict schema accepts everything that the tool's own schema accepts. Constraints that it cannot express go into the
+descriptions, for the model, and are checked when the call is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHARED: Final = ("type", "enum", "const", "title", "description", "properties",
 _OF_OPENAI: Final = ("pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _FORMATS: Final = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _STRUCTURE: Final = frozenset({"$schema", "$id", "id", "$anchor", "$defs", "definitions", "discriminator", "writeOnly"})
-# Without these, a strict schema would refuse what the tool takes, because it has no properties but those it names.
+# A closed schema without these keywords would refuse valid arguments.
 _INEXPRESSIBLE: Final = frozenset(
     {
         *("allOf", "not", "if", "then", "else", "dependentSchemas", "dependencies", "patternProperties"),
@@ -61,7 +61,7 @@ class StrictSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictDialect:
-    """The part of JSON Schema to which a provider can keep its models, and how much of it."""
+    """The keywords of JSON Schema that a provider enforces, and its limits."""
 
     keywords: frozenset[str]
     formats: frozenset[str]
@@ -105,8 +105,8 @@ def strict_schemas(
 ) -> dict[str, dict[str, Any]]:
     """Return the strict schemas of the tools of one request, by the tools' names; those without one are left out.
 
-    While the provider's limits allow, every tool is strict whose schema can be: first those that ask for it, then those
-    that act, then those that can be repeated safely. strict: for tools that say nothing; False for none of them.
+    A tool is strict if its schema can be, until the provider's limits are reached. Tools with `strict=True` go first,
+    then tools with effects, then tools that are safe to repeat. strict: the default for tools without a setting.
     """
     wanted = [tool for tool in tools if (tool.strict if tool.strict is not None else strict is not False)]
     chosen: dict[str, dict[str, Any]] = {}
@@ -120,7 +120,7 @@ def strict_schemas(
 
 
 def strict_schema(schema: Mapping[str, Any], dialect: StrictDialect) -> dict[str, Any] | None:
-    """Return the schema as a strict one that lets through no less; None if there is none within the limits."""
+    """Return a strict schema that accepts everything that `schema` accepts; None if none is within the limits."""
     try:
         made = _Strict(schema, dialect).whole()
     except (_NotStrictError, RecursionError):
@@ -129,7 +129,7 @@ def strict_schema(schema: Mapping[str, Any], dialect: StrictDialect) -> dict[str
 
 
 def size_of(schema: Mapping[str, Any]) -> StrictSize:
-    """Return what a provider counts in one strict schema; `tools` is 0."""
+    """Measure one strict schema as providers do; `tools` is 0."""
     total = sum((_own_size(part) for part in _parts(schema)), StrictSize())
     return replace(total, depth=_depth(schema, schema, ()))
 
@@ -169,7 +169,7 @@ def _depth(root: Mapping[str, Any], schema: Any, via: tuple[str, ...]) -> int:
 
 
 class _NotStrictError(Exception):
-    """The schema says what a strict one cannot."""
+    """No strict schema accepts everything that the schema accepts."""
 
 
 class _Strict:
@@ -198,7 +198,7 @@ class _Strict:
         return made | ({"$defs": converted} if converted else {})
 
     def target(self, reference: Any) -> Mapping[str, Any]:
-        """Return the part to which a reference leads. Raises _NotStrictError."""
+        """Resolve a reference. Raises _NotStrictError."""
         found = at_pointer(self.root, reference) if isinstance(reference, str) else None
         if not isinstance(found, Mapping) or not found:
             raise _NotStrictError
@@ -254,7 +254,7 @@ class _Strict:
         return plain
 
     def beside_reference(self, plain: dict[str, Any]) -> dict[str, Any]:
-        """Return a reference alone, or in its place what it refers to: a strict reference has nothing beside it."""
+        """Return a reference alone, or its target merged with its siblings: a strict reference has no siblings."""
         reference = plain["$ref"]
         if len(plain) == 1:
             return plain
@@ -264,7 +264,7 @@ class _Strict:
         return {**self.plain(target), **{key: value for key, value in plain.items() if key != "$ref"}}
 
     def object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the properties of an object, to which no others can be added."""
+        """Return the properties of a closed object."""
         if schema.get("additionalProperties") or ("properties" not in schema and "additionalProperties" not in schema):
             raise _NotStrictError
         needed = schema.get("required", ())
