@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import Message, ToolCall
+from gatechart.models.arguments import read_arguments
 from gatechart.models.http import Provider
 from gatechart.models.model import (
     AGENT,
@@ -20,7 +21,6 @@ from gatechart.models.model import (
     Usage,
     is_by_model,
     own_names,
-    read_arguments,
     result_text,
     said,
     with_ids,

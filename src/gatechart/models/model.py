@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from pydantic import JsonValue
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from gatechart.handoff import SUMMARY, Message, ToolCall
 from gatechart.tools import AnyTool, model_name
@@ -34,10 +33,10 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What answers of models took.
+    """Tokens, cost and requests that answers of models took. A figure that no provider reported is 0.
 
-    >>> Usage(input_tokens=10, output_tokens=2) + Usage(input_tokens=20, cost=0.5)
-    Usage(input_tokens=30, output_tokens=2, cached_tokens=0, cost=0.5, requests=2)
+    >>> Usage(input_tokens=10, output_tokens=2) + Usage(unreported=1)
+    Usage(input_tokens=10, output_tokens=2, cached_tokens=0, cost=0.0, requests=2, unreported=1)
     """
 
     input_tokens: int = 0  # with those that were read from a cache
@@ -45,6 +44,12 @@ class Usage:
     cached_tokens: int = 0  # of the input, read from a cache
     cost: float = 0.0  # in the currency of the model's prices; 0 if it was given none
     requests: int = 1
+    unreported: int = 0  # of the requests: those whose provider left out the tokens that were read or written
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether providers reported the tokens of all requests; limits do not rest on figures that are missing."""
+        return self.unreported == 0
 
     @property
     def tokens(self) -> int:
@@ -58,6 +63,7 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cost=self.cost + other.cost,
             requests=self.requests + other.requests,
+            unreported=self.unreported + other.unreported,
         )
 
 
@@ -158,12 +164,3 @@ def result_text(call: ToolCall) -> str:
     if call.error:
         return f"Error: {call.error}"
     return call.output if isinstance(call.output, str) else to_json(call.output).decode()
-
-
-def read_arguments(text: str) -> tuple[dict[str, JsonValue], str]:
-    """Return the arguments of a call as the model wrote them, and what is wrong with them; "" if nothing is."""
-    try:
-        found = from_json(text) if text.strip() else {}
-    except ValueError as error:
-        return {}, f"the arguments are not JSON: {error}"
-    return (found, "") if isinstance(found, dict) else ({}, "the arguments are no JSON object")

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import Message, ToolCall
+from gatechart.models.arguments import read_arguments
 from gatechart.models.http import Provider
 from gatechart.models.model import (
     AGENT,
@@ -23,7 +24,6 @@ from gatechart.models.model import (
     Usage,
     is_by_model,
     own_names,
-    read_arguments,
     result_text,
     said,
     with_ids,

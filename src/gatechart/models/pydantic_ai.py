@@ -14,6 +14,7 @@ from typing import Any, Final
 from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import needing
 from gatechart.handoff import Message, ToolCall
+from gatechart.models.arguments import read_arguments
 from gatechart.models.model import (
     AGENT,
     Finish,
@@ -23,7 +24,6 @@ from gatechart.models.model import (
     Usage,
     is_by_model,
     own_names,
-    read_arguments,
     result_text,
     said,
     with_ids,
