@@ -7,9 +7,10 @@ form once, and it goes back to its provider as it came: order of blocks, unknown
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from copy import deepcopy
+from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import BeforeValidator, JsonValue, PlainSerializer
 
 from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models.arguments import read_arguments
@@ -58,6 +59,65 @@ def calls_in(verbatim: ProviderMessage) -> list[dict[str, JsonValue]]:
     They are parts of the form: to change one changes it.
     """
     return _CALLS[verbatim.dialect](verbatim.message)
+
+
+def with_call_arguments(verbatim: ProviderMessage, changes: Mapping[int, dict[str, JsonValue]]) -> ProviderMessage:
+    """Return a provider's form with other arguments of some calls, as objects. changes: by the place of the call."""
+    changed = verbatim.model_copy(update={"message": deepcopy(verbatim.message)})
+    calls = calls_in(changed)
+    for place, arguments in changes.items():
+        holder, key = _arguments_of(calls[place])
+        holder[key] = arguments
+    return changed
+
+
+def _arguments_of(call: dict[str, JsonValue]) -> tuple[dict[str, JsonValue], str]:
+    """Return the object that holds the arguments of a call, and their key there."""
+    function = call.get("function")
+    if isinstance(function, dict):
+        return function, "arguments"
+    return call, next((key for key in ("input", "args") if key in call), "arguments")
+
+
+def stored(message: Message) -> dict[str, Any]:
+    """Return a message as JSON value in which what follows from its verbatim form is left out.
+
+    Of its calls only the names and ids are kept that differ from those in the form. A message whose other contents
+    differ is stored without the form.
+    """
+    if message.verbatim is None:
+        return message.model_dump(mode="json")
+    derived = message_of(message.verbatim, {})
+    calls = [_difference(call, own) for call, own in zip(derived.tool_calls, message.tool_calls, strict=False)]
+    kept: dict[str, Any] = {"role": derived.role, "content": derived.content, "parts": derived.parts}
+    is_derived = message.model_copy(update=kept) == message and len(derived.tool_calls) == len(message.tool_calls)
+    if not is_derived or None in calls:
+        return message.model_copy(update={"verbatim": None}).model_dump(mode="json")
+    rest = message.model_dump(mode="json", exclude={*kept, "tool_calls"}, exclude_defaults=True)
+    return {**rest, "role": message.role, **({"calls": calls} if any(calls) else {})}
+
+
+def _difference(derived: ToolCall, call: ToolCall) -> dict[str, str] | None:
+    """Return the name and the id that a call has and the form has not; None if more differs."""
+    changes = {key: getattr(call, key) for key in ("name", "id") if getattr(call, key) != getattr(derived, key)}
+    return changes if derived.model_copy(update=changes) == call else None
+
+
+def restored(value: Any) -> Any:
+    """Return the message of a stored JSON value. Values without a verbatim form are returned as they are."""
+    if not isinstance(value, dict) or not value.get("verbatim") or "content" in value:
+        return value
+    derived = message_of(ProviderMessage.model_validate(value["verbatim"]), {})
+    differences = value.get("calls") or [{}] * len(derived.tool_calls)
+    calls = [call.model_copy(update=changes) for call, changes in zip(derived.tool_calls, differences, strict=True)]
+    rest = {key: each for key, each in value.items() if key not in {"verbatim", "calls"}}
+    own = Message.model_validate(rest)
+    changes = {name: getattr(own, name) for name in own.model_fields_set}
+    return derived.model_copy(update={**changes, "tool_calls": tuple(calls)})
+
+
+StoredMessage: TypeAlias = Annotated[Message, BeforeValidator(restored), PlainSerializer(stored)]
+"""A message that stores its verbatim form once, and what follows from it not at all."""
 
 
 def _call(name: object, arguments: object, call_id: object, names: _Names) -> ToolCall:
@@ -152,6 +212,9 @@ def _read_anthropic(blocks: JsonValue, names: _Names) -> tuple[list[AnyPart], li
         return _openai_content(blocks), []
     if not isinstance(blocks, list):
         raise _misfit("the content of a message is a list of blocks", blocks)
+    for each in blocks:
+        if not isinstance(each, dict) or not isinstance(each.get("type"), str):
+            raise _misfit("a block of a message is an object with a type", each)
     parts = [part for each in blocks for part in _anthropic_part(each)]
     calls = [_call(each.get("name"), each.get("input"), each.get("id"), names) for each in _anthropic_calls(blocks)]
     return parts, calls

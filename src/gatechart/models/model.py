@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
@@ -93,6 +93,10 @@ class Prices:
         return replace(usage, cost=self.cost(usage))
 
 
+ToolChoice: TypeAlias = Literal["auto", "none", "required"]
+"""Whether the model may call tools, must not, or must call one. With "none" it still knows those of earlier calls."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """What a model is asked: to continue a conversation."""
@@ -100,6 +104,7 @@ class ModelRequest:
     messages: tuple[Message, ...]  # oldest first; the calls of a message have their results
     instructions: str = ""
     tools: tuple[AnyTool, ...] = ()  # that it may call
+    tool_choice: ToolChoice = "auto"
     tell: Callable[[str], None] | None = None  # given each piece of text as it comes; None to get the answer at once
 
 

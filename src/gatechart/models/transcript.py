@@ -16,6 +16,7 @@ from uuid import uuid4
 from pydantic import JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
+from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
 from gatechart.values import CutTalk
@@ -35,10 +36,11 @@ class ModelTurn:
     number: int  # from 1, over the whole transcript
     by: str  # the entry of a state and the invoke that asked
     state: str
-    message: Message
+    message: StoredMessage
     finish: Finish
     usage: Usage
     transfers: tuple[str, ...] = ()  # tools of the transfers that it was offered
+    reason: str = ""  # the provider's own word for why the answer ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +111,26 @@ def text_of(name: str, entry: Entry) -> str:
 
 
 def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:
-    """Return a message with other arguments of its calls. changed: makes them of the tool's name and the arguments."""
+    """Return a message with other arguments of its calls, in its verbatim form, too.
+
+    changed: makes them of the tool's name and the arguments.
+    """
     if not message.tool_calls:
         return message
+    new = [changed(each.name, each.arguments) for each in message.tool_calls]
+    changes = {
+        place: arguments
+        for place, (call, arguments) in enumerate(zip(message.tool_calls, new, strict=True))
+        if arguments != call.arguments
+    }
+    if not changes:
+        return message
     calls = tuple(
-        each.model_copy(update={"arguments": changed(each.name, each.arguments)}) for each in message.tool_calls
+        call.model_copy(update={"arguments": changes[place]}) if place in changes else call
+        for place, call in enumerate(message.tool_calls)
     )
-    return message.model_copy(update={"tool_calls": calls})
+    form = None if message.verbatim is None else with_call_arguments(message.verbatim, changes)
+    return message.model_copy(update={"tool_calls": calls, "verbatim": form})
 
 
 def without_secrets(message: Message) -> Message:
@@ -125,7 +140,8 @@ def without_secrets(message: Message) -> Message:
 
 def digest_of(message: Message) -> str:
     """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks."""
-    return blake2b(without_secrets(message).model_dump_json().encode(errors="replace"), digest_size=8).hexdigest()
+    text = without_secrets(message).model_dump_json(exclude={"verbatim"})
+    return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 class Transcript:
