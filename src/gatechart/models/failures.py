@@ -103,6 +103,7 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
 
 def error_in_answer(error: object) -> ModelFailedError:
     """Return the error for an answer of status 200 that says what went wrong. error: the value of its `error`."""
+    error = error_in(error)
     facts = _facts(error)
     status = _status(error)
     code = _code(facts) or (_OF_STATUS.get(status, "") if status else "") or "error_in_answer"
@@ -154,6 +155,9 @@ def error_in(body: object) -> object:
     if isinstance(body, list) and len(body) == 1:
         return error_in(body[0])
     if isinstance(body, Mapping):
+        facts = body.get("base_resp")  # of MiniMax
+        if isinstance(facts, Mapping):
+            return {"code": facts.get("status_code"), "message": facts.get("status_msg")}
         return body.get("error") or body
     return body
 

@@ -102,6 +102,11 @@ class OpenAIModel:
             dialect=OPENAI, model=self._model, host=self._provider.host, message=message
         )
         usage = openai_usage(merged_usage(merged_usage({}, choice.get("usage")), answer.get("usage")))
-        is_refused = bool(message.get("refusal"))
-        reply = await judged(form, request, reason, usage, self._bounds, is_refused=is_refused)
+        reply = await judged(form, request, reason, usage, self._bounds, is_refused=_is_refused(message))
         return replace(reply, usage=self._prices.priced(usage))
+
+
+def _is_refused(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    return bool(message.get("refusal")) or any(isinstance(each, dict) and each.get("refusal") for each in parts)

@@ -70,7 +70,8 @@ def _verbatim(message: Message) -> dict[str, Any] | None:
         _repair(told, call)
     if calls:
         came["tool_calls"] = calls
-    return {**came, "role": "assistant", "content": came.get("content", None if calls else message.content)}
+    content = came.get("content") or (None if calls else _content(parts_of(message), ()))
+    return {**came, "role": "assistant", "content": content}
 
 
 def _repair(told: dict[str, Any], call: ToolCall) -> None:
@@ -86,7 +87,7 @@ def _repair(told: dict[str, Any], call: ToolCall) -> None:
     function["name"] = valid_name(name if isinstance(name, str) else "")
     given = function.get("arguments")
     arguments, problem = read_arguments(given)
-    if problem or not isinstance(given, str) or not given.strip():
+    if problem or not isinstance(given, str) or not arguments:
         function["arguments"] = to_json(arguments).decode()
 
 

@@ -73,6 +73,8 @@ class _Call:
         return len(self.pieces[0])
 
     def message(self) -> dict[str, Any]:
+        if "custom" in self.fields:
+            return self.fields
         return {**self.fields, "function": {**self.function, "arguments": "".join(self.pieces)}}
 
 
