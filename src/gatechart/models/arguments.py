@@ -76,15 +76,24 @@ def _distinct(pairs: list[tuple[str, Any]]) -> None:
         seen.add(key)
 
 
-def depth_exceeds(value: object, most: int) -> bool:
+def depth_exceeds(value: object, most: int, most_values: int | None = None) -> bool:
     """Return whether objects and arrays in a JSON value are nested deeper than `most`.
+
+    most_values: how many values it may have in all, if that counts, too.
 
     >>> depth_exceeds([[1]], 1), depth_exceeds([[1]], 2)
     (True, False)
     """
     level: list[object] = [value]
+    number = 0
     for _ in range(most):
-        level = [inner for container in level for inner in _contents(container)]
+        inner: list[object] = []
+        for container in level:
+            inner.extend(_contents(container))
+            if most_values is not None and number + len(inner) > most_values:
+                return True
+        number += len(inner)
+        level = inner
         if not level:
             return False
     return any(isinstance(each, dict | list) for each in level)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from gatechart.models.arguments import depth_exceeds
 from gatechart.models.failures import too_large
 
-EVENTS: Final = 4
+ByteString: TypeAlias = bytes  # which is the name of a bound, too
+
+EVENTS: Final = 8
 """How many times as many bytes a stream may have: each piece of text is wrapped in an event of its own."""
 
 
@@ -19,14 +21,15 @@ EVENTS: Final = 4
 class AnswerBounds:
     """What one answer of a model may have at most. A larger one is a ModelFailedError, `answer_too_large`."""
 
-    bytes: int = 16 * 1024 * 1024  # of the body, decompressed; of a stream four times as many
+    bytes: int = 8 * 1024 * 1024  # of the body, decompressed; of a stream eight times as many
     calls: int = 128
     arguments_bytes: int = 1024 * 1024  # of one call
     parts: int = 10_000  # of the content, or its blocks
     depth: int = 64  # of nested objects and arrays
+    values: int = 100_000  # texts, numbers, objects and arrays in all
 
     def __post_init__(self) -> None:
-        for name in ("bytes", "calls", "arguments_bytes", "parts", "depth"):
+        for name in ("bytes", "calls", "arguments_bytes", "parts", "depth", "values"):
             if getattr(self, name) < 1:
                 raise ValueError(f"AnswerBounds({name}={getattr(self, name)!r}): give 1 or more")
 
@@ -45,17 +48,25 @@ class AnswerBounds:
         if number > self.bytes:
             raise too_large(f"it has more than {self.bytes:,} bytes")
 
-    def check_arguments(self, texts: Sequence[object]) -> None:
-        """Raise ModelFailedError if the JSON text of a call's arguments has more characters than bytes are allowed."""
-        for text in texts:
-            if isinstance(text, str) and len(text) > self.arguments_bytes:
-                problem = f"the arguments of a call have {len(text):,} characters"
-                raise too_large(f"{problem}, and {self.arguments_bytes:,} bytes at most are read")
+    def check_json(self, text: ByteString) -> None:
+        """Raise ModelFailedError if JSON text has so many brackets that to parse it alone would take too long.
 
-    def check_depth(self, message: JsonValue) -> None:
-        """Raise ModelFailedError if a message is nested deeper."""
-        if depth_exceeds(message, self.depth):
-            raise too_large(f"it is nested more than {self.depth} deep")
+        Those within texts count, too, so five times as many as values are allowed.
+        """
+        if text.count(b"[") + text.count(b"{") > 5 * self.values:
+            raise too_large(f"it has more than {self.values:,} values")
+
+    def check_arguments(self, given: JsonValue) -> None:
+        """Raise ModelFailedError if the arguments of a call, as JSON text or value, have more bytes."""
+        size = len(given) if isinstance(given, str) else len(to_json(given, fallback=str))
+        if size > self.arguments_bytes:
+            problem = f"the arguments of a call have {size:,} bytes, and {self.arguments_bytes:,} at most are read"
+            raise too_large(problem)
+
+    def check_shape(self, message: JsonValue) -> None:
+        """Raise ModelFailedError if a message is nested deeper, or has more values."""
+        if depth_exceeds(message, self.depth, self.values):
+            raise too_large(f"it is nested more than {self.depth} deep, or has more than {self.values:,} values")
 
 
 USUAL_BOUNDS: Final = AnswerBounds()

@@ -43,16 +43,17 @@ async def judged(
 
 def check(form: ProviderMessage, bounds: AnswerBounds) -> None:
     """Raise ModelFailedError if a message exceeds a bound."""
-    bounds.check_depth(form.message)
     calls = calls_in(form)
     bounds.check_calls(len(calls))
-    for call in calls:
-        function = call.get("function")
-        given = function if isinstance(function, dict) else call
-        bounds.check_arguments([given.get(name) for name in ("arguments", "input", "args")])
     content = form.message.get("content", form.message.get("parts")) if isinstance(form.message, dict) else form.message
     if isinstance(content, list):
         bounds.check_parts(len(content))
+    bounds.check_shape(form.message)
+    for call in calls:
+        function = call.get("function")
+        given = function if isinstance(function, dict) else call
+        for name in ("arguments", "input", "args"):
+            bounds.check_arguments(given.get(name))
 
 
 def _read(form: ProviderMessage, text: bytes, names: Mapping[str, str]) -> Message:

@@ -98,7 +98,7 @@ class Provider:
         with _failing():
             async with self._client(self._bounds.bytes) as client:
                 response = await client.post(self._sdk.path, body=body, cast_to=_httpx2().Response)
-                return _checked(_read(response.content))
+                return _checked(self._read(response.content))
 
     async def stream(self, body: Mapping[str, Any], collector: Collector) -> Any:
         """Return the JSON value of the answer, after the collector has got its events.
@@ -116,9 +116,7 @@ class Provider:
 
     async def _collected(self, stream: Any, collector: Collector) -> Any:
         if _is_json(stream.response.headers):
-            content = await stream.response.aread()
-            self._bounds.check_bytes(len(content))
-            return _checked(_read(content))
+            return _checked(self._read(await stream.response.aread()))
         number = 0
         async for event in _events(stream):
             data = event.data.strip()
@@ -126,12 +124,17 @@ class Provider:
                 continue  # an event without data, such as a ping, says nothing
             if data == "[DONE]":
                 break
-            self._bounds.check_bytes(len(data))
-            self._add(collector, event.event, _read(data))
+            self._add(collector, event.event, self._read(data.encode()))
             number += 1
             if number % _PER_SLICE == 0:
                 await asyncio.sleep(0)
         return collector.answer()
+
+    def _read(self, text: bytes) -> Any:
+        """Return the JSON value of a text, which is checked first. Raises ModelFailedError."""
+        self._bounds.check_bytes(len(text))
+        self._bounds.check_json(text)
+        return _read(text)
 
     @staticmethod
     def _add(collector: Collector, name: str | None, data: Any) -> None:
@@ -144,7 +147,9 @@ class Provider:
     async def _client(self, most_bytes: int) -> AsyncIterator[Any]:
         sdk, http = await asyncio.to_thread(_imported, self._sdk)  # which takes a second the first time
         timeout = http.timeout_of(self._timeout_s)
-        async with http.open_http(self._headers, most_bytes, timeout, self._http) as client:
+        async with http.open_http(
+            self._headers, http.Most(most_bytes, self._bounds.bytes), timeout, self._http
+        ) as client:
             kind = getattr(sdk, self._sdk.client)
             # The key is among the headers. The SDK insists on one, and would look for it in the environment.
             yield kind(api_key="in-the-headers", base_url=self._url, http_client=client, max_retries=0, timeout=timeout)
@@ -191,7 +196,7 @@ def _is_json(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
-def _read(text: str | bytes) -> Any:
+def _read(text: bytes) -> Any:
     try:
         return from_json(text)
     except ValueError:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
 from gatechart.errors import ModelFailedError
-from gatechart.errors.extras import needing
+from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.handoff import Message, ToolCall
 from gatechart.models.arguments import read_arguments
 from gatechart.models.model import (
@@ -43,6 +44,8 @@ class PydanticAIModel:
     """
 
     def __init__(self, model: Any, *, settings: Mapping[str, Any] | None = None, prices: Prices | None = None) -> None:
+        if find_spec("pydantic_ai") is None:
+            raise ExtraMissingError("a model of pydantic-ai", "pydantic-ai", "pydantic_ai")
         self._model = model
         self._settings = settings
         self._prices = prices or Prices()

@@ -10,6 +10,7 @@ import zlib
 from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from ssl import SSLContext
 from typing import Any, Final
@@ -21,6 +22,14 @@ from gatechart.models.failures import invalid_answer, too_large
 _KEPT: Final = ("accept", "content-length", "content-type", "user-agent")  # of the headers that an SDK sets
 _ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS | 32}
 _HOP_BY_HOP: Final = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """How many bytes an answer may have, and a line of it: the SDKs copy a line with each piece of it."""
+
+    bytes: int
+    line: int
 
 
 @cache
@@ -36,11 +45,11 @@ def timeout_of(timeout_s: float) -> httpx2.Timeout:
 
 @asynccontextmanager
 async def open_http(
-    headers: Mapping[str, str], most_bytes: int, limits: httpx2.Timeout, lent: Any
+    headers: Mapping[str, str], most: Most, limits: httpx2.Timeout, lent: Any
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Open a client for one request. lent: a client of httpx or httpx2 that makes the connection and stays open."""
     inner = httpx2.AsyncHTTPTransport(verify=_ssl_context(), trust_env=False) if lent is None else _Lent(lent)
-    transport = _Bounded(inner, headers, most_bytes)
+    transport = _Bounded(inner, headers, most)
     async with httpx2.AsyncClient(
         transport=transport, timeout=limits, follow_redirects=False, trust_env=False
     ) as client:
@@ -50,10 +59,10 @@ async def open_http(
 class _Bounded(httpx2.AsyncBaseTransport):
     """A transport that sets the headers and bounds the bytes of what is answered."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, headers: Mapping[str, str], most_bytes: int) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, headers: Mapping[str, str], most: Most) -> None:
         self._inner = inner
         self._headers = headers
-        self._most_bytes = most_bytes
+        self._most = most
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         kept = {name: request.headers[name] for name in _KEPT if name in request.headers}
@@ -63,7 +72,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _HOP_BY_HOP]
         is_json = "json" in response.headers.get("content-type", "")
-        stream = _BoundedStream(response.stream, encoding, self._most_bytes, b"" if is_json else b"\n\n")
+        stream = _BoundedStream(response.stream, encoding, self._most, b"" if is_json else b"\n\n")
         return httpx2.Response(
             response.status_code, headers=headers, stream=stream, extensions=response.extensions, request=request
         )
@@ -79,21 +88,23 @@ class _BoundedStream(httpx2.AsyncByteStream):
     follows the last byte, so that a last event counts that no blank line ends.
     """
 
-    def __init__(self, inner: Any, encoding: str, most_bytes: int, end: bytes) -> None:
+    def __init__(self, inner: Any, encoding: str, most: Most, end: bytes) -> None:
         self._inner = inner
         self._encoding = encoding
-        self._most_bytes = most_bytes
+        self._most = most
         self._end = end
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most_bytes
+        left, line = self._most.bytes, 0
         decoder = self._decoder()
         text = getincrementaldecoder("utf-8-sig")("replace")
         async for chunk in self._inner:
             data = chunk if decoder is None else _decompressed(decoder, chunk, left + 1)
             left -= len(data)
-            if left < 0:
-                raise too_large(f"it has more than {self._most_bytes:,} bytes")
+            end = max(data.rfind(b"\n"), data.rfind(b"\r"))
+            line = line + len(data) if end < 0 else len(data) - end
+            if left < 0 or line > self._most.line:
+                raise too_large(f"it has more than {self._most.bytes if left < 0 else self._most.line:,} bytes")
             yield text.decode(data).encode()
         yield text.decode(b"", final=True).encode() + self._end
 
