@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
 from gatechart.errors import ModelFailedError
+from gatechart.errors.extras import ExtraMissingError
 from gatechart.tools.retries import asked_wait
 
 _LONGEST: Final = 500
@@ -77,6 +79,21 @@ _PERMANENT: Final = frozenset(
     }
 )
 _PASSING: Final = (408, 409, 425, 429)  # of the statuses below 500
+_OF_CLASSES: Final = {  # of pydantic-ai's errors that have no status, the special ones first
+    "ModelContextWindowExceededError": "context_length",
+    "ModelQuotaExceededError": "quota",
+    "ModelRateLimitError": "rate_limit",
+    "ModelOverloadedError": "overloaded",
+    "ModelAuthenticationError": "authentication",
+    "ModelNotFoundError": "not_found",
+    "ModelRequestRejectedError": "invalid_request",
+    "ModelTimeoutError": "timeout",
+    "ModelRequestTimeout": "timeout",
+    "ModelConnectionError": "connection",
+    "ModelServerError": "server_error",
+    "ContentFilterError": "content_filter",
+    "UnexpectedModelBehavior": "invalid_answer",
+}
 _SPECIFIC: Final = ("too_many_strict_tools", "context_length", "quota", "content_filter")
 
 
@@ -128,6 +145,17 @@ def too_large(problem: str) -> ModelFailedError:
     return ModelFailedError(f"its answer is too large: {problem}", "answer_too_large", is_permanent=True)
 
 
+@contextmanager
+def raising_failures() -> Iterator[None]:
+    """Raise ModelFailedError in place of any other exception; one for a missing package stays."""
+    try:
+        yield
+    except (ModelFailedError, ExtraMissingError):
+        raise
+    except Exception as error:
+        raise failure_of(error) from error
+
+
 def failure_of(error: Exception) -> ModelFailedError:
     """Return what an exception of a provider's client, or of anything below it, means."""
     for each in _causes(error):
@@ -136,11 +164,14 @@ def failure_of(error: Exception) -> ModelFailedError:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 300:
-        headers = getattr(response, "headers", None)
+        headers = getattr(response, "headers", None) or getattr(error, "headers", None)
         body = getattr(error, "body", None)
         return refused(status, str(error) if body is None else body, {} if headers is None else headers)
     names = {kind.__name__ for each in _causes(error) for kind in type(each).__mro__}
     problem = f"{type(error).__name__}: {_root(error)}"[:_LONGEST]
+    code = next((code for name, code in _OF_CLASSES.items() if name in names), "")
+    if code:
+        return ModelFailedError(problem, code, code in _PERMANENT)
     if names & {"TimeoutException", "TimeoutError", "APITimeoutError"}:
         return ModelFailedError(f"the provider was silent for too long ({problem})", "timeout")
     if names & {"APIConnectionError", "TransportError", "OSError", "EndOfStream"}:

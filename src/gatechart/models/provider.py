@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.models.bounds import EVENTS, AnswerBounds
-from gatechart.models.failures import error_in, error_in_answer, failure_of, invalid_answer
+from gatechart.models.failures import error_in, error_in_answer, invalid_answer, raising_failures
 
 if TYPE_CHECKING:
     import httpx
@@ -95,7 +95,7 @@ class Provider:
 
     async def ask(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON value of the answer. Raises ModelFailedError."""
-        with _failing():
+        with raising_failures():
             async with self._client(self._bounds.bytes) as client:
                 response = await client.post(self._sdk.path, body=body, cast_to=_httpx2().Response)
                 return _checked(self._read(response.content))
@@ -105,7 +105,7 @@ class Provider:
 
         A server that does not stream answers at once; then the collector gets none. Raises ModelFailedError.
         """
-        with _failing():
+        with raising_failures():
             async with self._client(self._bounds.bytes * EVENTS) as client:
                 kind = import_module(self._sdk.package).AsyncStream
                 stream = await client.post(
@@ -177,19 +177,6 @@ def _events(stream: Any) -> AsyncIterator[Any]:
     raw = getattr(stream, "raw_events", None)
     events: AsyncIterator[Any] = stream._iter_events() if raw is None else raw(stream.response)
     return events
-
-
-class _failing:  # noqa: N801  a context manager that reads as a word
-    """Raise ModelFailedError in place of whatever else is raised."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ExtraMissingError):
-            failure = failure_of(error)
-            if failure is not error:
-                raise failure from error
 
 
 def _is_json(headers: Mapping[str, str]) -> bool:
