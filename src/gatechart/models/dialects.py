@@ -94,7 +94,7 @@ def stored(message: Message) -> dict[str, Any]:
     if not is_derived or None in calls:
         return message.model_copy(update={"verbatim": None}).model_dump(mode="json")
     rest = message.model_dump(mode="json", exclude={*kept, "tool_calls"}, exclude_defaults=True)
-    return {**rest, "role": message.role, **({"calls": calls} if any(calls) else {})}
+    return {**rest, **({"calls": calls} if any(calls) else {})}
 
 
 def _difference(derived: ToolCall, call: ToolCall) -> dict[str, str] | None:
@@ -111,7 +111,7 @@ def restored(value: Any) -> Any:
     differences = value.get("calls") or [{}] * len(derived.tool_calls)
     calls = [call.model_copy(update=changes) for call, changes in zip(derived.tool_calls, differences, strict=True)]
     rest = {key: each for key, each in value.items() if key not in {"verbatim", "calls"}}
-    own = Message.model_validate(rest)
+    own = Message.model_validate({"role": derived.role, **rest})
     changes = {name: getattr(own, name) for name in own.model_fields_set}
     return derived.model_copy(update={**changes, "tool_calls": tuple(calls)})
 

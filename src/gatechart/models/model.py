@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
+from pydantic import Field
 from pydantic_core import to_json
 
 from gatechart.handoff import SUMMARY, Message, ToolCall
@@ -31,6 +33,10 @@ class Finish(StrEnum):
     UNKNOWN = "unknown"  # a reason that this version does not know
 
 
+_Figure: TypeAlias = Annotated[int, Field(exclude_if=operator.not_)]  # left out of stored JSON if it is 0
+_Cost: TypeAlias = Annotated[float, Field(exclude_if=operator.not_)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens, cost and requests that answers of models took. A figure that no provider reported is 0.
@@ -41,10 +47,10 @@ class Usage:
 
     input_tokens: int = 0  # with those that were read from a cache
     output_tokens: int = 0
-    cached_tokens: int = 0  # of the input, read from a cache
-    cost: float = 0.0  # in the currency of the model's prices; 0 if it was given none
+    cached_tokens: _Figure = 0  # of the input, read from a cache
+    cost: _Cost = 0.0  # in the currency of the model's prices; 0 if it was given none
     requests: int = 1
-    unreported: int = 0  # of the requests: those whose provider left out the tokens that were read or written
+    unreported: _Figure = 0  # of the requests: those whose provider left out the tokens that were read or written
 
     @property
     def is_reported(self) -> bool:

@@ -6,20 +6,23 @@ of their own, and together one message.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
 from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
 from gatechart.values import CutTalk
+
+_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,8 @@ class ModelTurn:
     message: StoredMessage
     finish: Finish
     usage: Usage
-    transfers: tuple[str, ...] = ()  # tools of the transfers that it was offered
-    reason: str = ""  # the provider's own word for why the answer ended
+    transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
+    reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
