@@ -359,7 +359,6 @@ for size in (1, 2, 3, 5, 17, 64):
     whole = chunks(
         {"content": "Größe "}, {"content": "😀"}, {"tool_calls": [{"index": 0, **call(arguments='{"ä": "😀"}')}]}
     )
-    exact = json.dumps(json.loads("{}"))  # escapes are another class: here the bytes themselves are cut
     streamed(
         "pieces of the network",
         f"{size} bytes",

@@ -36,7 +36,7 @@ class AnthropicModel:
 
     most_tokens: that an answer may have. The key is sent as `x-api-key`; the environment changes neither it nor the
     URL. settings: more of the request, such as `{"temperature": 0}`; tools among them, such as the provider's own, are
-    offered beside those of the loop. prices: for `cost` in the usage. timeout_s: the longest silence. http: a client of
+    offered beside the loop's. prices: for `cost` in the usage. timeout_s: the longest silence. http: a client of
     httpx or httpx2 that makes the connections; its owner closes it. headers: more of the request's headers, such as
     `anthropic-beta`. accepts: media types of the files that the model is shown, "image/*" for all of a kind; a text
     takes the place of any other file. bounds: of an answer. Needs `gatechart[anthropic]`.
@@ -89,7 +89,7 @@ class AnthropicModel:
         return body | self._system(request.instructions) | _tools(request, self._settings.get("tools") or ())
 
     def _system(self, instructions: str) -> dict[str, Any]:
-        """Return the system prompt: that of the settings, then the instructions."""
+        """Return the system prompt of the settings, then the instructions."""
         given = self._settings.get("system")
         if not instructions:
             return {}

@@ -73,7 +73,7 @@ def _converted(message: Message) -> _Blocks:
 
 
 def _verbatim(message: Message) -> _Blocks | None:
-    """Return a model's message as it came, with what the provider does not take back repaired; None if it has none."""
+    """Return a model's message as it came, with repairs where the provider would refuse it; None if it has no such form."""
     form = message.verbatim
     if form is None or not isinstance(form.message, list):
         return None
@@ -105,7 +105,7 @@ def _result(call: ToolCall, accepts: Sequence[str]) -> dict[str, Any]:
 
 
 def _content(parts: Iterable[TextPart | MediaPart], accepts: Sequence[str]) -> _Blocks:
-    """Return parts as blocks; what is blank is left out."""
+    """Return parts as blocks, without blank ones."""
     return [block for each in parts if not _is_blank(block := _block(each, accepts))]
 
 

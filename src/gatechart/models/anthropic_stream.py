@@ -48,7 +48,7 @@ class MessageCollector:
     _is_over: bool = False
 
     def add(self, event: Any) -> None:
-        """See Collector. Unknown kinds of events say nothing, as the provider asks of its clients."""
+        """See Collector. Unknown kinds of events are ignored, as the provider's documentation demands."""
         match event.get("type"):
             case "message_start":
                 self._start(event.get("message"))

@@ -14,7 +14,7 @@ DEEPEST: Final = 64
 
 
 def read_arguments(given: object) -> tuple[dict[str, JsonValue], str]:
-    """Return the arguments of a call, and what is wrong with them; "" if nothing is.
+    """Return the arguments of a call, and the problem with them; "" if they are readable.
 
     given: JSON text, as most providers send it, or an object. None and blank text are a call without arguments.
 

@@ -49,7 +49,7 @@ class AnswerBounds:
             raise too_large(f"it has more than {self.bytes:,} bytes")
 
     def check_json(self, text: ByteString) -> None:
-        """Raise ModelFailedError if JSON text has so many brackets that to parse it alone would take too long.
+        """Raise ModelFailedError if JSON text has too many brackets to be parsed quickly.
 
         Those within texts count, too, so five times as many as values are allowed.
         """

@@ -1,4 +1,4 @@
-"""The dialects in which providers write messages: what a message says is read from the provider's own form.
+"""The dialects of providers: text, parts and calls are read from a provider's own form of a message.
 
 A message of a model keeps that form in `verbatim`. Its text, parts and calls follow from it, so a transcript stores the
 form once, and it goes back to its provider as it came: order of blocks, unknown fields, ids and signatures.
@@ -31,7 +31,7 @@ _Names: TypeAlias = Mapping[str, str]
 
 
 def message_of(verbatim: ProviderMessage, names: Mapping[str, str]) -> Message:
-    """Return the message that a provider's own form says, with that form.
+    """Return the message of a provider's own form, with that form.
 
     names: of tools by the names that models know them by; any other name stays as the model wrote it. Calls whose name
     or arguments cannot be read say so in `error`. Raises ValueError for a dialect that is not known, and for a form
@@ -80,7 +80,7 @@ def _arguments_of(call: dict[str, JsonValue]) -> tuple[dict[str, JsonValue], str
 
 
 def stored(message: Message) -> dict[str, Any]:
-    """Return a message as JSON value in which what follows from its verbatim form is left out.
+    """Return a message as JSON value, without the contents that follow from its verbatim form.
 
     Of its calls only the names and ids are kept that differ from those in the form. A message whose other contents
     differ is stored without the form.
@@ -117,11 +117,11 @@ def restored(value: Any) -> Any:
 
 
 StoredMessage: TypeAlias = Annotated[Message, BeforeValidator(restored), PlainSerializer(stored)]
-"""A message that stores its verbatim form once, and what follows from it not at all."""
+"""A message that stores its verbatim form once, without the contents that follow from it."""
 
 
 def _call(name: object, arguments: object, call_id: object, names: _Names) -> ToolCall:
-    """Return a call as the loop knows it, with what is wrong with it."""
+    """Return a call as the loop knows it; `error` names its problem."""
     read, problem = read_arguments(arguments)
     if not isinstance(name, str) or not name:
         read, problem, name = {}, "the call names no tool", ""
@@ -172,7 +172,7 @@ def _openai_content(content: JsonValue) -> list[AnyPart]:
 
 
 def _openai_part(part: JsonValue) -> list[AnyPart]:
-    """Return what a part says; thinking, references and unknown kinds say nothing to others."""
+    """Return the text or file of a part; thinking, references and unknown kinds have none."""
     match part:
         case {"type": "text" | "output_text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
             return [TextPart(text=text)] if text else []
@@ -221,7 +221,7 @@ def _read_anthropic(blocks: JsonValue, names: _Names) -> tuple[list[AnyPart], li
 
 
 def _anthropic_part(block: JsonValue) -> list[AnyPart]:
-    """Return what a block says; thinking and the provider's own tools say nothing to others."""
+    """Return the text or file of a block; thinking and blocks of the provider's own tools have none."""
     match block:
         case {"type": "text", "text": str(text)} if text:
             return [TextPart(text=text)]
@@ -256,7 +256,7 @@ def _pydantic_ai_part(part: JsonValue) -> list[AnyPart]:
         case {"part_kind": "text", "content": str(text)} if text:
             return [TextPart(text=text)]
         case {"part_kind": "file", "content": {"data": str(data), "media_type": str(kind)}}:
-            # URL-safe base64, of which only two characters differ
+            # URL-safe base64 has two other characters
             return [MediaPart(media_type=kind, data=data.replace("-", "+").replace("_", "/"))]
         case _:
             return []

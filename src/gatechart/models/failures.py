@@ -1,4 +1,4 @@
-"""What a failure of a provider means: its kind, and whether to ask again."""
+"""Failures of providers: the kind of each, and whether to ask again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gatechart.errors.extras import ExtraMissingError
 from gatechart.tools.retries import asked_wait
 
 _LONGEST: Final = 500
-"""How much of a provider's message an error shows, in characters."""
+"""Maximum length of a provider's message in an error, in characters."""
 
-# Kinds of failures by what providers say, the first that matches. Their codes and types come first in the text that is
-# searched, then the message. Sources: the error pages of OpenAI, Anthropic, Azure, Gemini, DeepSeek, Mistral and
+# Kinds of failures by the words of providers, the first that matches. The codes and types of an error come first in the
+# searched text, then its message. Sources: the error pages of OpenAI, Anthropic, Azure, Gemini, DeepSeek, Mistral and
 # OpenRouter, and the sources of vLLM, llama.cpp and Ollama.
 _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "too_many_strict_tools": (
@@ -157,7 +157,7 @@ def raising_failures() -> Iterator[None]:
 
 
 def failure_of(error: Exception) -> ModelFailedError:
-    """Return what an exception of a provider's client, or of anything below it, means."""
+    """Return the failure for an exception of a provider's client, or of anything below it."""
     for each in _causes(error):
         if isinstance(each, ModelFailedError):
             return each
@@ -182,7 +182,7 @@ def failure_of(error: Exception) -> ModelFailedError:
 
 
 def error_in(body: object) -> object:
-    """Return the error that a body holds: that of OpenAI, Anthropic, or a list of them as Gemini sends it."""
+    """Return the error inside a body in the form of OpenAI, Anthropic or MiniMax, or Gemini's list of one error."""
     if isinstance(body, list) and len(body) == 1:
         return error_in(body[0])
     if isinstance(body, Mapping):
@@ -194,7 +194,7 @@ def error_in(body: object) -> object:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return the exception and those that caused it."""
+    """Return the exception and its causes."""
     found: list[BaseException] = []
     step: BaseException | None = error
     while step is not None and step not in found:
@@ -209,7 +209,7 @@ def _root(error: Exception) -> str:
 
 
 def _facts(error: object) -> str:
-    """Return what is searched for the kind: codes and types, then the message."""
+    """Return the text that is searched for the kind: codes and types, then the message."""
     if not isinstance(error, Mapping):
         return str(error)
     detail = error.get("message") or error.get("detail") or ""
@@ -222,7 +222,7 @@ def _code(facts: str) -> str:
 
 
 def _status(error: object) -> int | None:
-    """Return the status that an error inside an answer names, as those of OpenRouter and Gemini do."""
+    """Return the status in an error inside an answer; OpenRouter and Gemini send one."""
     code = error.get("code") if isinstance(error, Mapping) else None
     number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == 3 else code
     return number if isinstance(number, int) and 100 <= number <= 599 else None

@@ -1,4 +1,4 @@
-"""Why an answer ended, from the provider's word for it and from what the answer holds."""
+"""The reason why an answer ended, from the provider's word and the contents of the answer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def finish_of(reason: str, message: Message, *, is_refused: bool = False) -> Fin
     """Return why an answer ended.
 
     reason: the provider's word; "" if it gave none. is_refused: whether the answer says so elsewhere. An answer that
-    was cut off has LENGTH even if it has calls. A word that does not fit what the answer holds is UNKNOWN.
+    was cut off has LENGTH even if it has calls. A word that contradicts the contents is UNKNOWN.
     """
     word = _FINISHED.get(reason.lower(), Finish.UNKNOWN) if reason else None
     if word in {Finish.LENGTH, Finish.REFUSED, Finish.FILTERED, Finish.PAUSED}:

@@ -22,7 +22,7 @@ _LARGE: Final = 64 * 1024
 async def judged(
     form: ProviderMessage, request: ModelRequest, reason: str, usage: Usage, bounds: AnswerBounds, *, is_refused: bool
 ) -> ModelReply:
-    """Return the reply that a provider's message is.
+    """Return the reply for a provider's message.
 
     reason: the provider's word for why it ended. is_refused: whether it says so elsewhere. Raises ModelFailedError for
     a message that exceeds a bound or cannot be read.
@@ -64,9 +64,9 @@ def _read(form: ProviderMessage, text: bytes, names: Mapping[str, str]) -> Messa
 
 
 def paired(text: str) -> str:
-    r"""Return a text in which halves of characters that belong together are whole, and others replaced.
+    r"""Join halves of characters that belong together in a text, and replace the others.
 
-    Some servers cut a text between the two halves of a character, each of which JSON can escape.
+    Some servers cut a text between the two halves of a character. JSON can escape either half.
 
     >>> paired(chr(0xD83D) + chr(0xDE00) + chr(0xD83D)) == "😀\ufffd"
     True
@@ -87,7 +87,7 @@ def _paired_all(value: Any) -> Any:
 
 
 class Watched:
-    """Gives pieces of text to a watcher, none of which ends in half a character."""
+    """Gives pieces of text to a watcher, and keeps half a character at the end for the next piece."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

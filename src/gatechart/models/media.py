@@ -37,7 +37,7 @@ def data_url(part: MediaPart) -> str:
 def is_accepted(part: MediaPart, accepts: Iterable[str]) -> bool:
     """Return whether a model takes a part. accepts: media types, "image/*" for all of a kind.
 
-    Bytes that are elsewhere, in an agent's journal, are not accepted: whoever asks brings them.
+    A part with only a digest is not accepted: the caller has to load its bytes first.
 
     >>> is_accepted(MediaPart(media_type="image/png", url="https://example.com/a"), ["image/*"])
     True

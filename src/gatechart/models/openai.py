@@ -34,7 +34,7 @@ class OpenAIModel:
     """A model behind OpenAI's chat completions: `OpenAIModel("gpt-5", api_key=...)`.
 
     url: of the API, up to its version. The environment changes neither the URL nor the key. settings: more of the
-    request, such as `{"temperature": 0}`; tools among them are offered beside those of the loop. prices: for `cost` in
+    request, such as `{"temperature": 0}`; tools among them are offered beside the loop's. prices: for `cost` in
     the usage. timeout_s: the longest silence. http: a client of httpx or httpx2 that makes the connections; its owner
     closes it. headers: more of the request's headers. accepts: media types of the files that the model is shown,
     "image/*" for all of a kind; a text takes the place of any other file. bounds: of an answer. Needs

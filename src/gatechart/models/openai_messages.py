@@ -29,7 +29,7 @@ def sent_messages(request: ModelRequest, host: str, accepts: Sequence[str]) -> l
 
 
 def _as_sent(message: Message, accepts: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield a message; the results of its calls are messages of their own, and so are the files of these."""
+    """Yield a message, then one message for each result of a call, then one with the files of all results."""
     if not is_by_model(message):
         yield {"role": "user", "content": _content(parts_of(message), accepts)}
         return

@@ -1,6 +1,6 @@
 """The chunks of a streamed chat completion, put together as the answer that comes at once.
 
-Compatible servers differ in what a chunk leaves out or repeats, so nothing but the order of the chunks is relied on.
+Compatible servers leave out or repeat different fields, so only the order of the chunks is relied on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Call:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its arguments are a JSON object already, so that more of them would be those of another call."""
+        """Whether its arguments are a JSON object already, so that further pieces belong to another call."""
         return self.is_whole or _is_object("".join(self.pieces))
 
     def add(self, piece: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""What both providers need of a conversation: ids that are distinct and valid, and messages that say something."""
+"""Conversations on their way to any provider: distinct, valid ids, and no messages without contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Ids of calls that Anthropic takes."""
 
 BEGINNING: Final = "[The conversation begins.]"
-"""What stands before the words of a model that speaks first, and in place of a conversation without any words."""
+"""First message if the model spoke first, or if the conversation has no messages."""
 
 AnyPart = TextPart | MediaPart
 
@@ -31,7 +31,7 @@ AnyPart = TextPart | MediaPart
 def prepared(messages: Iterable[Message], dialect: str, host: str, ids: re.Pattern[str]) -> list[Message]:
     """Return the messages that a provider is sent.
 
-    Each call has an id of its own, valid for the provider. A message keeps its verbatim form only if this provider
+    Each call has a distinct id that is valid for the provider. A message keeps its verbatim form only if this provider
     wrote it. Messages that say nothing are left out: providers refuse them.
     """
     seen: set[str] = set()
@@ -48,7 +48,7 @@ def prepared(messages: Iterable[Message], dialect: str, host: str, ids: re.Patte
 
 
 def is_verbatim(message: Message, dialect: str, host: str) -> bool:
-    """Return whether a message can go back in the form in which this provider sent it."""
+    """Return whether a message can go back to this provider in its verbatim form."""
     form = message.verbatim
     if form is None or form.dialect != dialect or (form.host and host and form.host != host):
         return False
@@ -84,7 +84,7 @@ def _made(text: str, pattern: re.Pattern[str]) -> str:
 
 
 def valid_name(name: str) -> str:
-    """Return the name by which a model knows a tool, also for a name that no tool has."""
+    """Return a valid name of a tool for a model, also if no tool has the name."""
     return name if MODEL_NAME.fullmatch(name) else model_name(name)
 
 

@@ -1,7 +1,7 @@
 """A provider of models, asked through its SDK: one request, answered at once or as server-sent events.
 
-The SDK makes the request, reads the events and names what failed. What the answer says is read from its JSON, not from
-the SDK's objects: those fill gaps in, and cost more than the rest of a large answer.
+The SDK makes the request, reads the events and raises errors. The answer is read from its JSON, not from the SDK's
+objects: they fill gaps in, and cost more than the rest of a large answer.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Provider:
         http: Http | None,
         bounds: AnswerBounds,
     ) -> None:
-        """Keep what each request needs. timeout_s: the longest silence. Raises ExtraMissingError without the SDK."""
+        """Keep the parts that all requests share. timeout_s: the longest silence. Raises ExtraMissingError."""
         sdk.check("a model of this provider")
         self._sdk = sdk
         self._url = url.rstrip("/")
@@ -86,9 +86,9 @@ class Provider:
 
     @property
     def host(self) -> str:
-        """Host of the URL, which tells providers of one dialect apart; "" for one that says nothing of who answers.
+        """Host of the URL, which tells providers of one dialect apart; "" for a local one.
 
-        Such are addresses and names within a network, of gateways and local servers.
+        Addresses and names without a dot belong to gateways and local servers, which may pass on to any provider.
         """
         host = urlsplit(self._url).hostname or ""
         return host if "." in host and not host.replace(".", "").isdecimal() else ""
@@ -156,7 +156,7 @@ class Provider:
 
 
 def checked_settings(settings: Mapping[str, Any] | None, reserved: tuple[str, ...]) -> dict[str, Any]:
-    """Return more of a request. Raises ValueError for what the adapter itself sets."""
+    """Return the settings of a request. Raises ValueError for fields that the adapter sets."""
     for name in reserved:
         if settings and name in settings:
             raise ValueError(f"settings={{{name!r}: ...}} is set by the loop; leave it out")

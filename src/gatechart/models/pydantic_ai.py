@@ -96,7 +96,7 @@ class PydanticAIModel:
 
 
 def _usage(told: Any) -> Usage:
-    """Return the usage of a response; pydantic-ai has 0 for what the provider did not report."""
+    """Return the usage of a response; pydantic-ai has 0 for figures that the provider did not report."""
     read, written = told.input_tokens or 0, told.output_tokens or 0
     cached = min(told.cache_read_tokens or 0, read)
     return Usage(input_tokens=read, output_tokens=written, cached_tokens=cached, unreported=0 if read else 1)

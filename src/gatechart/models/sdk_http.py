@@ -57,7 +57,7 @@ async def open_http(
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """A transport that sets the headers and bounds the bytes of what is answered."""
+    """A transport that sets the headers and bounds the bytes of the answer."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, headers: Mapping[str, str], most: Most) -> None:
         self._inner = inner
@@ -142,7 +142,7 @@ class _Lent(httpx2.AsyncBaseTransport):
         )
         answer = await self._client.send(asked, stream=True, follow_redirects=False)
         headers = list(answer.headers.multi_items())
-        if answer.is_stream_consumed:  # it was made with its content, decompressed, as those of tests are
+        if answer.is_stream_consumed:  # made with its content, already decompressed, as in tests
             headers = [each for each in headers if each[0].lower() not in _HOP_BY_HOP]
         return httpx2.Response(answer.status_code, headers=headers, stream=_LentStream(answer))
 

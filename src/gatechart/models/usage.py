@@ -35,7 +35,7 @@ def openai_usage(told: object) -> Usage:
 
 
 def anthropic_usage(told: object) -> Usage:
-    """Return the usage of a message; its input does not count what was read from the cache, or written to it."""
+    """Return the usage of a message; its input does not count tokens that the cache read or wrote."""
     cached = _number(told, "cache_read_input_tokens")
     stored = _number(told, "cache_creation_input_tokens")
     fresh = _number(told, "input_tokens")
