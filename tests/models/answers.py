@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatechart.models import Finish, OpenAIModel
-from tests.models.raw_server import Raw, answer, events
+from tests.models.raw_server import Raw, answer, events, unescaped
 
 A, C, L, R, F, P, E, U = (
     Finish.ANSWERED,
@@ -362,7 +362,7 @@ for size in (1, 2, 3, 5, 17, 64):
     streamed(
         "pieces of the network",
         f"{size} bytes",
-        whole.encode().replace(b"\\u00f6", "ö".encode()),
+        unescaped(whole),
         size=size,
         wanted=Wanted(C, "Größe 😀", [("look", {"ä": "😀"})]),
     )

@@ -4,7 +4,7 @@ import json
 
 from gatechart.models import AnthropicModel
 from tests.models.answers import A, C, E, F, L, P, R, U, Wanted, case
-from tests.models.raw_server import answer, events
+from tests.models.raw_server import answer, events, unescaped
 
 USED = {"input_tokens": 9, "output_tokens": 3}
 COUNTED = (9, 3, 0, 0)
@@ -344,12 +344,10 @@ streamed(
 streamed("forms of named events", "no blank line at the end", BODY.rstrip("\n"), HI)
 for size in (1, 7, 33):
     data = start() + "".join(streamed_blocks([text("Größe 😀\u2028"), use(given={"ä": "日"})])) + end("tool_use")
-    # without escapes, so that the pieces end within characters
-    plain = data.encode().replace(b"\u00f6", "ö".encode()).replace(b"\u65e5", "日".encode())
     streamed(
         "pieces of named events",
         f"{size} bytes",
-        plain,
+        unescaped(data),
         Wanted(C, "Größe 😀\u2028", [("look", {"ä": "日"})]),
         size=size,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -48,6 +49,11 @@ def events(data, *, size=0, **more):
     content = data if isinstance(data, bytes) else data.encode()
     pieces = [content[at : at + size] for at in range(0, len(content), size)] if size else [content]
     return Raw(tuple(pieces), headers={"content-type": "text/event-stream"} | more.pop("headers", {}), **more)
+
+
+def unescaped(text):
+    """JSON text with the characters themselves in place of escapes, so that pieces can end within them."""
+    return re.sub(r"(?:\\u[0-9a-f]{4})+", lambda escapes: json.loads(f'"{escapes[0]}"'), text)
 
 
 @asynccontextmanager
