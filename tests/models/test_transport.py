@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import httpx
 import httpx2
@@ -13,7 +14,7 @@ from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import ExtraMissingError
 from gatechart.handoff import Message
 from gatechart.models import AnswerBounds, AnthropicModel, Finish, ModelRequest, OpenAIModel, PydanticAIModel
-from gatechart.tools import is_passing, tool
+from gatechart.tools import is_passing, retry_after_s, tool
 from tests.models.answers import call, chat, chunks, delta, sse
 from tests.models.answers_anthropic import event, note, start, streamed_blocks, use
 from tests.models.raw_server import Raw, answer, raw_server
@@ -93,6 +94,25 @@ async def test_a_provider_that_cannot_be_reached_is_worth_another_try(kind, requ
     with pytest.raises(ModelFailedError) as failed:
         await kind("m", url="http://127.0.0.1:9/v1").reply(request_)
     assert (failed.value.code, is_passing(failed.value)) == ("connection", True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds", "is_worth_it"),
+    [
+        ({"retry-after": "7"}, 7.0, True),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5, True),
+        ({"retry-after": "Tue, 01 Jan 2030 12:00:30 GMT"}, 30.0, True),
+        ({"retry-after": "soon", "retry-after-ms": "x"}, 0.0, True),
+        ({"x-should-retry": "false"}, 0.0, False),
+    ],
+)
+async def test_the_wait_that_a_provider_asks_for_is_read(kind, headers, seconds, is_worth_it, request_):
+    refusal = answer({"error": {"message": "slow down"}}, status=429, headers=headers)
+    async with raw_server(refusal) as server:
+        with pytest.raises(ModelFailedError) as failed:
+            await kind("m", url=server.url).reply(request_)
+    noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    assert (retry_after_s(failed.value, noon), is_passing(failed.value)) == (seconds, is_worth_it)
 
 
 async def test_more_tokens_than_the_sdk_would_wait_for_are_asked_for_at_once():

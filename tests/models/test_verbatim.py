@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gatechart import ModelLoop, Runtime
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models import AnthropicModel, Finish, ModelRequest, OpenAIModel, Usage
@@ -14,6 +15,8 @@ from gatechart.values import hidden
 from tests.models.answers import call, chat, chunks, pieces_of
 from tests.models.answers_anthropic import end, note, start, streamed_blocks, text, use
 from tests.models.raw_server import answer, events, raw_server
+from tests.models.support import Services
+from tests.models.support import chat as chat_graph
 from tests.models.test_answers import check_chat, check_messages
 
 ASKED = Message(role="user", content="Where?")
@@ -168,6 +171,38 @@ def test_a_message_that_was_edited_is_stored_as_it_is_now():
     message = message_of(ProviderMessage(dialect="openai.chat", message=THOUGHTFUL), {})
     edited = message.model_copy(update={"content": "Changed."})
     assert stored(edited) == edited.model_copy(update={"verbatim": None})
+
+
+def test_the_form_of_an_applications_own_model_is_kept():
+    message = Message(role="agent", content="Hi", verbatim=ProviderMessage(dialect="mine", message=[1]))
+    assert stored(message) == message
+    with_call = message.model_copy(update={"tool_calls": (ToolCall(name="a", arguments={"b": 1}),)})
+    assert with_arguments(with_call, lambda name, given: {}).verbatim is None
+
+
+async def test_a_loop_sends_back_what_its_model_thought_also_after_a_restart(tmp_path):
+    looks = answer(chat({**THOUGHTFUL, "tool_calls": [{**THOUGHTFUL["tool_calls"][0], "id": None}]}, "tool_calls"))
+    good = answer(chat({"content": "Lost.", "reasoning_content": "hm 2"}))
+    store = f"sqlite:///{tmp_path}/agents.db"
+    async with raw_server(looks, good, good) as server:
+        for number, words in enumerate(("Where?", "Sure?"), 1):
+            services = Services(server, look)
+            graph = chat_graph(ModelLoop(tools=[look], stream=False))
+            async with Runtime.open(store, graphs=graph, services=services) as runtime:
+                if number == 1:
+                    agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+                else:
+                    agent = await runtime.resume("a")
+                await agent.send("ASKED", {"text": words})
+                await agent.until("LISTENING")
+                agent = await runtime.resume("a")
+    assert agent.context.answers == ["Lost.", "Lost."]
+    assert "reasoning_content" not in str(agent.context)  # the transcript alone keeps the form
+    last = server.asked[-1].body["messages"]
+    check_chat(last)
+    assert [each["role"] for each in last] == ["user", "assistant", "tool", "assistant", "user"]
+    assert (last[1]["reasoning_content"], last[3]["reasoning_content"]) == ("hm", "hm 2")
+    assert last[1]["tool_calls"][0]["extra_content"] == THOUGHTFUL["tool_calls"][0]["extra_content"]
 
 
 def test_turns_of_earlier_versions_are_read():

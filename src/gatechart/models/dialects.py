@@ -61,8 +61,15 @@ def calls_in(verbatim: ProviderMessage) -> list[dict[str, JsonValue]]:
     return _CALLS[verbatim.dialect](verbatim.message)
 
 
-def with_call_arguments(verbatim: ProviderMessage, changes: Mapping[int, dict[str, JsonValue]]) -> ProviderMessage:
-    """Return a provider's form with other arguments of some calls, as objects. changes: by the place of the call."""
+def with_call_arguments(
+    verbatim: ProviderMessage, changes: Mapping[int, dict[str, JsonValue]]
+) -> ProviderMessage | None:
+    """Return a provider's form with other arguments of some calls, as objects; None for an unknown dialect.
+
+    changes: by the place of the call.
+    """
+    if verbatim.dialect not in _READERS:
+        return None
     changed = verbatim.model_copy(update={"message": deepcopy(verbatim.message)})
     calls = calls_in(changed)
     for place, arguments in changes.items():
@@ -85,7 +92,7 @@ def stored(message: Message) -> dict[str, Any]:
     Of its calls only the names and ids are kept that differ from those in the form. A message whose other contents
     differ is stored without the form.
     """
-    if message.verbatim is None:
+    if message.verbatim is None or message.verbatim.dialect not in _READERS:  # that of an application's own model
         return message.model_dump(mode="json")
     derived = message_of(message.verbatim, {})
     calls = [_difference(call, own) for call, own in zip(derived.tool_calls, message.tool_calls, strict=False)]

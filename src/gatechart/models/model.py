@@ -134,7 +134,8 @@ class Model(Protocol):
         """Return the model's answer.
 
         Its calls are those that the model made as calls, never text that looks like one, each with an id and the tool's
-        own name; one whose arguments cannot be read says so in `error`. Raises what the client of the provider raises.
+        own name; one whose arguments cannot be read says so in `error`. Raises ModelFailedError, or any other exception
+        of a provider's client.
         """
         ...
 
@@ -152,22 +153,6 @@ def said(message: Message) -> str:
 def own_names(tools: tuple[AnyTool, ...]) -> Mapping[str, str]:
     """Return the tools' own names by those that models know them by."""
     return {model_name(each.name): each.name for each in tools}
-
-
-def with_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages with an id for each call: packets and older conversations may have none."""
-    return tuple(
-        message if all(call.id for call in message.tool_calls) else _with_ids(message, place)
-        for place, message in enumerate(messages)
-    )
-
-
-def _with_ids(message: Message, place: int) -> Message:
-    calls = (
-        call if call.id else call.model_copy(update={"id": f"call_{place}_{at}"})
-        for at, call in enumerate(message.tool_calls)
-    )
-    return message.model_copy(update={"tool_calls": tuple(calls)})
 
 
 def result_text(call: ToolCall) -> str:
