@@ -72,6 +72,7 @@ class ProviderMessage(Part):
 
     dialect: str  # that can read it: "openai.chat", "anthropic.messages", "pydantic-ai"
     model: str = Field(default="", exclude_if=_is_empty)  # that wrote it
+    host: str = Field(default="", exclude_if=_is_empty)  # public, of the provider's URL: providers share dialects
     message: JsonValue
 
 
