@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EAGER := tests/test_tasks.py tests/hosting tests/runtime tests/serving tests/stores tests/sync
-LOWEST := sqlalchemy==2.0.53 pydantic==2.11.0  # that pyproject.toml allows
+LOWEST := sqlalchemy==2.0.53 pydantic==2.12.0  # that pyproject.toml allows
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests begin hundreds of processes, of which each would compile everything anew

@@ -99,7 +99,7 @@ REMEDIES: dict[str, str] = {
     "NoWorkError": "rate needed or in_time",
     "NoToolBoxError": "give them an attribute or an item `tools`",
     "BudgetUsedUpError": "give it more, or let `error.invoke.<id>` lead to somebody",
-    "ModelFailedError": "ask it again, or see to its provider",
+    "ModelFailedError": "or see to its provider",
     "OutcomeUnknownError": "find out whether it has acted",
     "OwnershipLostError": "Open a new runtime",
     "ProjectionLagError": "try again once",

@@ -13,12 +13,15 @@ from gatechart.handoff import (
     FallbackKind,
     FallbackStep,
     HandoffPacket,
+    MediaPart,
     Message,
     Metadata,
     PathStep,
     Priority,
+    ProviderMessage,
     ReasoningStep,
     SelectionTerms,
+    TextPart,
     ToolCall,
 )
 from gatechart.values import Mode, Obstacle, Reason
@@ -57,8 +60,10 @@ def required(kind: type[Any], /, **fields: st.SearchStrategy[Any]) -> st.SearchS
     return whole.map(lambda some: kind(**some))
 
 
-calls = required(ToolCall, arguments=mappings, output=json_values)
-messages = required(Message, time=times, tool_calls=many(calls))
+contents = many(required(TextPart) | required(MediaPart))
+calls = required(ToolCall, arguments=mappings, output=json_values, parts=contents)
+verbatim = st.none() | required(ProviderMessage, message=json_values)
+messages = required(Message, time=times, tool_calls=many(calls), parts=contents, verbatim=verbatim)
 steps = required(ReasoningStep)
 path_steps = required(PathStep, time=times)
 selections = required(

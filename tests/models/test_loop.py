@@ -93,7 +93,8 @@ async def test_the_usage_of_all_turns_comes_with_the_answer():
         agent = await asked(runtime)
         done = [entry for entry in await agent.history() if entry.event.name == "done.invoke.think"]
     usage = done[0].event.payload["result"]["usage"]
-    assert usage == {"input_tokens": 200, "output_tokens": 20, "cached_tokens": 0, "cost": 0.0, "requests": 2}
+    figures = {"input_tokens": 200, "output_tokens": 20, "cached_tokens": 0, "cost": 0.0}
+    assert usage == figures | {"requests": 2, "unreported": 0}
 
 
 @pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel])
@@ -276,7 +277,7 @@ async def test_a_turn_is_tried_again_and_then_fails():
         await agent.send("ASKED", {"text": "Sure?"})
         await agent.until("FAILED")
         [[kind, message]] = (await runtime.resume("a")).context.failures
-    assert (kind, len(server.requests)) == ("HTTPStatusError", 6)
+    assert (kind, len(server.requests)) == ("ModelFailedError", 6)
     assert "as the script says" in message
 
 
@@ -303,7 +304,7 @@ async def test_a_provider_that_asks_for_a_wait_is_given_it_by_whichever_process(
 async def test_a_request_that_is_wrong_and_a_wait_of_more_than_a_day_fail_the_turn_at_once(refusal):
     async with scripted_model([refusal, Says("never")]) as server, opened(server) as runtime:
         [[kind, _]] = (await asked(runtime, state="FAILED")).context.failures
-    assert (kind, len(server.requests)) == ("HTTPStatusError", 1)
+    assert (kind, len(server.requests)) == ("ModelFailedError", 1)
 
 
 async def test_an_open_breaker_of_the_model_is_waited_for_by_every_loop():

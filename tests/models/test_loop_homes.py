@@ -85,7 +85,8 @@ async def test_a_secret_that_a_model_gives_to_a_tool_is_masked_in_all_that_other
     assert call.arguments == {"user": "ada", "pin": "**********"}
     assert [each[1] for each in said(agent)] == ["Let Ada in", "", "She is in.", "Thanks", "Bye."]
     assert all("pin-0815" in str(each) for each in server.requests[1:])  # the model, which gave it, is told no mask
-    assert entries["turn.1"]["message"]["tool_calls"][0]["arguments"] == {"user": "ada", "pin": "**********"}
+    [written] = entries["turn.1"]["message"]["verbatim"]["message"]["tool_calls"]
+    assert written["function"]["arguments"] == {"user": "ada", "pin": "**********"}
     assert entries["result.1.0"]["output"] == "ada is in"
     assert list(entries) == ["heard.1.0", "turn.1", "result.1.0", "turn.2", "heard.3.0", "turn.3"]
     assert "pin-0815" not in str(entries)

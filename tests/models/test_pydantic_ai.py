@@ -2,9 +2,10 @@
 
 import pytest
 
-from gatechart.handoff import Message, ToolCall
+from gatechart.errors import ModelFailedError
+from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
 from gatechart.models import Finish, ModelRequest, PydanticAIModel, Usage
-from gatechart.tools import model_name, tool
+from gatechart.tools import is_passing, model_name, tool
 
 pydantic_ai = pytest.importorskip("pydantic_ai", reason="NOT TESTED on pydantic-ai: it is not installed")
 messages = pytest.importorskip("pydantic_ai.messages")
@@ -36,7 +37,8 @@ async def test_a_conversation_is_told_with_its_calls_and_results_and_the_tools()
 
     agent = Message(role="agent", content="I look.", tool_calls=(DONE,))
     reply = await PydanticAIModel(function.FunctionModel(answer)).reply(asking(ASKED, agent))
-    assert (reply.message, reply.finish) == (Message(role="agent", content="Lost."), Finish.ANSWERED)
+    assert reply.message.model_copy(update={"verbatim": None}) == Message(role="agent", content="Lost.")
+    assert reply.finish is Finish.ANSWERED
     assert reply.usage == Usage(input_tokens=7, output_tokens=2)
     assert heard["tools"] == [(model_name(lookup.name), "Look an order up.")]
     first, own, results = heard["told"]
@@ -76,3 +78,79 @@ async def test_tokens_are_told_as_they_come():
         asking(ASKED, tell=heard.append)
     )
     assert (heard, reply.message.content) == (["It was ", "lost."], "It was lost.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "raw", "finish"),
+    [
+        ("stop", "STOP", Finish.ANSWERED),
+        ("length", "MAX_TOKENS", Finish.LENGTH),
+        ("content_filter", "SAFETY", Finish.FILTERED),
+        (None, "QUANTUM", Finish.UNKNOWN),
+        (None, None, Finish.ANSWERED),
+    ],
+)
+async def test_why_an_answer_ended_is_told_in_the_words_of_all_models(reason, raw, finish):
+    def answer(told, info):
+        details = {"finish_reason": raw} if raw else None
+        return messages.ModelResponse([messages.TextPart("Hi")], finish_reason=reason, provider_details=details)
+
+    reply = await PydanticAIModel(function.FunctionModel(answer)).reply(asking(ASKED))
+    assert (reply.finish, reply.reason) == (finish, raw or "")
+
+
+async def test_an_answer_that_broke_off_or_was_refused_is_a_failure_that_says_why():
+    def broken(told, info):
+        return messages.ModelResponse([messages.TextPart("H")], finish_reason="error")
+
+    def refused(told, info):
+        body = {"error": {"message": "too long", "code": "context_length_exceeded"}}
+        raise pydantic_ai.ModelHTTPError(400, "m", body)
+
+    with pytest.raises(ModelFailedError) as failed:
+        await PydanticAIModel(function.FunctionModel(broken)).reply(asking(ASKED))
+    assert (failed.value.code, is_passing(failed.value)) == ("error_in_answer", True)
+    with pytest.raises(ModelFailedError) as failed:
+        await PydanticAIModel(function.FunctionModel(refused)).reply(asking(ASKED))
+    assert (failed.value.code, failed.value.status, is_passing(failed.value)) == ("context_length", 400, False)
+
+
+async def test_calls_that_cannot_be_read_say_so_and_empty_answers_are_empty():
+    answers = [
+        [messages.ToolCallPart(model_name(lookup.name), '{"order": "1", "order": "2"}', tool_call_id="a")],
+        [messages.ThinkingPart("hm")],
+    ]
+    seen = []
+
+    def answer(told, info):
+        seen.append(told)
+        return messages.ModelResponse(answers[len(seen) - 1])
+
+    model = PydanticAIModel(function.FunctionModel(answer))
+    first = await model.reply(asking(ASKED))
+    [call] = first.message.tool_calls
+    assert (first.finish, call.arguments) == (Finish.CALLS, {})
+    assert "more than once" in call.error
+    assert (await model.reply(asking(ASKED, first.message))).finish is Finish.EMPTY
+    assert seen[1][1].parts[0].args == {}
+
+
+async def test_files_are_shown_if_the_model_takes_them_and_named_otherwise():
+    seen = []
+
+    def answer(told, info):
+        seen.append(told)
+        return messages.ModelResponse([messages.TextPart("Hi")])
+
+    photo = MediaPart(media_type="image/png", data="AAAA")
+    sound = MediaPart(media_type="audio/wav", name="call.wav", data="AAAA")
+    said = Message(role="user", content="See", parts=(TextPart(text="See"), photo, sound))
+    result = ToolCall(name=lookup.name, id="a", parts=(TextPart(text="found"), photo))
+    model = PydanticAIModel(function.FunctionModel(answer))
+    await model.reply(asking(said, Message(role="agent", tool_calls=(result,))))
+    first, _, results = seen[0]
+    text, shown, named = first.parts[1].content
+    assert (text, shown.media_type, shown.data) == ("See", "image/png", bytes(3))
+    assert named == "[A file that you cannot be shown: audio/wav, call.wav]"
+    assert results.parts[0].content == "found\n[image/png, shown below]"
+    assert results.parts[1].content[0].media_type == "image/png"

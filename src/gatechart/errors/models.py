@@ -9,12 +9,22 @@ from gatechart.errors.root import OutsideError
 
 @dataclass(eq=False)
 class ModelFailedError(OutsideError):
-    """A model gave no answer, or one that nobody can read."""
+    """A model gave no answer, or one that cannot be read."""
 
     problem: str
+    # The kind of failure: context_length, too_many_strict_tools, quota, rate_limit, overloaded, server_error, timeout,
+    # connection, authentication, permission, not_found, invalid_request, error_in_answer, invalid_answer, cut_off or
+    # answer_too_large; empty for any other.
+    code: str = ""
+    is_permanent: bool = False  # whether the same request fails again
+    status: int | None = None  # of the HTTP response, if there was one
+    retry_after: str = ""  # the wait that the provider asks for, as in Retry-After: seconds, or a date
 
     def __str__(self) -> str:
-        return f"the model gave no answer: {self.problem}; ask it again, or see to its provider"
+        kind = f" ({self.code})" if self.code else ""
+        wait = f", Retry-After: {self.retry_after}" if self.retry_after else ""
+        remedy = "change the request" if self.is_permanent else f"ask it again later{wait}"
+        return f"the model gave no answer{kind}: {self.problem}; {remedy}, or see to its provider"
 
 
 @dataclass(eq=False)

@@ -13,6 +13,11 @@ Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 """An aware time, kept in UTC: zones with seconds in their offset would not survive JSON."""
 
 
+def _is_empty(value: object) -> bool:
+    """Return whether to leave a field out of JSON: packets without it keep the bytes that they had before."""
+    return not value
+
+
 class Part(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
     """The base of everything in a packet: frozen, and it keeps unknown fields, if they are JSON values."""
 
@@ -46,6 +51,31 @@ class Priority(StrEnum):
     URGENT = "urgent"
 
 
+class TextPart(Part):
+    """A piece of text among the parts of a message or of a tool's result."""
+
+    text: str
+
+
+class MediaPart(Part):
+    """An image, audio, a document or another file. Exactly one of `url`, `data` and `digest` locates its bytes."""
+
+    media_type: str  # "image/png"
+    name: str = Field(default="", exclude_if=_is_empty)  # of the file
+    url: str = Field(default="", exclude_if=_is_empty)
+    data: str = Field(default="", exclude_if=_is_empty)  # base64
+    digest: str = Field(default="", exclude_if=_is_empty)  # SHA-256 of bytes that the agent's journal holds once
+
+
+class ProviderMessage(Part):
+    """A model's message exactly as its provider sent it: order of blocks, unknown fields, ids and signatures."""
+
+    dialect: str  # that can read it: "openai.chat", "anthropic.messages", "pydantic-ai"
+    model: str = Field(default="", exclude_if=_is_empty)  # that wrote it
+    host: str = Field(default="", exclude_if=_is_empty)  # public, of the provider's URL: providers share dialects
+    message: JsonValue
+
+
 class ToolCall(Part):
     """A tool call made while a message was written."""
 
@@ -54,15 +84,19 @@ class ToolCall(Part):
     output: JsonValue = None
     error: str = ""  # what went wrong; empty if nothing did
     id: str = ""  # given by the model that made the call; empty if unknown
+    parts: tuple[TextPart | MediaPart, ...] = Field(default=(), exclude_if=_is_empty)  # the output, where it has media
 
 
 class Message(Part):
     """A message of the conversation."""
 
     role: str  # who said it: user, agent, ...; `SUMMARY` for a summary of omitted messages
-    content: str = ""
+    content: str = ""  # its text; of a message with parts, the text of all of them
     time: Time | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    id: str = Field(default="", exclude_if=_is_empty)  # unique in a conversation; an edited message keeps it
+    parts: tuple[TextPart | MediaPart, ...] = Field(default=(), exclude_if=_is_empty)  # in order, where it has media
+    verbatim: ProviderMessage | None = Field(default=None, exclude_if=_is_empty)  # None where it was edited
 
 
 class ReasoningStep(Part):

@@ -1,6 +1,7 @@
 """Models: what they are asked and answer, adapters to their providers, and a loop that lets one call tools."""
 
 from gatechart.models.anthropic import AnthropicModel
+from gatechart.models.bounds import AnswerBounds
 from gatechart.models.limits import Budget, Summarize
 from gatechart.models.loop import ModelLoop, keep_messages
 from gatechart.models.model import AGENT, Finish, Model, ModelReply, ModelRequest, Prices, Usage
@@ -9,6 +10,7 @@ from gatechart.models.pydantic_ai import PydanticAIModel
 
 __all__ = [
     "AGENT",
+    "AnswerBounds",
     "AnthropicModel",
     "Budget",
     "Finish",

@@ -179,6 +179,7 @@ class LoopRun:
             finish=reply.finish,
             usage=reply.usage,
             transfers=transfers,
+            reason=reply.reason,
         )
 
     def _marked(self, name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -331,7 +332,7 @@ class LoopRun:
         said = self._context.messages if isinstance(self._context, ConversationContext) else ()
         return {
             "answer": answer,
-            "messages": [without_secrets(each).model_dump(mode="json") for each in self._transcript.untold(said)],
+            "messages": [_brought(each) for each in self._transcript.untold(said)],
             "usage": asdict(self._transcript.usage_of(self._by)),
             "waits_for": [
                 _shown(each).model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting
@@ -371,6 +372,11 @@ class LoopRun:
         if not reply.message.content.strip():
             raise ModelFailedError("it wrote no summary")
         return reply
+
+
+def _brought(message: Message) -> dict[str, Any]:
+    """Return a message for the agent's context. Its verbatim form stays in the transcript."""
+    return without_secrets(message).model_dump(mode="json", exclude={"verbatim"})
 
 
 def told_of(result: ToolResult[Any]) -> tuple[JsonValue, str]:

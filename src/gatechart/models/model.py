@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
-from pydantic import JsonValue
-from pydantic_core import from_json, to_json
+from pydantic import Field
+from pydantic_core import to_json
 
 from gatechart.handoff import SUMMARY, Message, ToolCall
 from gatechart.tools import AnyTool, model_name
@@ -24,23 +25,37 @@ class Finish(StrEnum):
 
     ANSWERED = "answered"
     CALLS = "calls"  # it waits for the results of its calls
-    LENGTH = "length"  # it reached the most tokens that it may write
-    REFUSED = "refused"  # the provider or the model refused, or a filter cut the answer
+    LENGTH = "length"  # the answer was cut off at a limit of tokens
+    REFUSED = "refused"  # the model or its provider refused
+    FILTERED = "filtered"  # a content filter cut the answer off
+    PAUSED = "paused"  # the provider paused a long turn; sent back as it is, the turn continues
+    EMPTY = "empty"  # neither text nor calls
+    UNKNOWN = "unknown"  # a reason that this version does not know
+
+
+_Figure: TypeAlias = Annotated[int, Field(exclude_if=operator.not_)]  # left out of stored JSON if it is 0
+_Cost: TypeAlias = Annotated[float, Field(exclude_if=operator.not_)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What answers of models took.
+    """Tokens, cost and requests that answers of models took. A figure that no provider reported is 0.
 
-    >>> Usage(input_tokens=10, output_tokens=2) + Usage(input_tokens=20, cost=0.5)
-    Usage(input_tokens=30, output_tokens=2, cached_tokens=0, cost=0.5, requests=2)
+    >>> Usage(input_tokens=10, output_tokens=2) + Usage(unreported=1)
+    Usage(input_tokens=10, output_tokens=2, cached_tokens=0, cost=0.0, requests=2, unreported=1)
     """
 
     input_tokens: int = 0  # with those that were read from a cache
     output_tokens: int = 0
-    cached_tokens: int = 0  # of the input, read from a cache
-    cost: float = 0.0  # in the currency of the model's prices; 0 if it was given none
+    cached_tokens: _Figure = 0  # of the input, read from a cache
+    cost: _Cost = 0.0  # in the currency of the model's prices; 0 if it was given none
     requests: int = 1
+    unreported: _Figure = 0  # of the requests: those whose provider left out the tokens that were read or written
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether providers reported the tokens of all requests; limits do not rest on figures that are missing."""
+        return self.unreported == 0
 
     @property
     def tokens(self) -> int:
@@ -54,6 +69,7 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cost=self.cost + other.cost,
             requests=self.requests + other.requests,
+            unreported=self.unreported + other.unreported,
         )
 
 
@@ -83,6 +99,10 @@ class Prices:
         return replace(usage, cost=self.cost(usage))
 
 
+ToolChoice: TypeAlias = Literal["auto", "none", "required"]
+"""Whether the model may call tools, must not, or must call one. With "none" it still knows those of earlier calls."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """What a model is asked: to continue a conversation."""
@@ -90,16 +110,21 @@ class ModelRequest:
     messages: tuple[Message, ...]  # oldest first; the calls of a message have their results
     instructions: str = ""
     tools: tuple[AnyTool, ...] = ()  # that it may call
+    tool_choice: ToolChoice = "auto"
     tell: Callable[[str], None] | None = None  # given each piece of text as it comes; None to get the answer at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """A model's answer: a message, with the calls that it made and that have no results yet."""
+    """A model's answer: a message, with the calls that it made and that have no results yet.
+
+    The message has the provider's own form in `verbatim`, if the adapter keeps one.
+    """
 
     message: Message
     finish: Finish
     usage: Usage = field(default_factory=Usage)
+    reason: str = ""  # the provider's own word for why the answer ended
 
 
 class Model(Protocol):
@@ -109,7 +134,8 @@ class Model(Protocol):
         """Return the model's answer.
 
         Its calls are those that the model made as calls, never text that looks like one, each with an id and the tool's
-        own name; one whose arguments cannot be read says so in `error`. Raises what the client of the provider raises.
+        own name; one whose arguments cannot be read says so in `error`. Raises ModelFailedError, or any other exception
+        of a provider's client.
         """
         ...
 
@@ -129,33 +155,8 @@ def own_names(tools: tuple[AnyTool, ...]) -> Mapping[str, str]:
     return {model_name(each.name): each.name for each in tools}
 
 
-def with_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages with an id for each call: packets and older conversations may have none."""
-    return tuple(
-        message if all(call.id for call in message.tool_calls) else _with_ids(message, place)
-        for place, message in enumerate(messages)
-    )
-
-
-def _with_ids(message: Message, place: int) -> Message:
-    calls = (
-        call if call.id else call.model_copy(update={"id": f"call_{place}_{at}"})
-        for at, call in enumerate(message.tool_calls)
-    )
-    return message.model_copy(update={"tool_calls": tuple(calls)})
-
-
 def result_text(call: ToolCall) -> str:
     """Return the result of a call as a model is told it: text as it is, anything else as JSON."""
     if call.error:
         return f"Error: {call.error}"
     return call.output if isinstance(call.output, str) else to_json(call.output).decode()
-
-
-def read_arguments(text: str) -> tuple[dict[str, JsonValue], str]:
-    """Return the arguments of a call as the model wrote them, and what is wrong with them; "" if nothing is."""
-    try:
-        found = from_json(text) if text.strip() else {}
-    except ValueError as error:
-        return {}, f"the arguments are not JSON: {error}"
-    return (found, "") if isinstance(found, dict) else ({}, "the arguments are no JSON object")

@@ -6,19 +6,23 @@ of their own, and together one message.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
+from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
 from gatechart.values import CutTalk
+
+_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +39,11 @@ class ModelTurn:
     number: int  # from 1, over the whole transcript
     by: str  # the entry of a state and the invoke that asked
     state: str
-    message: Message
+    message: StoredMessage
     finish: Finish
     usage: Usage
-    transfers: tuple[str, ...] = ()  # tools of the transfers that it was offered
+    transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
+    reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +114,26 @@ def text_of(name: str, entry: Entry) -> str:
 
 
 def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:
-    """Return a message with other arguments of its calls. changed: makes them of the tool's name and the arguments."""
+    """Return a message with other arguments of its calls, in its verbatim form, too.
+
+    changed: makes them of the tool's name and the arguments.
+    """
     if not message.tool_calls:
         return message
+    new = [changed(each.name, each.arguments) for each in message.tool_calls]
+    changes = {
+        place: arguments
+        for place, (call, arguments) in enumerate(zip(message.tool_calls, new, strict=True))
+        if arguments != call.arguments
+    }
+    if not changes:
+        return message
     calls = tuple(
-        each.model_copy(update={"arguments": changed(each.name, each.arguments)}) for each in message.tool_calls
+        call.model_copy(update={"arguments": changes[place]}) if place in changes else call
+        for place, call in enumerate(message.tool_calls)
     )
-    return message.model_copy(update={"tool_calls": calls})
+    form = None if message.verbatim is None else with_call_arguments(message.verbatim, changes)
+    return message.model_copy(update={"tool_calls": calls, "verbatim": form})
 
 
 def without_secrets(message: Message) -> Message:
@@ -125,7 +143,8 @@ def without_secrets(message: Message) -> Message:
 
 def digest_of(message: Message) -> str:
     """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks."""
-    return blake2b(without_secrets(message).model_dump_json().encode(errors="replace"), digest_size=8).hexdigest()
+    text = without_secrets(message).model_dump_json(exclude={"verbatim"})
+    return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 class Transcript:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import BreakerOpenError, ToolFailedError
+from gatechart.errors import BreakerOpenError, ModelFailedError, ToolFailedError
 from gatechart.values import Delay, Retry, seconds_in
 
 MOST_RETRY_AFTER_S: Final = 86400.0
 """The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""
 
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _PASSING: Final = (408, 409, 425, 429)  # of the statuses below 500, as the clients of OpenAI and Anthropic retry them
 _LOST: Final = (TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 # By name, because a tool may use httpx without this package importing it; ConnectTimeout and PoolTimeout are not here.
@@ -40,11 +42,13 @@ RetryOn: TypeAlias = "Callable[[Exception], bool] | type[Exception] | tuple[type
 def is_passing(error: Exception) -> bool:
     """Tell whether another attempt may succeed: by default any but one that the other side calls the caller's fault.
 
-    Known are `ToolError`, and the status of an HTTP response, as httpx, pydantic-ai and the clients of OpenAI and
-    Anthropic raise it.
+    Known are `ToolError`, `ModelFailedError`, and the status of an HTTP response, as httpx, pydantic-ai and the clients
+    of OpenAI and Anthropic raise it.
     """
     if isinstance(error, ToolError):
         return error.retry
+    if isinstance(error, ModelFailedError):
+        return not error.is_permanent
     status = getattr(_response_of(error), "status_code", None)
     return not isinstance(status, int) or status >= 500 or status in _PASSING
 
@@ -69,16 +73,32 @@ def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
 def retry_after_s(error: Exception, now: datetime) -> float:
     """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
 
-    An open circuit breaker, that of a tool included, asks to wait until it lets a call through. Source of Retry-After:
-    RFC 9110, section 10.2.3: seconds, or the date of a moment.
+    An open circuit breaker, a tool's included, asks to wait until it lets a call through. Providers of models send
+    `retry-after-ms`, too, which is more precise. Source of Retry-After: RFC 9110, section 10.2.3: seconds, or a date.
     """
     if isinstance(error, ToolError):
         return error.after_s or 0.0
     if isinstance(error, BreakerOpenError | ToolFailedError):
         return 0.0 if error.retry_at is None else max((error.retry_at - now).total_seconds(), 0.0)
+    if isinstance(error, ModelFailedError):
+        return _seconds(error.retry_after, now)
     headers: Any = getattr(_response_of(error), "headers", None)
-    given = headers.get("retry-after") if hasattr(headers, "get") else None
-    return _seconds(given, now) if isinstance(given, str) else 0.0
+    return _seconds(asked_wait(headers), now) if hasattr(headers, "get") else 0.0
+
+
+def asked_wait(headers: Mapping[str, Any]) -> str:
+    """Return the wait that the headers of a response ask for: seconds, or a date as in Retry-After; "" for none.
+
+    headers: of any case, as httpx and the clients of providers have them.
+
+    >>> asked_wait({"retry-after-ms": "1500", "retry-after": "2"})
+    '1.5'
+    """
+    in_ms = headers.get("retry-after-ms")
+    if isinstance(in_ms, str) and _NUMBER.fullmatch(in_ms.strip()):
+        return str(float(in_ms) / 1000)
+    given = headers.get("retry-after")
+    return given if isinstance(given, str) else ""
 
 
 def next_try_s(
@@ -101,7 +121,7 @@ def _response_of(error: Exception) -> Any:
 
 def _seconds(given: str, now: datetime) -> float:
     text = given.strip()
-    if text.isascii() and text.replace(".", "", 1).isdigit():
+    if _NUMBER.fullmatch(text):
         return float(text)
     try:
         return max((parsedate_to_datetime(text) - now).total_seconds(), 0.0)
