@@ -81,7 +81,7 @@ class _Shape(Entries):
         )
 
     def precedence(self, fields: Fields) -> str:
-        """Return the order in which transitions are asked; a machine of XState cannot choose."""
+        """Return the precedence of transitions. A machine of XState always has its own."""
         if self.is_xstate:
             return Precedence.XSTATE.value
         choices = tuple(choice.value for choice in Precedence)

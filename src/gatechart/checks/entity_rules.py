@@ -64,7 +64,7 @@ def _context_fields(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
 
 
 def _guards(analysis: Analysis, entry: EntryPoint) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the guard of an entry point, then those of reachable transitions, each after its place."""
+    """Yield the guards of an entry point and of the transitions reachable from it, each with its place."""
     if entry.guard is not None:
         yield f"entry point {entry.name!r}", entry.guard
     for name, node in analysis.graph.nodes.items():

@@ -94,7 +94,7 @@ class Node:
     invokes: tuple[Invoke, ...]
     on_entry: tuple[Step, ...]
     on_exit: tuple[Step, ...]
-    edges: tuple[Edge, ...]  # outgoing transitions, in document order; `Precedence` says in which order they are asked
+    edges: tuple[Edge, ...]  # outgoing transitions, in document order; `Precedence` sets the order of selection
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     tools: PoliciesByTool = field(default_factory=dict)  # policies for the tool calls of its invokes
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state

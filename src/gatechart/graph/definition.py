@@ -64,7 +64,7 @@ class OnRefusal(Enum):
 
 
 class Precedence(Enum):
-    """The order in which the transitions of active states are asked for an event.
+    """The order of selection among the transitions of active states for an event.
 
     In all of them, inner states come before outer ones, and of two transitions of a state for the same descriptor the
     one that is written first.

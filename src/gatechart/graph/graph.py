@@ -56,8 +56,8 @@ class StateTransitionGraph(Generic[ContextT]):
     """A statechart with its states, transitions and entry points, and the type of its agents' context.
 
     states: only those that need more than a name; the others are inferred from the transitions.
-    transitions: those of inner states are asked before those of outer ones, and of one state's, those for the event's
-    own name before those for a prefix of it, and `*` last; of several for the same event, the first that is listed.
+    transitions: inner states go before outer ones. In one state, the event's own name goes before a prefix of it, and
+    `*` goes last. Of several transitions for the same event, the first whose guard agrees is taken.
     entry_points: the states in which agents may begin; a name alone is an entry point without triggers or payload.
     initial: where the chart as a whole begins, by default its first state; agents begin at entry points.
     migrations: bring agents of earlier versions to this one.
@@ -72,7 +72,7 @@ class StateTransitionGraph(Generic[ContextT]):
     escape: what its agents try to get out of what their signals notice; what it adds is part of the fingerprint.
     profile: what its entry points can do where their own profiles say nothing; not part of the fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
-    precedence: another order in which transitions are asked; part of the fingerprint where the order matters.
+    precedence: another order of selection; part of the fingerprint where the order matters.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
     A sequence of one may be written as the value itself. Raises InvalidGraphError with all faults at once.

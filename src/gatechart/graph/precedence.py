@@ -1,4 +1,4 @@
-"""Which of a state's transitions is asked first for an event, and what a graph's fingerprint covers of that. Pure."""
+"""The order of a state's transitions for an event, and the part of it that a graph's fingerprint covers. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def breadth(edge: Edge, event: EventName) -> Breadth:
 def order_structure(precedence: Precedence, nodes: Mapping[StateName, Node]) -> Iterator[str]:
     """Yield a mark for each rule of the precedence that changes which transitions of the graph are taken.
 
-    Graphs in document order, and those to which the rules make no difference, have no mark.
+    Graphs in document order have no mark, nor do graphs where the rules make no difference.
     """
     if precedence is not Precedence.DOCUMENT and any(map(_is_reordered, nodes.values())):
         yield "specific first"
@@ -83,7 +83,7 @@ def _has_rivals_around_regions(nodes: Mapping[StateName, Node]) -> bool:
 
 
 def _words_around(nodes: Mapping[StateName, Node], parallel: StateName) -> tuple[set[EventName], set[EventName]]:
-    """Return the words for which the parallel state and those around it wait, and everything that takes such a word."""
+    """Return the words awaited by a parallel state and its ancestors, and all broader words."""
     states = (parallel, *nodes[parallel].ancestors)
     words = {word for state in states for edge in nodes[state].edges for word in event_words(edge)}
     return words, {each for word in words for each in broader(word)}

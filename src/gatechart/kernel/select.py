@@ -23,8 +23,8 @@ def candidates(
 ) -> Candidates:
     """Return the transitions to ask, in groups; `enabled` takes the first of each group whose guard agrees.
 
-    A group has the transitions of an active leaf, then those of its ancestors; `Precedence` says in which order those
-    of one state are. With XSTATE, where several leaves are active, it has those of one active state for the event.
+    A group has the transitions of an active leaf and its ancestors, innermost first. `Precedence` sets their order in
+    one state. With XSTATE and several active leaves, a group has the transitions of one active state for the event.
     event: None for the eventless ones. A state that defers the event goes before the transitions of its ancestors,
     except for events raised within a turn, which nothing defers.
     Worked out once for a configuration and an event that the graph names, then remembered.
@@ -63,7 +63,7 @@ def enabled(
 
 
 def without_unasked(graph: AnyGraph, event: EventName | None, edges: Sequence[Edge]) -> tuple[Edge, ...]:
-    """Return the transitions without those that are not asked if the others are enabled. edges: one from each group."""
+    """Drop the transitions that are not considered when the others are enabled. edges: one from each group."""
     return tuple(edge for edge in edges if not _is_outside(graph, event, edge.source, edges))
 
 
@@ -146,7 +146,7 @@ def _asked_together(
 
 
 def _taking(graph: AnyGraph, state: StateName, event: EventName | None) -> Sequence[Edge]:
-    """Return the transitions of a state that take the event, in the order in which they are asked."""
+    """Return the transitions of a state that take the event, in the order of selection."""
     edges = [edge for edge in graph.nodes[state].edges if _takes(edge, event)]
     if event is None or len(edges) < 2 or graph.precedence is Precedence.DOCUMENT:
         return edges

@@ -92,7 +92,7 @@ def stored(message: Message) -> dict[str, Any]:
     Of its calls only the names and ids are kept that differ from those in the form. A message whose other contents
     differ is stored without the form.
     """
-    if message.verbatim is None or message.verbatim.dialect not in _READERS:  # that of an application's own model
+    if message.verbatim is None or message.verbatim.dialect not in _READERS:  # of an application's own model
         return message.model_dump(mode="json")
     derived = message_of(message.verbatim, {})
     calls = [_difference(call, own) for call, own in zip(derived.tool_calls, message.tool_calls, strict=False)]

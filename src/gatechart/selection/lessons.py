@@ -15,7 +15,7 @@ from gatechart.values.frozen import value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EARNED: Final = 0.5  # minimum reward at which a choice teaches the group of its rival
+_EARNED: Final = 0.5  # minimum reward of a choice that teaches the group of its runner-up
 _MANY: Final = 64  # names that may be of nothing any more, in a small set
 _NOBODY: Final = -1
 
