@@ -25,7 +25,7 @@ SCHEDULE_GRAPH: Final = "gatechart.schedule"
 
 
 def is_too_short(period: Delay | None) -> bool:
-    """Tell whether a schedule with this period would start agents too often.
+    """Return whether a schedule with this period would start agents too often.
 
     >>> is_too_short("99ms"), is_too_short("100ms"), is_too_short(None)
     (True, False, False)
