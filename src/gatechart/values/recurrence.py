@@ -98,7 +98,7 @@ class Every:
             return None
 
     def following(self, due: datetime, now: datetime) -> datetime | None:
-        """Return the moment after the one handled now; it is past if another missed one is to be made up for.
+        """Return the moment after the one handled now. It is in the past if another missed moment is due.
 
         None if there is none up to the end of the year 9999.
         """

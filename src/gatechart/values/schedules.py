@@ -22,7 +22,7 @@ MOST_COUNTED: Final = 1_000
 
 
 def is_too_short(period: Delay | None) -> bool:
-    """Tell whether a schedule with this period would start agents too often.
+    """Return whether a schedule with this period would start agents too often.
 
     >>> is_too_short("99ms"), is_too_short("100ms"), is_too_short(None)
     (True, False, False)
