@@ -310,3 +310,23 @@ async def test_an_agent_whose_call_waits_is_not_stuck(clock):
         await eventually(lambda: wait_under_way(agent.snapshot.trail.text))
         clock.advance("30m")
         assert [each.kind for each in await runtime.findings()] == [FindingKind.BREAKER]
+
+
+async def test_a_retry_of_the_invoke_waits_for_the_breaker_that_refused_the_last_attempt(clock):
+    async def look(context, work):
+        return (await work.call("look", order=1)).unwrap()
+
+    retry = Retry(attempts=3, first_s=1, factor=1, jitter=0)
+    graph = StateTransitionGraph(
+        "plain",
+        context=Task,
+        states=[State("ASKING", invoke=Invoke(look, id="f", retry=retry))],
+        transitions=[Transition(ANY, f"{kind}.invoke.f", actions=note) for kind in ("done", "error")],
+        entry_points=["ASKING"],
+    )
+    shop = Shop()
+    async with running("memory:", graph, shop, clock) as runtime:
+        agent = await runtime.start("plain", at="ASKING", agent_id="a")
+        [[event, _]] = await noted(agent, 1)
+        assert (event, len(shop.uses)) == ("done.invoke.f", 2)
+        assert clock.now() - NOON == timedelta(seconds=BREAK_S + 1)
