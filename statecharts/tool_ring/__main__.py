@@ -55,7 +55,7 @@ def main(
 def table(played: list[tuple[Situation, Played]]) -> Table:
     """Return what became of the agents of each situation as a table."""
     ends = (each.lower() for each in ENDS)
-    found = Table("situation", *ends, "steps (most)", Column("ways tried", min_width=14), box=SIMPLE)
+    found = Table("situation", *ends, "steps (most)", Column("ways tried", min_width=16), box=SIMPLE)
     for situation, each in played:
         ways = "\n".join(f"{name} {count}" for name, count in each.ways)
         steps = f"{each.usual_steps:g} ({each.steps[-1]})"

@@ -18,6 +18,7 @@ from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
 from gatechart.escape import (
     Alert,
+    AwaitBreaker,
     CutOut,
     EscapePlan,
     GiveUp,
@@ -102,6 +103,7 @@ escape:
     repeats:
       - nudge: {text: stop}
       - {switch_tool: {to: [b, c]}}
+      - {await_breaker: {most: 2h, down: 10m}}
       - {reroute: {at: PAYING, payload: brought}}
       - cut_out: {summary: went round}
       - {rollback: {to: checkpoint, keep: order, allow: pay}}
@@ -116,6 +118,7 @@ escape:
             "repeats": [
                 Nudge("stop"),
                 SwitchTool(["b", "c"]),
+                AwaitBreaker("2h", down="10m"),
                 Reroute("PAYING", payload=brought),
                 CutOut(summary="went round"),
                 Rollback("checkpoint", keep="order", allow="pay"),
@@ -271,3 +274,13 @@ def test_plans_come_back_from_a_dump_as_they_were_and_fit_the_schema(escape: Esc
 def test_what_is_no_plan_does_not_fit_the_schema(escape: dict[str, Any]) -> None:
     chart = {"id": "x", "entry_points": ["A"], "states": {"A": None}, "escape": escape}
     assert not VALIDATOR.is_valid(chart)
+
+
+def test_how_long_calls_wait_for_breakers_comes_back_from_a_dump_and_wrong_times_are_refused() -> None:
+    graph = loaded("escape: {strategies: {refused_tool: [await_breaker]}}\n")
+    assert graph.escape == EscapePlan({"refused_tool": AwaitBreaker()})
+    assert "await_breaker" in dump(graph)
+    assert "most:" not in dump(graph)
+    longer = loaded("escape: {strategies: {refused_tool: [{await_breaker: {most: 90m}}]}}\n")
+    assert load(dump(longer), bind=BOUND).escape == EscapePlan({"refused_tool": AwaitBreaker("90m")})
+    assert "is not a duration" in faults("escape: {strategies: {'*': [{await_breaker: {most: soon}}]}}\n")[0]

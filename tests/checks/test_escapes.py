@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from gatechart.checks import check, check_all
 from gatechart.errors import InvalidGraphError
 from gatechart.escape import (
+    AwaitBreaker,
     EscapePlan,
     GiveUp,
     HandOn,
@@ -109,6 +110,10 @@ def test_a_switch_of_tools_for_a_signal_that_never_names_one() -> None:
     escape = EscapePlan({"no_progress": [SwitchTool(), GiveUp()]})
     assert found(ring(escape, signals=NoProgress(3))) == [("GC901", "escape, no_progress")]
     assert found(ring(EscapePlan({"failing_tool": SwitchTool()}))) == []
+
+
+def test_a_plan_that_answers_refusals_alone_needs_no_signal_of_that_name() -> None:
+    assert found(ring(EscapePlan({"refused_tool": [SwitchTool(), AwaitBreaker()]}))) == []
 
 
 def test_a_plan_for_a_signal_that_a_transition_or_an_answer_always_takes() -> None:

@@ -1,13 +1,16 @@
 """What the command line tells of trails and signals."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from gatechart.cli.agent_views import snapshot_document, turn_text
+from gatechart.cli.output import moment_text
 from gatechart.cli.signal_views import entry_text, trail_document
 from gatechart.testing.records import NOON, started
 from gatechart.values import (
+    REFUSED,
     Called,
     Event,
     FiredSignal,
@@ -20,6 +23,7 @@ from gatechart.values import (
     Reasoned,
     Said,
     Status,
+    Waited,
 )
 from tests.cli.homes import on_both
 from tests.runtime.spoiling import by_hand
@@ -54,6 +58,15 @@ def test_the_history_tells_of_signals_that_nothing_took_and_of_those_that_fired_
 def test_the_history_tells_what_undid_the_answer_to_a_signal():
     fired = FiredSignal("repeats", Reason.LOOP_DETECTED, (BLOCK,), (), Reaction.UNDONE, "ValueError: no")
     assert "signal repeats (loop detected); the answer to it was undone: ValueError: no" in lines(fired)
+
+
+def test_a_refusal_and_a_wait_are_told_from_a_failure():
+    until_ms = int(NOON.timestamp() * 1000)
+    refused = Called("search", "1f", ok=False, error=REFUSED, attempts=0, until_ms=until_ms)
+    assert entry_text(refused) == f"search(1f) was refused by a circuit breaker until {moment_text(NOON)}"
+    assert entry_text(replace(refused, until_ms=0)) == "search(1f) was refused by a circuit breaker"
+    told = f"search waits for its circuit breaker, until {moment_text(NOON)} at the latest"
+    assert entry_text(Waited("search", until_ms)) == told
 
 
 def test_every_entry_of_a_trail_is_told_in_words():

@@ -7,13 +7,36 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Limits, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, looping, tool
+from gatechart import (
+    Limits,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    ToolPolicies,
+    Transition,
+    Watchdog,
+    WatchdogTerms,
+    looping,
+    tool,
+)
 from gatechart.escape import AwaitBreaker, EscapePlan, GiveUp, getting_out
 from gatechart.graph import ANY, Invoke
 from gatechart.hosting import breaker_waits
+from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.signals import NoProgress
 from gatechart.testing import VirtualClock
-from gatechart.values import BreakerPolicy, BreakerState, Called, Retry, Status, Waited, entries_in
+from gatechart.values import (
+    BreakerPolicy,
+    BreakerState,
+    Called,
+    FindingKind,
+    Retry,
+    Status,
+    Waited,
+    entries_in,
+    wait_under_way,
+)
 from statecharts.hurry import hurried
 from tests.runtime.busy_agents import Task, note, noted, opened
 from tests.runtime.support import at_rest, eventually
@@ -56,7 +79,7 @@ class Shop:
         self.tools = ToolBox([look])
 
 
-def asking(times=6, escape=AWAITS, signals=None):
+def asking(times=6, escape=AWAITS, signals=None, **of_state):
     async def look(context, work):
         found = []
         for order in range(times):
@@ -67,7 +90,7 @@ def asking(times=6, escape=AWAITS, signals=None):
     return StateTransitionGraph(
         "asking",
         context=Task,
-        states=[State("ASKING", invoke=Invoke(look, id="f")), State("DONE", final=True)],
+        states=[State("ASKING", invoke=Invoke(look, id="f"), **of_state), State("DONE", final=True)],
         transitions=[
             *(Transition(ANY, f"{kind}.invoke.f", actions=note) for kind in ("done", "error")),
             Transition("ASKING", "ENDED", "DONE"),
@@ -134,16 +157,16 @@ async def test_a_tool_that_is_down_for_ten_minutes_is_waited_for(clock):
 async def test_a_tool_that_never_recovers_is_given_up_in_bounded_time(clock):
     plan = EscapePlan({"refused_tool": AwaitBreaker(down="10m")}, last=GiveUp())
     async with running("memory:", asking(60, plan), Shop(10**6), clock) as runtime:
-        agent = await runtime.start("asking", at="ASKING")
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
         await agent.until(ended=True)
         assert agent.snapshot.status is Status.FAILED
-        assert timedelta(minutes=10) <= clock.now() - NOON < timedelta(minutes=15)
+        assert timedelta(minutes=9) <= clock.now() - NOON <= timedelta(minutes=11)
 
 
 async def test_no_call_waits_beyond_the_time_of_the_plan(clock):
     plan = EscapePlan({"refused_tool": AwaitBreaker("100s", down="1d")}, last=GiveUp())
     async with running("memory:", asking(40, plan), Shop(10**6), clock) as runtime:
-        agent = await runtime.start("asking", at="ASKING")
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
         await agent.until(ended=True)
         assert clock.now() - NOON <= timedelta(seconds=100)
         assert await attempts(agent) == ["escape.await_breaker", "escape.give_up"]
@@ -152,7 +175,7 @@ async def test_no_call_waits_beyond_the_time_of_the_plan(clock):
 async def test_a_breaker_that_an_operator_isolated_is_not_waited_for(clock):
     async with running("memory:", asking(), Shop(0), clock) as runtime:
         await runtime.isolate_breaker("look", reason="maintenance")
-        agent = await runtime.start("asking", at="ASKING")
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
         await agent.until(ended=True)
         [turn] = [turn for turn in await agent.history() if turn.event.name == "escape.give_up"]
         [passed] = turn.event.payload["passed"]
@@ -240,7 +263,7 @@ async def test_a_rollback_makes_the_call_wait_again_on_the_same_terms(clock):
 
 async def test_a_state_that_is_left_ends_the_wait(clock):
     async with opened("memory:", asking(4), Shop(), clock) as runtime:
-        agent = await runtime.start("asking", at="ASKING")
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
         await eventually(lambda: agent.snapshot.trail.escapes.awaited)
         await agent.send("ENDED")
         assert agent.configuration == ("DONE",)
@@ -267,3 +290,43 @@ async def test_the_failure_of_one_tool_counts_where_breakers_refuse_its_alternat
     async with running("memory:", asking(3), Two(), clock) as runtime:
         _, found = await outcomes(runtime)
         assert found == ["ConnectionError", "LookupError", "LookupError"]
+
+
+async def test_refusals_teach_nothing_about_the_tool(clock):
+    async with running("memory:", asking(5), Shop(), clock) as runtime:
+        await outcomes(runtime)
+        known = lessons_kept(await runtime.read(keeper_of("asking")))
+    assert known.tools == {"look": (0, 1)}
+    assert known.errors == {"look ConnectionError": (0, 1)}
+
+
+async def test_an_agent_whose_call_waits_is_not_stuck(clock):
+    terms = WatchdogTerms(learns=False)
+    graph = asking(5, EscapePlan({"refused_tool": AwaitBreaker(down="2h")}), expects="1m")
+    shop, watchdog = Shop(break_s=3600), Watchdog(terms=terms, every="100d")
+    async with opened("memory:", graph, shop, clock, watchdog=watchdog) as runtime:
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
+        await eventually(lambda: agent.snapshot.trail.escapes.awaited)
+        await eventually(lambda: wait_under_way(agent.snapshot.trail.text))
+        clock.advance("30m")
+        assert [each.kind for each in await runtime.findings()] == [FindingKind.BREAKER]
+
+
+async def test_a_retry_of_the_invoke_waits_for_the_breaker_that_refused_the_last_attempt(clock):
+    async def look(context, work):
+        return (await work.call("look", order=1)).unwrap()
+
+    retry = Retry(attempts=3, first_s=1, factor=1, jitter=0)
+    graph = StateTransitionGraph(
+        "plain",
+        context=Task,
+        states=[State("ASKING", invoke=Invoke(look, id="f", retry=retry))],
+        transitions=[Transition(ANY, f"{kind}.invoke.f", actions=note) for kind in ("done", "error")],
+        entry_points=["ASKING"],
+    )
+    shop = Shop()
+    async with running("memory:", graph, shop, clock) as runtime:
+        agent = await runtime.start("plain", at="ASKING", agent_id="a")
+        [[event, _]] = await noted(agent, 1)
+        assert (event, len(shop.uses)) == ("done.invoke.f", 2)
+        assert clock.now() - NOON == timedelta(seconds=BREAK_S + 1)

@@ -23,7 +23,8 @@ async def alone(chances, closed=(), *, has_plan=True):
 @pytest.mark.parametrize(
     ("chances", "closed", "ended", "ways"),
     [
-        (NEVER, ("tool",), "FINISHED", ["reroute"]),
+        (NEVER, ("tool", "wait"), "FINISHED", ["reroute"]),
+        (NEVER, ("tool",), "FINISHED", ["await_breaker", "reroute"]),
         (SPOILT, ("tool", "route"), "FINISHED", ["rollback"]),
         (NEVER, CLOSED_WAYS, WITH_A_PERSON, ["to_human"]),
     ],
@@ -51,7 +52,7 @@ async def test_however_tools_fail_every_agent_ends_within_its_steps(seed):
 
 
 def test_a_way_that_there_is_not_cannot_be_closed():
-    with pytest.raises(ValueError, match="those that can be closed are tool, route, rollback"):
+    with pytest.raises(ValueError, match="those that can be closed are tool, route, rollback, wait"):
         ring(closed=["tunnel"])
 
 

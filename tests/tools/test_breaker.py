@@ -10,6 +10,8 @@ from gatechart.checks import check
 from gatechart.tools import Breaker, breaker_graph
 from gatechart.values import BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CLOSED, OPEN, HALF_OPEN, ISOLATED = BreakerState
 
@@ -310,3 +312,20 @@ def test_a_policy_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
 
 def test_its_chart_has_no_findings() -> None:
     assert not check(breaker_graph())
+
+
+def test_a_rejection_says_since_when_it_has_not_closed_and_how_many_it_refused():
+    breaker, policy = Breaker("crm"), BreakerPolicy(failures_in_a_row=1, break_s=30)
+    for at_s in (0, 30):
+        breaker.fail(breaker.ask(policy, NOON + timedelta(seconds=at_s)), NOON + timedelta(seconds=at_s), "503")
+        for refused in (1, 2):
+            rejection = breaker.ask(policy, NOON + timedelta(seconds=at_s + refused))
+            assert (rejection.open_since, rejection.refused) == (NOON, refused)
+    assert breaker.record.open_since == NOON
+    breaker.succeed(breaker.ask(policy, NOON + timedelta(seconds=60)), NOON + timedelta(seconds=60))
+    assert breaker.record.open_since is None
+
+
+def test_one_that_was_stored_without_that_has_been_open_since_it_opened_last():
+    stored = BreakerRecord("crm", BreakerState.OPEN, NOON, NOON + timedelta(seconds=30), 4, "503")
+    assert Breaker("crm", stored).ask(BreakerPolicy(), NOON).open_since == NOON

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from gatechart import Retry, ToolError
-from gatechart.errors import BreakerOpenError
+from gatechart.errors import BreakerOpenError, ToolFailedError
 from gatechart.tools import is_in_doubt, is_passing, is_worth_retrying, next_try_s, retry_after_s
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -49,6 +49,8 @@ def test_a_tool_says_which_exceptions_are_worth_it():
         (BreakerOpenError("crm", "open", NOW + timedelta(seconds=40), "503"), 40),
         (BreakerOpenError("crm", "open", NOW - timedelta(seconds=1), "503"), 0),
         (BreakerOpenError("crm", "isolated", None, ""), 0),
+        (ToolFailedError("crm", "breaker open", "", 0, NOW + timedelta(seconds=40)), 40),
+        (ToolFailedError("crm", "raised", "", 3), 0),
     ],
 )
 def test_the_other_side_says_how_long_to_wait(error, seconds):

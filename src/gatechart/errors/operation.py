@@ -44,16 +44,16 @@ class InboxFullError(EventError):
     """The agent's inbox is full. Nothing was posted."""
 
     agent_id: str
-    limit: int  # of the events that may wait; 0 if there would be room for another one
-    limit_bytes: int = 0  # of those events together with the agent's state; 0 if there would be room for this one
-    size: int = 0  # bytes that they would take with the refused event; 0 if the number of events is the cause
+    limit: int  # events that may wait; 0 if bytes are the cause
+    limit_bytes: int = 0  # bytes that they may take with the agent's state; 0 if their number is the cause
+    size: int = 0  # bytes that they would take with the refused event; 0 if their number is the cause
 
     def __str__(self) -> str:
-        if self.limit_bytes:
+        if not self.limit:
             return (
                 f"the inbox of agent {self.agent_id!r} is full: with this event, its state and the waiting events "
                 f"would take {self.size:,} bytes, and {self.limit_bytes:,} is the most; post later or send less, "
-                "or run the service with a larger Terms(inbox_bytes=...)"
+                "or raise the limit `inbox_bytes` of the service's terms"
             )
         return (
             f"{self.limit} events wait for agent {self.agent_id!r} already; post later, "

@@ -5,11 +5,20 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping
+from datetime import datetime
 from inspect import isawaitable
 from typing import Any, Final, Literal
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
+from gatechart.errors import (
+    BreakerOpenError,
+    InvocationOverError,
+    ToolFailedError,
+    UnknownInvokeError,
+    contained,
+    failure_in,
+    message_of,
+)
 from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness, Place
@@ -101,20 +110,28 @@ async def attempt(
     except InvocationOverError:
         raise
     except Exception as error:
-        return _after_failure(invoke, running, error, journal)
+        return _after_failure(invoke, running, error, journal, host.now())
     finally:
         idleness.end()
 
 
 def _after_failure(
-    invoke: Invoke, running: ActiveInvocation, error: Exception, journal: InvokeJournal
+    invoke: Invoke, running: ActiveInvocation, error: Exception, journal: InvokeJournal, now: datetime
 ) -> InvokeEnded | InvokeFailed:
     failed = journal.attempt + 1
     payload = failure_payload(error, failed)
     _log_failure(running, payload)
     draw = journal.draw(f"attempt {failed}")
     wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed, draw)
-    return InvokeEnded("error", payload) if wait_s is None else InvokeFailed(failed, wait_s)
+    if wait_s is None:
+        return InvokeEnded("error", payload)
+    return InvokeFailed(failed, wait_s + _refused_s(error, now))
+
+
+def _refused_s(error: Exception, now: datetime) -> float:
+    """Return the seconds until the circuit breaker that refused a call lets one through; 0 if none did."""
+    retry_at = error.retry_at if isinstance(error, BreakerOpenError | ToolFailedError) else None
+    return 0.0 if retry_at is None else max((retry_at - now).total_seconds(), 0.0)
 
 
 def _log_failure(running: ActiveInvocation, payload: Payload) -> None:

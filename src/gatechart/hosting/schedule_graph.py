@@ -79,7 +79,7 @@ class ScheduleContext(AgentContext):
     due: datetime | None = None  # the moment for which an agent is being started
     last: datetime | None = None
     started: list[AgentId] = Field(default_factory=list)  # the newest last
-    running: list[AgentId] = Field(default_factory=list)  # with Overlap.START: those that lived at the last look
+    running: list[AgentId] = Field(default_factory=list)  # with Overlap.START: agents that may still live
     skipped: int = 0
     problem: str = ""
 

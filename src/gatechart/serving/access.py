@@ -98,14 +98,14 @@ def is_loopback(host: str) -> bool:
 class CallerRole(Enum):
     """What a caller may do whose token is not the server's own."""
 
-    OPERATOR = "do everything, and see what exceptions said"
+    OPERATOR = "do everything, and see stored exceptions whole"
     REGISTRANT = "register and deregister entries of the directory"
     ALARMIST = "raise alarms"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller with a token of their own."""
+    """A caller whose token has a role."""
 
     name: str
     role: CallerRole
@@ -121,7 +121,7 @@ class Access:
 
     token: None lets in requests that name this machine as their host.
     registrants, alarmists: tokens by the names of those who may only register in the directory, or only raise alarms.
-    operators: tokens by the names of those who may do everything, and see what exceptions said.
+    operators: tokens, by name, that allow everything, and show stored exceptions whole.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Access:
         return self._expected is not None
 
     def check(self, headers: Mapping[bytes, bytes]) -> Caller | None:
-        """Return a caller with a token of their own; None for one with the server's token, or if none is needed.
+        """Return the caller if the token has a role; None for the server's token, or if no token is needed.
 
         headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
         """

@@ -148,9 +148,9 @@ def headers_of(status: int) -> Mapping[str, str]:
 
 
 def answer_result(call: Command, result: Any, root: str, *, is_whole: bool) -> Response:
-    """Answer with the result of a command. root: the path before that of the application.
+    """Answer with the result of a command.
 
-    is_whole: whether the caller sees what exceptions said.
+    root: the path under which the application is mounted. is_whole: whether the caller sees exceptions whole.
     """
     status = call.route.status
     if call.answer is DONE:
@@ -211,7 +211,7 @@ def answer_refusal(refused: NotServed, request: Request, write: Writer) -> Respo
 
 
 def answer_error(error: GatechartError, request: Request, write: Writer, *, is_whole: bool) -> Response:
-    """Answer with an error, and log what a stranger is not told. is_whole: whether the caller sees all of it."""
+    """Answer with an error, and log the private parts. is_whole: whether the caller sees them, too."""
     status = status_of(error, request.method)
     if isinstance(error, OutsideError):
         logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})

@@ -58,8 +58,8 @@ class Application:
 
     graphs: those that the OpenAPI document describes. registrants: tokens, by name, of those who may only register in
     the directory, each no oftener than `limits.registrations`; what they register is theirs alone. alarmists: tokens,
-    by name, of those who may only raise alarms, each no oftener than `limits.alarms`. operators: tokens, by name, of
-    those who see the messages and tracebacks of exceptions as they are stored; everybody else sees a short form.
+    by name, of those who may only raise alarms, each no oftener than `limits.alarms`. operators: tokens, by name,
+    that show the messages and tracebacks of exceptions as stored; all other tokens show a short form.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ def _check_unlimited(request: Request) -> None:
 
 
 def _caller(request: Request) -> Caller | None:
-    """Return the caller, if they have a token of their own."""
+    """Return the caller if the token has a role."""
     caller: Caller | None = getattr(request.state, "caller", None)
     return caller
 

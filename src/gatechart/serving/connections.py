@@ -35,7 +35,7 @@ class ServerLimits:
     header_bytes: int = 2**16  # of the request line and the headers
     header_s: float = 10.0  # for them to arrive
     body_bytes: int = 2**20
-    body_values: int = 25_000  # checking and storing so many takes about 0.1 s
+    body_values: int = 25_000  # checking and storing them takes about 0.1 s
     body_s: float = 30.0  # for the body to arrive
     idle_s: float = 75.0  # that a silent connection is kept; longer than clients keep theirs, so that they close first
     answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one
@@ -63,7 +63,7 @@ class ConnectionConfig(Config):
 
 
 class _Quiet(IntEnum):
-    """Connections that may be dropped if there are too many, in the order in which they are."""
+    """Connections that may be dropped if there are too many. The lowest kind is dropped first."""
 
     REFUSED = 0  # the peer may still read the answer
     SILENT = 1  # no request has begun since it was opened

@@ -1,4 +1,4 @@
-"""What callers over HTTP see of exceptions: the type and a short message. Only operators see the stored texts.
+"""Exceptions over HTTP: callers see the type and a short message. Only operators see the stored texts.
 
 Functions of the application raise exceptions whose messages and tracebacks may name files of the server, show its
 source, or contain secrets. The store keeps them whole. Every result passes through `public` before it leaves.
@@ -85,18 +85,18 @@ class PublicHome(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the home supports."""
+        """Capabilities of the home."""
         return self._home.capabilities
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return the public form of its result. Raises what the verb raises."""
+        """Execute a command and return the public form of its result. Raises the errors of the verb."""
         return public(await self._home.execute(command))
 
 
 def _report(value: Any, key: str = "", theirs: frozenset[str] = _THEIRS) -> Any:
     """Return a report of the framework with its texts in their public form, at any depth.
 
-    key: that of the value. theirs: keys of parts that belong to the application; only failed calls are changed there.
+    key: the name of the value. theirs: names of parts that belong to applications; only failed calls are changed there.
     """
     if key in theirs:
         return _failed_calls(value)
@@ -108,7 +108,7 @@ def _report(value: Any, key: str = "", theirs: frozenset[str] = _THEIRS) -> Any:
 
 
 def _own_report(value: Any) -> Any:
-    """Return what the framework's own agents keep as `_report` does. Only what they start belongs to applications."""
+    """Return a report of an agent of the framework. Only the payload of a schedule belongs to an application."""
     return _report(value, theirs=frozenset({"payload"}))
 
 
@@ -166,7 +166,7 @@ def _journal(entry: JournalEntry) -> JournalEntry:
 
 
 def _failed_calls(content: Any) -> Any:
-    """Return a conversation with what its failed calls of tools raised in its public form. What was said is kept."""
+    """Return a conversation with the errors of its tool calls in their public form. The messages are unchanged."""
     if isinstance(content, Mapping):
         is_call = "output" in content and isinstance(content.get("error"), str)
         return {

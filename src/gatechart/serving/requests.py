@@ -53,7 +53,7 @@ from gatechart.values import (
 )
 from gatechart.values.names import NO_NUL, RESERVED_PATTERN
 
-_MOST_ERRORS: Final = 1_000  # of a body, up to which each error is looked at
+_MOST_ERRORS: Final = 1_000  # a body with more errors is refused without converting its numbers
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
 
@@ -341,7 +341,7 @@ def _of_body(model: type[BaseModel], text: bytes) -> BaseModel:
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        # With so many errors, it is not a float in place of an integer that makes the body invalid.
+        # A float in place of an integer is a mistake of a few values, not of thousands.
         is_listed = error.error_count() <= _MOST_ERRORS
         if not is_listed or '"type":"int_type"' not in error.json(include_url=False, include_input=False):
             raise _refused(error, "body") from None
