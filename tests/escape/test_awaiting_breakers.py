@@ -12,18 +12,8 @@ from gatechart.graph import EVERY_SIGNAL, Signal
 from gatechart.hosting.breaker_waits import MOST_SPREAD_S, SPREAD_S, wait_for_breakers
 from gatechart.signals import ToolRefusals
 from gatechart.turn.watch import watch_of
-from gatechart.values import (
-    NO_ESCAPES,
-    REFUSED,
-    AwaitBreakers,
-    BreakerState,
-    BreakerWait,
-    Called,
-    Event,
-    Finding,
-    NoWay,
-    Tried,
-)
+from gatechart.values import NO_ESCAPES, REFUSED, BreakerState, Called, Event, Finding, NoWay, Tried
+from gatechart.values.escapes import AwaitBreakers, BreakerWait
 from gatechart.values.frozen import replaced
 from gatechart.values.trail import text_of
 from tests.support import at_once, started

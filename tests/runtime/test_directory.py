@@ -21,7 +21,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import Accepts
 from gatechart.hosting.choosing import Choosing
-from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.directory_graph import EntryTerms, directory_graph
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.runtime import Limits
 from gatechart.stores import MemoryStore
@@ -359,8 +359,8 @@ async def with_record(runtime):
     """Let work of an entry succeed, for a user, and pin it."""
     await bot(runtime, "bot")
     outcome = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
-    await runtime.send("directory:bot", OUTCOME, {**outcome, "kind": "refunds"})
-    await runtime.send("directory:bot", OUTCOME, {**outcome, "handoff": "h2", "ended": "failed"})
+    await own_agents_of(runtime).send("directory:bot", OUTCOME, {**outcome, "kind": "refunds"})
+    await own_agents_of(runtime).send("directory:bot", OUTCOME, {**outcome, "handoff": "h2", "ended": "failed"})
     await runtime.mark_entry("bot", "pinned", reason="it is good")
 
 
@@ -375,7 +375,7 @@ async def test_a_new_registrant_of_an_id_that_was_given_up_begins_a_record_of_it
     assert (entry.former_registrant, entry.changed_hands) == ("crm", NOON + timedelta(seconds=60))
     assert "changed hands, from 'crm' to 'erp'" in caplog.text
     late = {"handoff": "h3", "ended": "failed", "user": "ada", "source": "orders-1", "at": NOON.isoformat()}
-    await runtime.send("directory:bot", OUTCOME, late)
+    await own_agents_of(runtime).send("directory:bot", OUTCOME, late)
     [entry] = await runtime.directory("bot")
     assert (entry.failed, entry.outcomes) == (0, ())
 
@@ -454,9 +454,11 @@ async def test_names_of_people_in_any_script_are_registered(runtime, name):
 
 
 async def test_an_entry_from_before_these_rules_is_listed_and_renewed(runtime):
-    terms = {"id": "an\u200bna", "graph": "desk", "at": "REVIEWING", "registrant": "crm"}
     large = {"capacity": 2**62, "profile": {"tier": 10**9, "cost": 1e300, "expected_s": 1e300}}
-    await runtime.start(DIRECTORY_GRAPH, at="REGISTERED", payload=terms | large, agent_id="directory:an\u200bna")
+    old_terms = {"id": "an\u200bna", "graph": "desk", "at": "REVIEWING", "registrant": "crm", **large}
+    await own_agents_of(runtime).start(
+        DIRECTORY_GRAPH, at="REGISTERED", payload=EntryTerms.model_validate(old_terms), agent_id="directory:an\u200bna"
+    )
     [old] = await runtime.directory("an\u200bna")
     assert (old.candidate.capacity, old.candidate.profile.tier) == (2**62, 10**9)
     assert (await bot(runtime, "an\u200bna", text="renewed")).candidate.text == "renewed"

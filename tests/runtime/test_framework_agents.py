@@ -218,6 +218,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "zone": "UTC",
         "missed": "one",
         "overlap": "skip",
+        "most_running": 100,
     },
     "register_entry": {
         "id": "bert",

@@ -502,7 +502,7 @@ async def test_how_many_may_live_at_once_is_a_number_from_1_to_1000(runtime, mos
 
 async def test_a_stored_schedule_with_a_shorter_period_is_slowed_down_and_says_so(runtime):
     terms = Terms(name="often", graph="report", at="SENT", period="1ms", overlap=Overlap.START)
-    await runtime.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id="schedule:often")
+    await own_agents_of(runtime).start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id="schedule:often")
     [found] = await runtime.schedules()
     assert (found.every, found.problem) == (
         Every("100ms"),

@@ -109,12 +109,14 @@ async def test_a_monitor_learns_no_ids_that_it_did_not_send():
                 assert (raised["recipients"], raised["repeat"]) == ([], is_repeat)
             named = await http.post("/alarms", json={**DISK, "alarm_id": "m-2", "to": agents[:1]})
             assert named.json()["recipients"] == agents[:1]
-            for number, graph in enumerate(("gatechart.directory", "gatechart.alarm", "gatechart.schedule", "shopp")):
+            for number, graph in enumerate(("gatechart.directory", "gatechart.alarm", "gatechart.schedule")):
                 refused = await http.post("/alarms", json={**DISK, "alarm_id": f"g-{number}", "graph": graph})
-                assert (refused.status_code, refused.json()["message"]) == (404, f"no graph is named {graph!r}")
-            for number, agent_id in enumerate(("directory:anna", "directory:bert", "alarm:m-1")):
+                assert (refused.status_code, refused.json()["error"]) == (422, "FrameworkAgentError")
+            refused = await http.post("/alarms", json={**DISK, "alarm_id": "g-3", "graph": "shopp"})
+            assert (refused.status_code, refused.json()["message"]) == (404, "no graph is named 'shopp'")
+            for number, agent_id in enumerate(("directory:anna", "directory:bert", "alarm:m-1")):  # bert has no entry
                 refused = await http.post("/alarms", json={**DISK, "alarm_id": f"i-{number}", "to": [agent_id]})
-                assert (refused.status_code, refused.json()["error"]) == (404, "UnknownAgentError")
+                assert (refused.status_code, refused.json()["error"]) == (422, "FrameworkAgentError")
             reused = await http.post("/alarms", json={**whole, "name": "cpu", "payload": {}})
             assert reused.json()["message"].startswith("the alarm id 'm-1' belongs to another alarm")
             unknown = await http.post("/alarms", json={**whole, "alarm_id": "f-1", "where": {"secret": 1}})
@@ -130,7 +132,7 @@ async def test_no_alarm_reaches_agents_of_the_framework():
             by_graph = await http.post("/alarms", json={**DISK, "graph": "gatechart.directory"})
             by_id = await http.post("/alarms", json={**DISK, "to": ["directory:anna"]})
         assert [(answer.status_code, answer.json()["error"]) for answer in (by_graph, by_id)] == [
-            (404, "UnknownGraphError"),
-            (404, "UnknownAgentError"),
+            (422, "FrameworkAgentError"),
+            (422, "FrameworkAgentError"),
         ]
         assert await served.runtime.read("directory:anna") == before

@@ -9,6 +9,7 @@ import pytest
 from gatechart import HandoffPacket
 from gatechart.clients import HttpClient
 from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
+from gatechart.hosting.own_agents import own_agents_of
 from gatechart.runtime import Limits
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import Pace, RegistrantsError, TokenError
@@ -247,7 +248,7 @@ async def test_a_registrant_learns_nothing_of_the_work_of_its_entry():
     async with serving(token=TOKEN, registrants={"crm": CRM}) as served:
         await served.runtime.register_entry("bot", "shop", at="OPEN", registrant="crm")
         outcome = {"handoff": "h1", "ended": "completed", "user": "ada", "source": "orders-1", "kind": "refunds"}
-        await served.runtime.send("directory:bot", OUTCOME, outcome)
+        await own_agents_of(served.runtime).send("directory:bot", OUTCOME, outcome)
         await served.runtime.mark_entry("bot", "excluded", reason="it guesses")
         async with httpx.AsyncClient(base_url=served.url, headers={"authorization": f"Bearer {CRM}"}) as http:
             renewed = await http.post("/directory", json={"id": "bot", "graph": "shop", "at": "OPEN"})
@@ -269,7 +270,7 @@ async def test_a_registrant_cannot_find_out_of_which_graph_an_agent_is():
                 (await http.post("/directory", json={**body, "id": "other", "agent": name})).json()
                 for name in ("directory:bot", "directory:bob")
             ]
-    assert {error["error"] for error in errors} == {"UnknownAgentError"}
+    assert {error["error"] for error in errors} == {"FrameworkAgentError"}
 
 
 def words_of(document):

@@ -137,6 +137,7 @@ NAMED = {
     "id": ("case.OPEN",),
     "entry": ("case.OPEN",),
     "user": ("ada",),
+    "graph": ("case",),
     "rest": ("nothing",),
 }
 STREAMED = {CHANGES, STREAM.path}  # they never end, so that a test of their own reads them

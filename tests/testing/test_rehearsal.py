@@ -22,7 +22,7 @@ from gatechart import (
 )
 from gatechart.errors import NoInvokeError, UndeclaredEventError, UnknownStateError
 from gatechart.escape import GiveUp, Rollback
-from gatechart.graph import Accepts, Allow, NeedRule
+from gatechart.graph import Accepts, Allow, NeedRule, Precedence
 from gatechart.testing import rehearse
 from gatechart.values import Needs, Profile, ToolPolicies
 
@@ -214,6 +214,7 @@ async def test_a_rehearsal_plays_all_that_its_graph_was_given():
         "signals": VisitsOver("THERE", 3),
         "escape": EscapePlan({"visits_over": [Rollback(), GiveUp()]}),
         "profile": Profile(domains=("walks",)),
+        "precedence": Precedence.DOCUMENT,
     }
     assert ["name", *given] == [*signature(StateTransitionGraph).parameters], "the sample lacks a parameter"
     graph = StateTransitionGraph("full", **given)

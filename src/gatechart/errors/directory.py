@@ -31,6 +31,6 @@ class TooManyEntriesError(EventError):
     def __str__(self) -> str:
         return (
             f"the registrant {self.registrant!r} has {self.most:,} entries in the directory, which is all it may have; "
-            "deregister one, register with lasts= so that entries expire, or raise Limits(entries=...) "
+            "deregister one, register entries that expire, or raise Limits(entries=...) "
             "(gatechart serve --max-entries)"
         )

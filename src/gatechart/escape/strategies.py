@@ -23,9 +23,7 @@ from gatechart.graph.signals import usual_name
 from gatechart.kernel import candidates
 from gatechart.values import (
     STARTED,
-    AwaitBreakers,
     BreakerState,
-    BreakerWait,
     CutBlock,
     Delay,
     EnterAt,
@@ -43,6 +41,7 @@ from gatechart.values import (
     name_of,
     seconds_of,
 )
+from gatechart.values.escapes import AwaitBreakers, BreakerWait
 from gatechart.values.frozen import fill, value
 
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]

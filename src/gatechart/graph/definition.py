@@ -64,15 +64,11 @@ class OnRefusal(Enum):
 
 
 class Precedence(Enum):
-    """The order of selection among the transitions of active states for an event.
+    """The order of transitions for an event: inner states first, and of two equal descriptors the first one written."""
 
-    In all of them, inner states come before outer ones, and of two transitions of a state for the same descriptor the
-    one that is written first.
-    """
-
-    SPECIFIC = "specific"  # of one state's, the event's own name goes first, then longer prefixes, `*` last
-    DOCUMENT = "document"  # of one state's, those written first go first, whatever they take, as in W3C SCXML
-    XSTATE = "xstate"  # as SPECIFIC; and if a region takes the event, the states around all regions are not asked
+    SPECIFIC = "specific"  # in one state, the event's own name goes first, then longer prefixes, then `*`
+    DOCUMENT = "document"  # in one state, the order of writing, as in W3C SCXML
+    XSTATE = "xstate"  # as SPECIFIC; but if a region takes the event, its parallel ancestors do not
 
 
 @dataclass(frozen=True)

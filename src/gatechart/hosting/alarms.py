@@ -15,20 +15,10 @@ from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError,
 from gatechart.graph import AnyGraph, EntryPoint, FrameworkGraph, State
 from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.turn import Turn, log_of
-from gatechart.values import (
-    ALARM,
-    ALARM_GRAPH,
-    ALARM_NAME,
-    WATCHDOG_NAME,
-    AgentId,
-    Event,
-    RaisedAlarm,
-    Send,
-    Snapshot,
-    Status,
-)
+from gatechart.values import ALARM, ALARM_NAME, WATCHDOG_NAME, AgentId, Event, RaisedAlarm, Send, Snapshot, Status
 from gatechart.values.framework import (
     ALARM_AGENT,
+    ALARM_GRAPH,
     check_not_framework,
 )
 

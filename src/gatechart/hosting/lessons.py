@@ -15,17 +15,8 @@ from gatechart.errors import AgentExistsError, UnknownAgentError
 from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, State, Transition
 from gatechart.hosting.own_agents import OwnAgents
 from gatechart.turn import known_id
-from gatechart.values import (
-    LEARN,
-    LESSONS_AGENT,
-    LESSONS_GRAPH,
-    NO_LESSONS,
-    AgentId,
-    Event,
-    Lessons,
-    Snapshot,
-    Tally,
-)
+from gatechart.values import LEARN, LESSONS_GRAPH, NO_LESSONS, AgentId, Event, Lessons, Snapshot, Tally
+from gatechart.values.framework import LESSONS_AGENT
 
 LEARNING: Final = "LEARNING"
 MOST_NAMES: Final = 200

@@ -40,7 +40,6 @@ from gatechart.values import (
     AgentId,
     BreakerPolicy,
     BreakerState,
-    BreakerWait,
     Payload,
     Permit,
     Rate,
@@ -48,6 +47,7 @@ from gatechart.values import (
     Retry,
     ToolPolicies,
 )
+from gatechart.values.escapes import BreakerWait
 from gatechart.values.frozen import replaced, value
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,9 @@ from gatechart.hosting.registry import Registry
 from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
 from gatechart.hosting.watching import Watchdog
 from gatechart.kernel import Configuration, awaited_events, matches
-from gatechart.values import FOUND, WATCHDOG_AGENT, WATCHDOG_GRAPH, AgentId, HealthFinding
+from gatechart.values import FOUND, WATCHDOG_AGENT, AgentId, HealthFinding
 from gatechart.values.findings import has_lasted
+from gatechart.values.framework import WATCHDOG_GRAPH
 from gatechart.watchdog import Act
 
 logger = logging.getLogger(__name__)

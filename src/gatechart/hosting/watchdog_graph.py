@@ -11,19 +11,9 @@ from gatechart.escape import asked_restart
 from gatechart.graph import AnyGraph, EntryPoint, EventType, FrameworkGraph, Transition
 from gatechart.hosting.watching import Watchdog
 from gatechart.turn import Turn, alert_effects, log_of
-from gatechart.values import (
-    ESCAPE_DUE,
-    FOUND,
-    WATCHDOG_GRAPH,
-    AgentId,
-    AlertMessage,
-    Event,
-    FindingKind,
-    Payload,
-    Send,
-    Severity,
-)
+from gatechart.values import ESCAPE_DUE, FOUND, AgentId, AlertMessage, Event, FindingKind, Payload, Send, Severity
 from gatechart.values.findings import has_lasted
+from gatechart.values.framework import WATCHDOG_GRAPH
 from gatechart.values.names import FRAMEWORK
 from gatechart.watchdog import Act
 

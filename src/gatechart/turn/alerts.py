@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gatechart.values import ALERT, SINK_AGENT, AgentId, AlertMessage, Payload, Send
+from gatechart.values import ALERT, AgentId, AlertMessage, Payload, Send
+from gatechart.values.framework import SINK_AGENT
 
 
 def sink_agent(sink: str) -> AgentId:

@@ -41,9 +41,7 @@ from gatechart.values import (
     MOST_KEYS,
     WATCHDOG_AGENT,
     AlertMessage,
-    AwaitBreakers,
     BreakerState,
-    BreakerWait,
     CancelAll,
     CutBlock,
     Effect,
@@ -67,6 +65,7 @@ from gatechart.values import (
     Undoing,
     Way,
 )
+from gatechart.values.escapes import AwaitBreakers, BreakerWait
 from gatechart.values.frozen import replaced
 from gatechart.values.texts import shortened
 

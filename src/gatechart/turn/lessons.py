@@ -9,7 +9,6 @@ from typing import Final
 from gatechart.escape import Scene
 from gatechart.values import (
     LEARN,
-    LESSONS_AGENT,
     Called,
     CameTo,
     Escapes,
@@ -21,6 +20,7 @@ from gatechart.values import (
     Tried,
     entries_in,
 )
+from gatechart.values.framework import LESSONS_AGENT
 
 _MOST_TOLD: Final = 20  # names of each kind in one lesson
 _LONGEST_NAME: Final = 120  # characters

@@ -86,8 +86,6 @@ from gatechart.values.escapes import (
     ESCAPE_DUE,
     MOST_KEYS,
     NO_ESCAPES,
-    AwaitBreakers,
-    BreakerWait,
     CameTo,
     CutBlock,
     CutTalk,
@@ -109,16 +107,12 @@ from gatechart.values.failure_reports import FailureReport, failure_report
 from gatechart.values.findings import FOUND, FindingKind, HealthFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.framework import (
-    ALARM_GRAPH,
     ALERTS_GRAPH,
     DIRECTORY_GRAPH,
     ENTRY_AGENT,
-    LESSONS_AGENT,
     LESSONS_GRAPH,
     SCHEDULE_GRAPH,
-    SINK_AGENT,
     WATCHDOG_AGENT,
-    WATCHDOG_GRAPH,
 )
 from gatechart.values.handoffs import (
     HandoffChange,
@@ -166,17 +160,7 @@ from gatechart.values.names import (
     unkept,
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
-from gatechart.values.profiles import (
-    DAYS,
-    LOWEST_TIER,
-    Candidate,
-    Choice,
-    Explanation,
-    Hours,
-    Judged,
-    Needs,
-    Profile,
-)
+from gatechart.values.profiles import DAYS, LOWEST_TIER, Candidate, Choice, Explanation, Hours, Judged, Needs, Profile
 from gatechart.values.queries import (
     BY_CHANGE,
     BY_START,
@@ -256,7 +240,6 @@ from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, 
 
 __all__ = [
     "ALARM",
-    "ALARM_GRAPH",
     "ALARM_NAME",
     "ALERT",
     "ALERTS_GRAPH",
@@ -284,7 +267,6 @@ __all__ = [
     "HOLDS",
     "LATEST",
     "LEARN",
-    "LESSONS_AGENT",
     "LESSONS_GRAPH",
     "LONGEST_NAME",
     "LONGEST_REASON",
@@ -311,13 +293,11 @@ __all__ = [
     "SAID",
     "SCHEDULE_GRAPH",
     "SECRET",
-    "SINK_AGENT",
     "STARTED",
     "TRAIL",
     "TRANSFER",
     "WAITED",
     "WATCHDOG_AGENT",
-    "WATCHDOG_GRAPH",
     "WATCHDOG_NAME",
     "WITHDRAWN",
     "AcceptedEvent",
@@ -329,14 +309,12 @@ __all__ = [
     "AlertMessage",
     "Answer",
     "AnyOf",
-    "AwaitBreakers",
     "Awaited",
     "Backlog",
     "BreakerChange",
     "BreakerPolicy",
     "BreakerRecord",
     "BreakerState",
-    "BreakerWait",
     "Called",
     "CameTo",
     "Cancel",

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from gatechart.values import (
-    SINK_AGENT,
     AgentId,
     BreakerRecord,
     BreakerState,
@@ -26,6 +25,7 @@ from gatechart.values import (
     wait_under_way,
 )
 from gatechart.values.framework import (
+    SINK_AGENT,
     is_framework_event,
     is_framework_id,
     loss_from,

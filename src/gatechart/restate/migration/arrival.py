@@ -18,13 +18,9 @@ from gatechart.restate.mail import accept, next_mail, postponed
 from gatechart.restate.state import IDS, MAIL, RUNNING, STATE, AgentState, Ids, UnderWay, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.values import (
-    ALERTS_GRAPH,
-    WATCHDOG_GRAPH,
-    Mail,
-    MailStatus,
-)
+from gatechart.values import ALERTS_GRAPH, Mail, MailStatus
 from gatechart.values.framework import (
+    WATCHDOG_GRAPH,
     is_framework_agent,
 )
 
