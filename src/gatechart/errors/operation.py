@@ -189,7 +189,7 @@ class BreakerOpenError(EventError):
     retry_at: datetime | None  # None: no call goes through before an operator closes it
     reason: str  # what opened it
     open_since: datetime | None = None  # when it opened first since it was closed last; None if that is not known
-    refused: int = 1  # calls that it has refused since it opened last, this one included, as far as is known
+    refused: int = 1  # calls refused since it opened last, with this one; a lower bound
 
     def __str__(self) -> str:
         why = f" ({self.reason})" if self.reason else ""

@@ -69,8 +69,8 @@ def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
 def retry_after_s(error: Exception, now: datetime) -> float:
     """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
 
-    An open circuit breaker, that of a tool included, asks to wait until it lets a call through. Source of Retry-After:
-    RFC 9110, section 10.2.3: seconds, or the date of a moment.
+    An open circuit breaker asks to wait until it lets a call through; so does a refused call of a tool. Source of
+    Retry-After: RFC 9110, section 10.2.3: seconds, or the date of a moment.
     """
     if isinstance(error, ToolError):
         return error.after_s or 0.0

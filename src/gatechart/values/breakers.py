@@ -105,8 +105,8 @@ class Rejection:
     state: BreakerState
     retry_at: datetime | None  # when it is worth asking again; None: when an operator closes it
     reason: str  # what opened it
-    # When it opened first since it was closed last, and how many calls it has refused since it opened last, this one
-    # included: as far as is known.
+    # When it opened first since it was closed last, if that is known; and how many calls it has refused since it opened
+    # last, this one included, or a lower bound.
     open_since: datetime | None = field(default=None, compare=False)
     refused: int = field(default=1, compare=False)
 
