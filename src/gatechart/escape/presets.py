@@ -31,9 +31,9 @@ def getting_out(
     """Return the plan that answers what `looping()` and `handing_on()` notice of failing tools and circles.
 
     A tool that fails, or whose circuit breaker refuses calls: another tool, a wait for the breaker, another way. A
-    circle of states: another way. A model that repeats itself is told so, then takes another way. Both wait first if a
+    circle of states: another way. A model that repeats itself gets a hint, then takes another way. Both wait first if a
     breaker refused calls lately. Where a circle and a failing tool are noticed together, the circle goes first. If
-    nothing helps, the work goes to a person; without one the agent begins anew, and then gives up. What else is
+    nothing helps, the work goes to a person; without one the agent restarts, and then gives up. What else is
     noticed, such as a wish for a person, goes to the person at once; without one it is only noted.
 
     human: graph that stands for people, or what chooses it; at: its entry point. restart: entry point at which to begin

@@ -96,7 +96,7 @@ class Scene:
 
     @property
     def refused_tools(self) -> tuple[str, ...]:
-        """Tools of which circuit breakers refused calls lately, as the agent's trail tells."""
+        """Tools with calls in the agent's trail that circuit breakers refused."""
         try:
             entries = entries_in(self.snapshot.trail.text, CALLS)
         except ValueError:  # damaged, which the signals report

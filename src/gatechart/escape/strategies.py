@@ -115,7 +115,7 @@ class AwaitBreaker(Strategy):
     once the breaker has been open for `down` without closing: the tool then does not recover. A call that waits in vain
     is refused. For each tool it is tried once within 24 hours.
 
-    It looks at tools that the evidence names, and at those of which calls were refused lately.
+    It looks at tools that the evidence names, and at tools with refused calls in the agent's trail.
     """
 
     most_s: float | None  # None if the text is not a duration, which validation reports

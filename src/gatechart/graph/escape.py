@@ -227,11 +227,11 @@ class EscapePlan:
             yield from group
 
     def answers(self, signal: str) -> tuple[Strategy, ...]:
-        """Return what is tried for a signal, whichever tool it names; empty for nothing.
+        """Return the strategies for a signal, whichever tool it names; empty if there are none.
 
         Refusals of circuit breakers (`refused_tool`) are answered by the list of that name, or else by the first list
-        that waits for breakers. No other list stands for them, "*" included: one refused call is no reason to hand on
-        the work.
+        that waits for breakers. No other list answers them, not even "*": a refused call is no reason to hand on the
+        work.
         """
         return _answer(self.strategies, signal)
 

@@ -1,4 +1,4 @@
-"""Calls that circuit breakers refuse: what their failure says, and how long they wait before they ask again."""
+"""Calls that circuit breakers refuse: the text of their failure, and how long they wait before the next request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GRACE: Final = 0.1  # part of the time of a breaker that stays open over which 
 
 
 def refusal_text(error: BreakerOpenError) -> str:
-    """Return what the failure of a call says that its tool's circuit breaker refused."""
+    """Return the message of the failure of a call that the circuit breaker of its tool refused."""
     when = "" if error.retry_at is None else f" until {error.retry_at:%Y-%m-%d %H:%M:%S} UTC"
     return f"the breaker {error.breaker!r} is {error.state}{when}: {error.reason}"
 
@@ -31,7 +31,8 @@ def wait_for_breakers(
     otherwise all that wait for it would come at the moment of its one trial call.
 
     refusals: by the tool and its alternatives. until: when the call stops waiting at the latest. down_s: it stops
-    earlier once all breakers have been open for so many seconds without closing. now: aware, in UTC. draw: from 0 to 1.
+    earlier once all breakers have been open for that long without closing, in seconds. now: aware, in UTC. draw: from 0
+    to 1.
     """
     moments = [each.retry_at for each in refusals if each.retry_at is not None]
     if not moments:

@@ -259,7 +259,7 @@ def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
 
 
 def kind_of(failure: ToolFailure) -> str:
-    """Return the type of what a tool raised, or the kind of the failure if it raised nothing or was refused."""
+    """Return the type of the tool's exception, or the kind of the failure if there is none or a breaker refused it."""
     return failure.kind.value if failure.is_refusal else failure.type or failure.kind.value
 
 

@@ -272,7 +272,7 @@ class ToolCall:
 
     @asynccontextmanager
     async def _breaker_of(self, candidate: Candidate) -> AsyncIterator[_Outcome]:
-        """Hold a permit inside the block, and report what came of it. Raises BreakerOpenError."""
+        """Hold a permit inside the block, and report the result. Raises BreakerOpenError."""
         policy: BreakerPolicy | None = candidate.said("breaker")
         outcome = _Outcome()
         if policy is None:
@@ -291,9 +291,9 @@ class ToolCall:
             outcome.breaker = self._host.breakers.state(permit.name).value
 
     async def _report(self, permit: Permit, tried: _Tried) -> None:
-        """Tell the breaker. A failure that is not worth another attempt says that what the tool calls is there.
+        """Report the result to the breaker. A failure that is not worth another attempt shows that the service answers.
 
-        The refusal of another breaker, inside the tool, says nothing.
+        The refusal of another breaker, inside the tool, shows nothing.
         """
         if tried.is_refused:
             self._host.breakers.release(permit)
@@ -402,7 +402,7 @@ class ToolCall:
         return _Tried(failure=failure)
 
     def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _Tried:
-        """Return what came of a call that the candidate's own circuit breaker refused."""
+        """Return the outcome of a call that the candidate's own circuit breaker refused."""
         self._refusals.append(error)
         failure = ToolFailure(FailureKind.BREAKER_OPEN, refusal_text(error), retry_at=error.retry_at)
         return _Tried(failure=failure, breaker=self._host.breakers.state(candidate.tool.name).value)

@@ -62,7 +62,7 @@ class Progress:
     began: str = ""  # ISO 8601, from which the total limit counts
     tools: Sequence[str] = ()  # that may answer, in order, where an escape has switched them
     until: str = ""  # ISO 8601, until when it waits for circuit breakers that refuse it; empty if it does not
-    down_s: float = 0.0  # it stops earlier once such a breaker has been open for so many seconds
+    down_s: float = 0.0  # it stops earlier once such a breaker has been open for that long, in seconds
     waits: int = 0  # for circuit breakers, so far
     failed: Sequence[str] = ()  # of the candidate that failed last: its place, kind, message, error type, breaker state
 
@@ -71,9 +71,9 @@ class Progress:
         return replace(self, waited_s=self.waited_s + wait_s)
 
     def awaited(self, wait_s: float) -> Progress:
-        """Return the progress after a wait for circuit breakers: the first candidate is asked again.
+        """Return the progress after a wait for circuit breakers, at the first candidate again.
 
-        All attempts so far count as its own, so that waits do not add to those that its policy allows.
+        All attempts so far count as its own, so that waits do not add to the attempts that its policy allows.
         """
         waited_s = self.waited_s + wait_s
         return replace(self, candidate=0, tries=self.attempts, waited_s=waited_s, waits=self.waits + 1)
@@ -196,7 +196,7 @@ class CallRecords:
         return self._name("rate", self._journal.attempt, progress.attempts, progress.candidate)
 
     def await_name(self, waits: int) -> str:
-        """Return the name of the record of a wait for circuit breakers, which replaces that of the one before."""
+        """Return the name of the record of a wait for circuit breakers, which replaces the previous one."""
         return self._await_names(self._journal.attempt)[waits % 2]
 
     def _await_names(self, attempt: int) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Tools that fail: often, again and again, or most of the time; and those that circuit breakers keep calls from."""
+"""Tools that fail: often, again and again, or most of the time. Tools whose circuit breakers refuse calls."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ToolFailures(Detector):
 
     A call that a circuit breaker refused is no failure of its tool, see ToolRefusals. Without `within`, a success of
     the same tool (with the same arguments, if those count) forgets its failures. It ceases when fewer than `n` less one
-    are left, or with progress that the chart tells of.
+    are left, or with progress that the chart declares.
     """
 
     sees: ClassVar[int] = CALLS
@@ -115,8 +115,8 @@ class RetriesOver(Detector):
     """Notice that more than so many retries were needed: by calls of one tool, or within one task.
 
     Each attempt after the first is a retry, and so is the next call after one that failed. For a tool, the next call
-    after a success begins anew; for a task, the next task does, and progress that the chart tells of for both. Calls
-    that circuit breakers refused do not count.
+    after a success restarts the count; for a task, the next task does, and for both, progress that the chart declares.
+    Calls that circuit breakers refused do not count.
     """
 
     sees: ClassVar[int] = CALLS
@@ -196,9 +196,9 @@ class ErrorRate(Detector):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolRefusals(Detector):
-    """Notice that circuit breakers refuse calls of a tool: so many, and none let through between.
+    """Notice that circuit breakers refused `n` calls of a tool, and let none through between.
 
-    It ceases when a call of the tool is let through, however that ends, or with progress that the chart tells of.
+    It ceases when a call of the tool is let through, however that ends, or with progress that the chart declares.
     """
 
     sees: ClassVar[int] = CALLS

@@ -31,11 +31,11 @@ _WAITING: Final = -1
 class NoProgress(Detector):
     """Notice that the agent works without getting on: for so many turns, or for so many seconds.
 
-    Only work counts: turns in which an invoke ends, and seconds that pass while one is under way. What comes meanwhile
-    from people, timers or other agents is no turn of work. Seconds in which a call waits for the circuit breaker of its
-    tool do not count, nor do turns in which a breaker refused a call until a known moment. What somebody brings while
-    the agent waits begins both anew, and so does progress: what the chart says it is, or the first entry to a state
-    within the window, or a task done. It ceases with either.
+    Only work counts: turns in which an invoke ends, and seconds that pass while one is under way. Events from people,
+    timers or other agents are no turns of work. Seconds do not count while a call waits for the circuit breaker of its
+    tool. Turns do not count if a breaker refused a call until a known moment. Both counts restart with progress: as the
+    chart declares it, with the first entry to a state within the window, or with a task done. They also restart with an
+    event from outside while the agent waits. It ceases with either.
     """
 
     reason: ClassVar[Reason] = Reason.COMPLEXITY_EXCEEDED

@@ -43,8 +43,7 @@ class Repeats(Detector):
     when it is complete. Moves after which other calls were made are others. It ceases when two moves in a row do not
     belong to the repeat, or with progress that the chart tells of.
 
-    A call that a circuit breaker refuses until a known moment forgets the moves before it: what the agent does
-    meanwhile is to wait.
+    A call that a circuit breaker refuses until a known moment forgets the moves before it: the agent has to wait.
     """
 
     sees: ClassVar[int] = MOVED | CALLED | PROGRESSED

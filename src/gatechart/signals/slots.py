@@ -30,7 +30,7 @@ def calls_in(look: Look) -> list[Called]:
 
 
 def calls_through(look: Look) -> list[Called]:
-    """Return the calls that a turn tells of, those apart that circuit breakers refused."""
+    """Return the calls of a turn that no circuit breaker refused, oldest first."""
     return [each for each in calls_in(look) if not each.is_refused]
 
 

@@ -101,7 +101,7 @@ class BreakerWait:
     tool: str
     since: datetime  # of the attempt that began it
     until: datetime  # when calls stop waiting
-    down_s: float  # they stop earlier once the breaker has been open for so many seconds without closing
+    down_s: float  # they stop earlier once the breaker has been open for that long without closing, in seconds
 
 
 @value
@@ -275,7 +275,7 @@ class SwitchTo:
 
 @value
 class AwaitBreakers:
-    """A way out: calls of some tools wait until the circuit breakers of these let them through."""
+    """Calls of some tools wait until their circuit breakers let them through."""
 
     awaited: tuple[BreakerWait, ...]
 
