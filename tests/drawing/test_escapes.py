@@ -40,9 +40,9 @@ def test_the_plan_of_a_graph_is_written_out_with_strategies_in_order_for_its_sig
 
 def test_signals_that_the_graph_does_not_have_are_left_out():
     assert outline(ring(getting_out())).plan == (
-        "failing_tool: switch_tool → reroute → restart",
-        "repeats: reroute → restart",
-        "same_call: nudge → reroute → restart",
+        "failing_tool: switch_tool → await_breaker → reroute → restart",
+        "repeats: await_breaker → reroute → restart",
+        "same_call: await_breaker → nudge → reroute → restart",
         "last: give_up",
     )
     assert outline(ring(getting_out(), signals=Signals(()))).plan == ("last: give_up",)

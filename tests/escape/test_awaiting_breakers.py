@@ -62,7 +62,7 @@ def test_calls_of_a_tool_whose_breaker_is_open_wait():
 
 
 def test_tools_of_which_calls_were_refused_lately_count_whatever_the_signal_names():
-    refused = [Called("look", "a", ok=False, error=REFUSED), Called("read", "a", ok=False, error="OSError")]
+    refused = [Called("look", "a", ok=False, error=REFUSED, attempts=0), Called("read", "a", ok=False, error="OSError")]
     [way] = ways(scene(CIRCLE, trail=refused, look=OPEN, read=OPEN))
     assert [each.tool for each in way.awaited] == ["look"]
     assert why(scene(CIRCLE, look=OPEN)) == "no tool is named, and no call was refused"

@@ -34,6 +34,11 @@ def test_they_are_no_failures_of_the_tool(detector: object, until_ms: int) -> No
     assert not any(found(detector, calls([refused(until_ms=until_ms)] * 9)))
 
 
+def test_a_call_that_failed_before_a_breaker_refused_its_next_attempt_is_a_failure_of_its_tool() -> None:
+    made = Called("search", "a", ok=False, outcome="e", error=REFUSED, attempts=1, until_ms=LATER_MS)
+    assert found(ToolFailures(2), calls([made, refused(), made])) == [False, False, True]
+
+
 def test_they_neither_add_to_failures_nor_forget_them() -> None:
     made = [call(**FAILED), refused(), refused(), call(**FAILED)]
     assert found(ToolFailures(2), calls(made)) == [False, False, False, True]

@@ -200,7 +200,7 @@ class Application:
     async def _describe(self, request: Request) -> ASGIApp:
         root = request.scope["root_path"]
         servers = {"servers": [{"url": root}]} if root else {}
-        caller: Caller | None = request.state.caller
+        caller = _limited(request)
         document = self._document if caller is None else self._limited_document(caller.role)
         return Response(to_json({**document, **servers}), media_type=JSON)
 

@@ -78,13 +78,13 @@ class Called:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a circuit breaker refused the call, so that the tool itself did not fail."""
-        return not self.ok and self.error == REFUSED
+        """Whether circuit breakers refused the whole call, so that no tool failed."""
+        return not self.ok and self.error == REFUSED and self.attempts == 0
 
     @property
     def has_failed(self) -> bool:
-        """Whether the tool itself failed."""
-        return not self.ok and self.error != REFUSED
+        """Whether the tool itself failed, in its last attempt or in one before a circuit breaker refused another."""
+        return not self.ok and not self.is_refused
 
     @property
     def is_refused_for_now(self) -> bool:
