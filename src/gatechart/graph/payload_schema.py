@@ -18,7 +18,9 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 
 from gatechart.context import LISTED, canonical_json
 
-_MOST_PARTS: Final = 5_000  # of a schema, with its references followed
+MOST_PARTS: Final = 5_000
+"""The largest number of parts of a schema, with its references followed."""
+
 _LONGEST_PROBLEM: Final = 500
 _REF: Final = re.compile(r"#/\$defs/([^/~%]+)")
 _BIND: Final = "bind a pydantic model instead"
@@ -88,7 +90,7 @@ class _Walk:
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self._left = _MOST_PARTS
+        self._left = MOST_PARTS
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield the faults; those of a part that is referred to again are the same again."""
@@ -97,7 +99,7 @@ class _Walk:
             return
         yield from dict.fromkeys(self._of(self._schema, ()))
         if self._left <= 0:
-            yield f"the schema has more than {_MOST_PARTS:,} parts, references followed", _BIND
+            yield f"the schema has more than {MOST_PARTS:,} parts, references followed", _BIND
 
     def _of(self, schema: Any, via: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield the faults of a part. via: the references that lead here."""
@@ -136,11 +138,17 @@ def _parts(keyword: str, value: Any) -> Iterable[Any]:
 
 
 def _pattern_faults(pattern: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(pattern, str):
-        try:
-            _matcher(pattern)
-        except SchemaError:
-            yield f"the pattern {pattern!r} cannot be read", "write one without look-around and back-references"
+    if isinstance(pattern, str) and not is_linear(pattern):
+        yield f"the pattern {pattern!r} cannot be read", "write one without look-around and back-references"
+
+
+def is_linear(pattern: str) -> bool:
+    """Return whether an expression can be matched in linear time: it has no look-around and no back-references."""
+    try:
+        _matcher(pattern)
+    except SchemaError:
+        return False
+    return True
 
 
 def _faults_by_library(text: str) -> Iterator[tuple[str, str]]:

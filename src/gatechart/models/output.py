@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter
 from typing import Any, Final
 
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from gatechart.context import problems_of
+from gatechart.graph import JsonSchema
 from gatechart.secrets import marked
-from gatechart.tools import AnyTool, Tool, without_nulls
+from gatechart.tools import AnyTool, Described, Signature, Takes, Tool, without_nulls
+from gatechart.tools.checkable import at_pointer
 
 ANSWER: Final = "answer"
 """The tool by which a model gives an answer in a shape."""
@@ -19,25 +24,30 @@ Check = Callable[[Any], str | None]
 
 
 class Output:
-    """What a loop wants as its answer: text, or a value of a type, that passes the checks."""
+    """The expected answer of a loop: text or a value of a type, and the checks that it must pass.
+
+    A type whose schema is an object with properties is the arguments of the tool `answer`; any other is its one
+    argument `answer`. Every type that a tool's argument can have will do.
+    """
 
     def __init__(self, kind: Any, checks: Iterable[Check]) -> None:
         """kind: the type of the answer; None for text."""
         self.kind = kind
         self._checks = tuple(checks)
-        self.tool = None if kind is None else _answer_tool(kind)
+        self._adapter = None if kind is None else TypeAdapter[Any](kind)
+        self._is_whole = self._adapter is not None and _is_whole(kind, self._adapter)
+        self.tool = None if self._adapter is None else _answer_tool(kind, self._adapter, is_whole=self._is_whole)
 
     def read(self, arguments: Mapping[str, Any]) -> tuple[JsonValue, str]:
         """Return the answer that a call of the tool gives, as JSON value, and what is wrong with it; "" if it fits."""
         assert self.tool is not None
+        assert self._adapter is not None
         given = without_nulls(self.tool.takes.schema, arguments)
-        given = given if _is_model(self.kind) else given.get(ANSWER)
-        adapter = TypeAdapter[Any](self.kind)
         try:
-            answer = adapter.validate_python(given)
+            answer = self._adapter.validate_json(to_json(given if self._is_whole else given.get(ANSWER)))
         except ValidationError as error:
             return None, "; ".join(problems_of(error))
-        return marked(answer, adapter.dump_python(answer, mode="json")), self._problem(answer)
+        return marked(answer, self._adapter.dump_python(answer, mode="json")), self._problem(answer)
 
     def read_text(self, text: str) -> tuple[JsonValue, str]:
         """Return the answer that a text gives, and what is wrong with it; "" if it fits."""
@@ -53,19 +63,29 @@ class Output:
         return ""
 
 
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _is_whole(kind: Any, adapter: TypeAdapter[Any]) -> bool:
+    """Return whether an answer is the arguments of the tool, not one of them."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return False
+    schema = _object_of(adapter.json_schema())
+    return schema.get("type") == "object" and "properties" in schema
 
 
-def _answer_tool(kind: Any) -> AnyTool:
-    shape: type[BaseModel] = kind if _is_model(kind) else create_model(ANSWER, answer=(kind, ...))
-    described = (kind.__doc__ or "").strip() if _is_model(kind) else ""
-    definition = {
-        "name": ANSWER,
-        "description": f"Give the final answer. {described}".strip(),
-        "parameters": shape.model_json_schema(),
-    }
-    return Tool.from_openai(definition, _never_called, repeat="safe")
+def _object_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """Resolve the reference at the root of a schema; recursive models have one there."""
+    if "$ref" not in schema:
+        return schema
+    return {**at_pointer(schema, schema["$ref"]), **{key: part for key, part in schema.items() if key != "$ref"}}
+
+
+def _answer_tool(kind: Any, adapter: TypeAdapter[Any], *, is_whole: bool) -> AnyTool:
+    described = (kind.__doc__ or "").strip() if is_whole else ""
+    takes: Takes
+    if is_whole:
+        takes = Described(JsonSchema(json.dumps(_object_of(adapter.json_schema()))))
+    else:
+        takes = Signature((Parameter(ANSWER, Parameter.KEYWORD_ONLY, annotation=kind),))
+    return Tool(ANSWER, f"Give the final answer. {described}".strip(), _never_called, takes, repeat="safe")
 
 
 def _never_called(**_: Any) -> None:

@@ -1,7 +1,7 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
 from gatechart.secrets import MASK, masked
-from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Takes
+from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Signature, Takes
 from gatechart.tools.breaker import Breaker, breaker_snapshot
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
@@ -17,7 +17,14 @@ from gatechart.tools.retries import (
     next_try_s,
     retry_after_s,
 )
-from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool, without_nulls
+from gatechart.tools.schemas import (
+    anthropic_tool,
+    anthropic_tools,
+    mcp_tool,
+    openai_tool,
+    openai_tools,
+    without_nulls,
+)
 from gatechart.tools.toolbox import ToolBox
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "FailureKind",
     "Repeat",
     "RetryOn",
+    "Signature",
     "Takes",
     "Tool",
     "ToolBox",
@@ -44,6 +52,7 @@ __all__ = [
     "ToolOptions",
     "ToolResult",
     "anthropic_tool",
+    "anthropic_tools",
     "breaker_graph",
     "breaker_snapshot",
     "is_in_doubt",
@@ -54,6 +63,7 @@ __all__ = [
     "model_name",
     "next_try_s",
     "openai_tool",
+    "openai_tools",
     "retry_after_s",
     "tool",
     "without_nulls",

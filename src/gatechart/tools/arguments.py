@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from gatechart.context import problems_of
 from gatechart.errors import Fault, contained
 from gatechart.graph import JsonSchema
 from gatechart.secrets import marked, revealed
+from gatechart.tools.checkable import checkable
 
 RESERVED_ARGUMENT: Final = "call_id"
 """The name that no argument may have: it is a keyword of the call itself."""
@@ -120,28 +122,34 @@ class Signature:
 
 @dataclass(frozen=True)
 class Described:
-    """The arguments that a JSON Schema from outside describes."""
+    """The arguments that a JSON Schema from outside describes. What cannot be checked safely is left to the server."""
 
     json_schema: JsonSchema
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
-        """See Takes."""
+        """See Takes. The whole schema, as written."""
         found: Mapping[str, Any] = self.json_schema.plain
         return found
+
+    @cached_property
+    def _checked(self) -> JsonSchema:
+        return JsonSchema(json.dumps(checkable(self.schema)))
 
     def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """See Takes."""
         arguments = self.written(given)
-        problems = self.json_schema.problems(arguments)
+        problems = self._checked.problems(arguments)
         if problems:
             raise ArgumentsMisfitError(*problems)
         return arguments
 
     def faults(self, place: str) -> Iterator[Fault]:
         """See Takes."""
-        yield from (Fault(place, *each) for each in self.json_schema.faults())
-        if RESERVED_ARGUMENT in self.schema.get("properties", {}):
+        yield from (Fault(place, *each) for each in self._checked.faults())
+        if not isinstance(self.schema, Mapping):
+            yield Fault(place, "its schema is not an object", "describe the arguments by a JSON Schema of an object")
+        elif RESERVED_ARGUMENT in self.schema.get("properties", {}):
             yield Fault(place, f"an argument is named {RESERVED_ARGUMENT!r}", "give the argument another name")
 
     def written(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

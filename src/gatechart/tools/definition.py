@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import (
     Any,
     Concatenate,
@@ -28,7 +28,7 @@ from gatechart.graph.callables import yields
 from gatechart.graph.escape_faults import tool_plan_faults
 from gatechart.graph.names import one_or_more
 from gatechart.tools.arguments import Described, Signature, Takes
-from gatechart.tools.naming import LONGEST_TOOL_NAME
+from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
 from gatechart.tools.retries import RetryOn, is_passing
 from gatechart.values import AgentId, BreakerPolicy, Retry, ToolPolicies, unkept
 
@@ -53,7 +53,10 @@ class ToolOptions(TypedDict, total=False):
     """What can be said of a tool beside its function, as keywords of `tool`."""
 
     name: str  # by default the function's
+    title: str  # for people, in user interfaces
     description: str  # by default the function's docstring
+    hints: Mapping[str, Any]  # for clients of an MCP server, as in MCP's annotations: {"readOnlyHint": True}
+    strict: bool  # whether providers keep their models to the schema; by default wherever it and their limits allow
     repeat: Repeat  # whether it may be called again after a timeout, or a crash in the midst of a call
     key: Iterable[str] | str  # arguments that together name the business object on which a `keyed` tool acts
     undo: str | Tool[..., Any]  # the tool that takes a call back
@@ -94,6 +97,10 @@ class Tool(Generic[P, R_co]):
     policies: ToolPolicies = _NO_POLICIES
     retry_on: RetryOn = is_passing
     escape: EscapePlan | None = None
+    title: str = ""
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    strict: bool | None = None  # None: as the loop and the model say
+    output_schema: Mapping[str, Any] | None = None  # of the result, if it came with the tool's definition
     takes_context: bool = False  # whether the function is called with a ToolContext first
 
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R_co:
@@ -110,10 +117,26 @@ class Tool(Generic[P, R_co]):
     ) -> Tool[..., Any]:
         """Return a tool of a definition in OpenAI's shape, of chat completions or of responses.
 
-        function: called with the arguments by name. Raises InvalidToolError.
+        function: called with the arguments by name. If it is a tool, the new one takes over its title, hints and
+        schema of the result, because OpenAI's shape has no fields for them. Raises InvalidToolError.
         """
-        told = definition.get("function", definition)
-        return _described(told, told.get("parameters"), function, options)
+        inner = definition.get("function", definition)
+        parameters = inner.get("parameters")
+        title = parameters.get("title") if isinstance(parameters, Mapping) else None
+        if isinstance(title, str) and title and model_name(title) == inner.get("name"):
+            inner = {**inner, "name": title}
+            parameters = {key: value for key, value in parameters.items() if key != "title"}
+        made = _described(inner, parameters, function, options)
+        if not isinstance(function, Tool):
+            return made
+        output = function.output_schema
+        return replace(
+            made,
+            title=made.title or function.title,
+            hints=made.hints or function.hints,
+            returns=function.returns,
+            output_schema=output,
+        )
 
     @classmethod
     def from_mcp(
@@ -123,7 +146,15 @@ class Tool(Generic[P, R_co]):
 
         function: called with the arguments by name. Raises InvalidToolError.
         """
-        return _described(definition, definition.get("inputSchema"), function, options)
+        made = _described(definition, definition.get("inputSchema"), function, options)
+        hints = definition.get("annotations") or {}
+        title = definition.get("title") or hints.get("title") or ""
+        return replace(
+            made,
+            title=made.title or str(title),
+            hints={**hints, **made.hints},
+            output_schema=definition.get("outputSchema"),
+        )
 
 
 AnyTool: TypeAlias = Tool[..., Any]

@@ -12,8 +12,9 @@ LONGEST_TOOL_NAME: Final = 200
 """Maximum length of a tool's name here, in characters."""
 
 MODEL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What OpenAI, Anthropic and MCP all accept as the name of a tool."""
+"""What OpenAI and Anthropic both accept as the name of a tool."""
 
+_MCP_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,128}")  # of the specification of 2025-11-25, server/tools
 _MADE: Final = re.compile(r".*--[a-v0-9]{20}", re.ASCII)
 _OTHER: Final = re.compile(r"[^a-zA-Z0-9_]+")
 _DIGEST_BYTES: Final = 12  # in 20 digits of 5 bits
@@ -34,6 +35,15 @@ def model_name(name: str) -> str:
     readable = _OTHER.sub("-", name)[:_KEPT].strip("-") or "tool"
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
     return f"{readable}--{base64.b32hexencode(digest).decode().lower()[:20]}"
+
+
+def mcp_name(name: str) -> str:
+    """Return the name of a tool for clients of an MCP server: its own where MCP allows it.
+
+    >>> mcp_name("shop.lookup_order")
+    'shop.lookup_order'
+    """
+    return name if _MCP_NAME.fullmatch(name) else model_name(name)
 
 
 def by_model_name(names: Iterable[str]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from gatechart.errors import Fault, InvalidToolError, suggestion
 from gatechart.tools.definition import USUAL, AnyTool, Tool
 from gatechart.tools.naming import by_model_name
-from gatechart.tools.schemas import anthropic_tool, mcp_tool, openai_tool
+from gatechart.tools.schemas import anthropic_tools, mcp_tool, openai_tools
 from gatechart.values import Capability, PoliciesByTool, ToolPolicies, effective_policies
 
 
@@ -74,11 +74,11 @@ class ToolBox:
 
     def openai(self) -> list[dict[str, Any]]:
         """Return the tools in the shape of OpenAI's chat completions."""
-        return [openai_tool(each) for each in self]
+        return openai_tools(self)
 
     def anthropic(self) -> list[dict[str, Any]]:
         """Return the tools in the shape of Anthropic's messages."""
-        return [anthropic_tool(each) for each in self]
+        return anthropic_tools(self)
 
     def mcp(self) -> list[dict[str, Any]]:
         """Return the tools in MCP's shape."""
