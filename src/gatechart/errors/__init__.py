@@ -62,6 +62,7 @@ from gatechart.errors.failures import (
     SelectionAnswerError,
     SelectionFunctionError,
     asking,
+    call_contained,
     contain,
     contained,
     failure_in,
@@ -69,7 +70,7 @@ from gatechart.errors.failures import (
     message_of,
 )
 from gatechart.errors.mcp import McpPinsError, McpServerError
-from gatechart.errors.models import BudgetUsedUpError, ModelFailedError
+from gatechart.errors.models import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.errors.operation import (
     AgentAsleepError,
     AgentTooLargeError,
@@ -189,6 +190,7 @@ __all__ = [
     "HandoffStateError",
     "InboxFullError",
     "IncompatibleGraphError",
+    "IncompleteAnswerError",
     "InsideLoopError",
     "InsideTurnError",
     "InvalidChartError",
@@ -250,6 +252,7 @@ __all__ = [
     "TakingBackError",
     "TooManyEntriesError",
     "ToolFailedError",
+    "ToolNameTakenError",
     "TurnTimeoutError",
     "UndeclaredEventError",
     "UndeclaredInvokeError",
@@ -270,6 +273,7 @@ __all__ = [
     "UnusableStoreError",
     "UnwritableError",
     "asking",
+    "call_contained",
     "contain",
     "contained",
     "failure_in",

@@ -95,6 +95,12 @@ class AgentJournal(InvokeJournal):
         self._entries[name] = kept
         return kept
 
+    def is_of_earlier_entry(self, attempt: int) -> bool:
+        """Whether an attempt, as this journal counts them, belongs to an earlier entry of a state."""
+        runs = (name for name in self._entries if name.startswith(_RUN))
+        name = next((each for each in runs if json.loads(self._entries[each])["number"] == attempt), None)
+        return name is not None and not name.startswith(f"{_RUN}.{self.invocation.epoch}.")
+
     def draw(self, name: str) -> float:
         """Return a random number from 0 to 1 that belongs to this name: a repeat of the run draws the same one."""
         return Random("\0".join((self.invocation.agent_id, str(self.attempt), name))).random()

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from gatechart.context import read_only_context
 from gatechart.errors import (
     BreakerOpenError,
+    GatechartError,
     InvocationOverError,
     ToolFailedError,
     UnknownInvokeError,
@@ -161,10 +162,16 @@ async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
 
 
 def failure_payload(raised: Exception, attempts: int) -> Payload:
-    """Return the payload that reports a failed invocation to its agent."""
+    """Return the payload that reports a failed invocation to its agent, with the fields that its error reports."""
     error = failure_in(raised)
-    message = message_of(error)
-    return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}
+    facts = {name: getattr(error, name) for name in error.reported} if isinstance(error, GatechartError) else {}
+    return {
+        **facts,
+        "type": type(error).__name__,
+        "message": message_of(error),
+        "traceback": traceback_of(error),
+        "attempts": attempts,
+    }
 
 
 def traceback_of(error: BaseException) -> str:

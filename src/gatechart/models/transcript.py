@@ -17,10 +17,11 @@ from uuid import uuid4
 from pydantic import Field, JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
+from gatechart.hosting.tool_records import LONGEST_CALL_ID
 from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
-from gatechart.values import CutTalk
+from gatechart.values import CutTalk, unkept
 
 _UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
@@ -44,6 +45,7 @@ class ModelTurn:
     usage: Usage
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
+    form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +175,15 @@ class Transcript:
     def messages(self) -> tuple[Message, ...]:
         """All messages, oldest first, each turn with the results of its calls."""
         return tuple(message for _, messages in self._entries_with_messages() for message in messages)
+
+    @property
+    def forms(self) -> tuple[int, ...]:
+        """The form of each message in which a provider took it; 0 where nothing is known."""
+        form, forms = 0, []
+        for entry, messages in reversed(list(self._entries_with_messages())):
+            forms += [form] * len(messages)
+            form = max(form, entry.form if isinstance(entry, ModelTurn) else 0)
+        return tuple(reversed(forms))
 
     @property
     def turns(self) -> int:
@@ -354,10 +365,16 @@ def _answered(call: ToolCall, result: CallResult) -> ToolCall:
 
 
 def with_own_ids(message: Message, taken: set[str]) -> Message:
-    """Return a message of a model with an id for each call that no other call has."""
+    """Return a message of a model with an id for each call that no other call has, and that every store can keep.
+
+    Calls of one message with the same id, name and arguments are one call, so they keep one id.
+    """
     calls: list[ToolCall] = []
-    for call in message.tool_calls:
+    for position, call in enumerate(message.tool_calls):
+        earlier = message.tool_calls[:position]
+        same = next((at for at, each in enumerate(earlier) if call.id and each == call), None)
         used = taken | {each.id for each in calls}
-        is_fresh = call.id and call.id not in used
-        calls.append(call if is_fresh else call.model_copy(update={"id": f"call_{uuid4().hex}"}))
+        is_fresh = call.id and call.id not in used and not unkept(call.id, LONGEST_CALL_ID)
+        new_id = calls[same].id if same is not None else call.id if is_fresh else f"call_{uuid4().hex}"
+        calls.append(call if call.id == new_id else call.model_copy(update={"id": new_id}))
     return message.model_copy(update={"tool_calls": tuple(calls)})
