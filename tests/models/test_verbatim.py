@@ -183,7 +183,7 @@ def test_the_form_of_an_applications_own_model_is_kept():
 async def test_a_loop_sends_back_what_its_model_thought_also_after_a_restart(tmp_path):
     looks = answer(chat({**THOUGHTFUL, "tool_calls": [{**THOUGHTFUL["tool_calls"][0], "id": None}]}, "tool_calls"))
     good = answer(chat({"content": "Lost.", "reasoning_content": "hm 2"}))
-    store = f"sqlite:///{tmp_path}/agents.db"
+    store = f"sqlite+aiosqlite:///{tmp_path}/agents.db"
     async with raw_server(looks, good, good) as server:
         for number, words in enumerate(("Where?", "Sure?"), 1):
             services = Services(server, look)
