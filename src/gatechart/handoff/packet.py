@@ -65,6 +65,7 @@ class MediaPart(Part):
     url: str = Field(default="", exclude_if=_is_empty)
     data: str = Field(default="", exclude_if=_is_empty)  # base64
     digest: str = Field(default="", exclude_if=_is_empty)  # SHA-256 of bytes that the agent's journal holds once
+    size: int = Field(default=0, exclude_if=_is_empty)  # of the bytes; 0 if unknown
 
 
 class ProviderMessage(Part):
