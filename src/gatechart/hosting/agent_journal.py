@@ -7,11 +7,12 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import datetime
 from itertools import count
 from random import Random
-from typing import Protocol
+from typing import ClassVar, Protocol
 from uuid import uuid5
 
 from gatechart.api.history import JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
+from gatechart.hosting.media_entries import MEDIA, without_referrers
 from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
 
 _RUN = mark("run")
@@ -50,6 +51,8 @@ class AgentJournal(InvokeJournal):
     only is not found by those of a later invocation.
     """
 
+    is_of_agent: ClassVar[bool] = True
+
     def __init__(
         self, recorder: _Recorder, invocation: Invocation, entries: MutableMapping[str, str], attempt: int
     ) -> None:
@@ -85,10 +88,13 @@ class AgentJournal(InvokeJournal):
     async def replace(self, name: str, text: str, replaces: Sequence[str]) -> str:
         """Write an entry in place of others, and of all marks but those of runs. Return what the journal has now.
 
-        Raises InvocationOverError if the state has been left.
+        The bytes of images and files are forgotten with the last entry that refers to them. Raises InvocationOverError
+        if the state has been left.
         """
-        marks = [each for each in self._entries if each.startswith(RESERVED) and not each.startswith(_RUN)]
+        marks = [each for each in self._entries if each.startswith(RESERVED) and not each.startswith((_RUN, MEDIA))]
         gone = (*replaces, *marks)
+        left = {each: told for each, told in self._entries.items() if each not in set(gone)}
+        gone = (*gone, *without_referrers({**left, name: text}))
         kept = await self._of_agent.record(self.invocation, name, text, gone)
         for each in gone:
             self._entries.pop(each, None)

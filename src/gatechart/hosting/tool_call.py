@@ -348,6 +348,8 @@ class ToolCall:
 
     async def _end(self, tried: _Tried, candidate: Candidate) -> ToolResult[Any]:
         """Record what came of the call, and return what is recorded."""
+        if tried.failure is None:
+            tried = replaced(tried, value=await self._records.apart(tried.value))
         it, is_answered = self._records.identity, tried.failure is None
         result: ToolResult[Any] = ToolResult(
             tool=it.tool,

@@ -10,9 +10,6 @@ from gatechart.models.arguments import depth_exceeds
 MOST_BYTES: Final = 1024 * 1024
 """Most bytes of the text of a result, in UTF-8. A larger result is a failure of the call."""
 
-MOST_MEDIA_BYTES: Final = 4 * 1024 * 1024
-"""Most bytes of the images, audio and files of a result in all, decoded."""
-
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 """Most bytes of one message of a server: a page of its tools, or a result."""
 

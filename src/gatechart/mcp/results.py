@@ -20,7 +20,8 @@ from mcp.types import (
 
 from gatechart.graph import JsonSchema
 from gatechart.handoff import MediaPart, TextPart
-from gatechart.mcp.bounds import MOST_BYTES, MOST_MEDIA_BYTES
+from gatechart.handoff.media import MOST_MEDIA_BYTES
+from gatechart.mcp.bounds import MOST_BYTES
 from gatechart.tools.checkable import checkable
 
 McpContent: TypeAlias = str | tuple[TextPart | MediaPart, ...]

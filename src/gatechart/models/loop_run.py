@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar, cast
@@ -14,10 +14,12 @@ from pydantic_core import to_json, to_jsonable_python
 
 from gatechart.errors import BudgetUsedUpError, ModelFailedError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
+from gatechart.handoff.media import AnyPart, parts_in, text_of_parts
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
+from gatechart.hosting.media_entries import message_apart, with_bytes
 from gatechart.hosting.tool_records import Identity, key_of_call
-from gatechart.models.limits import cut_off
+from gatechart.models.limits import cut_off, shortened
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import NO_USAGE, ModelReply, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
@@ -78,7 +80,8 @@ class LoopRun:
         await run._leave_out()
         new = run._transcript.unheard(terms.told_by(context))
         if new:
-            await run._write(run._free_name(), Heard(messages=new))
+            kept = tuple([await message_apart(run._journal, each) for each in new])
+            await run._write(run._free_name(), Heard(messages=kept))
         return run
 
     async def _leave_out(self) -> None:
@@ -137,7 +140,7 @@ class LoopRun:
         number = self._transcript.turns + 1
         offer = await self._talk.transfer_tools()
         request = ModelRequest(
-            messages=self._messages_sent(),
+            messages=tuple(with_bytes(self._journal, each) for each in self._messages_sent()),
             instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
             tools=(*self._tools, *offer.tools, *self._answer_tool()),
             tell=self._tell(number),
@@ -281,11 +284,15 @@ class LoopRun:
         arguments = without_nulls(tool.takes.schema, revealed(call.arguments))
         result: ToolResult[Any] = await self._talk.call(tool.name, call_id=call.id, **arguments)
         output, error = told_of(result)
-        await self._result(last, place, output, error)
+        await self._result(last, place, output, error, parts_in(result.value))
 
-    async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
+    async def _result(
+        self, last: ModelTurn, place: int, output: JsonValue, error: str, parts: tuple[AnyPart, ...] = ()
+    ) -> None:
         most = self._terms.most_bytes
         entry = CallResult(turn=last.number, place=place, output=cut_off(output, most), error=str(cut_off(error, most)))
+        if parts:
+            entry = replace(entry, output=cut_off(text_of_parts(parts), most), parts=shortened(parts, most))
         await self._write(f"result.{last.number}.{place}", entry)
 
     def _named(self) -> str:

@@ -1,0 +1,84 @@
+"""The bytes of images, audio and files: each is stored once in an agent's journal, under its digest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from gatechart.handoff import MediaPart, Message, ToolCall
+from gatechart.handoff.media import AnyPart, apart, parts_in
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+
+MEDIA: Final = mark("media")
+"""The beginning of the names of these entries."""
+
+
+def media_name(digest: str) -> str:
+    """Return the name of the entry that holds the bytes."""
+    return f"{MEDIA}.{digest}"
+
+
+async def stored_apart(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+    """Return parts without their bytes, which the journal has now. Raises InvocationOverError."""
+    return tuple([await _stored(journal, each) for each in parts])
+
+
+async def _stored(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    kept = apart(part)
+    if isinstance(part, MediaPart) and isinstance(kept, MediaPart) and kept is not part:
+        name = media_name(kept.digest)
+        if journal.recorded(name) is None:
+            await journal.record(name, json.dumps(part.data))
+    return kept
+
+
+async def value_apart(journal: InvokeJournal, value: Any) -> Any:
+    """Return the value of a tool with the bytes of its media stored apart; any other value unchanged."""
+    parts = parts_in(value)
+    if not parts:
+        return value
+    kept = await stored_apart(journal, parts)
+    return kept[0] if isinstance(value, MediaPart) else type(value)(kept)
+
+
+async def message_apart(journal: InvokeJournal, message: Message) -> Message:
+    """Return a message with the bytes of its media stored apart, those in results of its calls among them."""
+    calls = [await _call_apart(journal, call) for call in message.tool_calls]
+    changes: dict[str, Any] = {}
+    if message.parts:
+        changes["parts"] = await stored_apart(journal, message.parts)
+    if any(call.parts for call in message.tool_calls):
+        changes["tool_calls"] = tuple(calls)
+    return message.model_copy(update=changes) if changes else message
+
+
+async def _call_apart(journal: InvokeJournal, call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"parts": await stored_apart(journal, call.parts)}) if call.parts else call
+
+
+def with_bytes(journal: InvokeJournal, message: Message) -> Message:
+    """Return a message with the bytes of its media, as far as the journal has them. Others keep their digests."""
+    calls = tuple(
+        call.model_copy(update={"parts": _loaded(journal, call.parts)}) if call.parts else call
+        for call in message.tool_calls
+    )
+    if not message.parts and calls == message.tool_calls:
+        return message
+    return message.model_copy(update={"parts": _loaded(journal, message.parts), "tool_calls": calls})
+
+
+def _loaded(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+    return tuple(_load(journal, each) for each in parts)
+
+
+def _load(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    text = journal.recorded(media_name(part.digest)) if isinstance(part, MediaPart) and part.digest else None
+    return part if text is None else part.model_copy(update={"data": json.loads(text), "digest": ""})
+
+
+def without_referrers(entries: Mapping[str, str]) -> list[str]:
+    """Return the names of the entries with bytes that no other entry refers to."""
+    others = [text for name, text in entries.items() if not name.startswith(MEDIA)]
+    names = [name for name in entries if name.startswith(MEDIA)]
+    return [name for name in names if not any(name.rpartition(".")[2] in text for text in others)]
