@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatechart import Runtime, ToolPolicies, Transition, tool
+from gatechart.api import SNAPSHOT
 from gatechart.errors import PayloadError
 from gatechart.handoff import ConversationContext, HandoffPacket, MediaPart, Message, TextPart
 from gatechart.handoff.media import described
@@ -96,7 +97,11 @@ async def test_what_a_person_shows_reaches_the_model_and_packets() -> None:
             await agent.until("LISTENING")
             await agent.send("ASKED", {"text": "Thanks"})
             await agent.until("LISTENING")
-            context = agent.context
+            context, view = agent.context, SNAPSHOT.write(agent.snapshot).decode()
+            plain = SNAPSHOT.plain(agent.snapshot)
+    assert DATA in context.model_dump_json()
+    assert DATA not in view
+    assert plain["context"]["messages"][0]["parts"][1]["size"] == 12_345
     assert [images(each) for each in server.requests] == [[URL], [URL]]
     packet = HandoffPacket.model_validate_json(context.packet().model_dump_json())
     assert packet.conversation[0].parts == (TextPart(text="What is this?"), IMAGE)

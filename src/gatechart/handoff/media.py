@@ -7,10 +7,15 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
 from gatechart.handoff.packet import MediaPart, Message, TextPart
 
 MOST_MEDIA_BYTES: Final = 4 * 1024 * 1024
 """Most bytes of the images, audio and files of a message or a result in all, decoded."""
+
+_FIELDS: Final = MediaPart.model_fields.keys()
 
 AnyPart: TypeAlias = TextPart | MediaPart
 
@@ -61,6 +66,29 @@ def without_bytes(message: Message) -> Message:
         return message
     calls = tuple(call.model_copy(update={"parts": tuple(map(apart, call.parts))}) for call in message.tool_calls)
     return message.model_copy(update={"parts": tuple(map(apart, message.parts)), "tool_calls": calls})
+
+
+def masked(value: Any) -> Any:
+    """Return a JSON value with digests and sizes in place of the bytes of media in it.
+
+    >>> masked({"parts": [{"media_type": "image/png", "data": "AAAA"}]})["parts"][0]["size"]
+    3
+    """
+    if isinstance(value, list | tuple):
+        return [masked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("media_type"), str) and value.get("data") and value.keys() <= _FIELDS:
+        try:
+            return apart(MediaPart.model_validate(value)).model_dump(mode="json")
+        except ValidationError:
+            return value
+    return {name: masked(each) for name, each in value.items()}
+
+
+def masked_text(text: str) -> str:
+    """Return JSON text with digests and sizes in place of the bytes of media in it."""
+    return to_json(masked(from_json(text))).decode() if '"media_type"' in text and '"data"' in text else text
 
 
 def problems_in(parts: Iterable[AnyPart]) -> tuple[str, ...]:
