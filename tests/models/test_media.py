@@ -110,6 +110,30 @@ async def test_what_a_person_shows_reaches_the_model_and_packets() -> None:
     assert taken.messages[0].parts[1] == IMAGE
 
 
+def take(context: Any, event: Any) -> None:
+    context.take(HandoffPacket.model_validate(event.payload["packet"]))
+
+
+async def test_an_image_that_was_handed_on_is_shown_to_the_next_agent(place: Any) -> None:
+    """It fetches the bytes from the journal of the agent that has them."""
+    script = [Calls(("draw", {"room": "a"}, "1")), Says("Done."), Says("I see a room."), Says("Bye.")]
+    hands = Transition("LISTENING", "HANDED", "THINKING", actions=take)
+    async with scripted_model(script) as server:
+        graph = chat(ModelLoop(tools=[draw]), hands)
+        async with Runtime.open(place, graphs=graph, services=Services(server, draw)) as runtime:
+            first = await runtime.start("chat", at="LISTENING", agent_id="a")
+            await first.send("ASKED", {"text": "Draw a"})
+            await first.until("LISTENING")
+            first = await runtime.resume("a")
+            packet = first.context.packet(current_problem="what is it?").model_dump(mode="json")
+            second = await runtime.start("chat", at="LISTENING", agent_id="b")
+            await second.send("HANDED", {"packet": packet})
+            await second.until("LISTENING")
+            await second.send("ASKED", {"text": "Thanks"})
+            await second.until("LISTENING")
+    assert [images(each) for each in server.requests] == [[], [URL], [URL], [URL]]
+
+
 async def test_a_model_that_takes_no_images_is_told_what_it_cannot_be_shown() -> None:
     """With type, name and size."""
     async with scripted_model([Calls(("draw", {"room": "a"}, "1")), Says("Done.")]) as server:

@@ -13,7 +13,8 @@ from uuid import uuid5
 from gatechart.api.history import JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.hosting.media_entries import MEDIA, without_referrers
-from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
+from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail
+from gatechart.values.frozen import replaced as value_replaced
 
 _RUN = mark("run")
 
@@ -59,6 +60,7 @@ class AgentJournal(InvokeJournal):
         super().__init__(recorder, invocation, entries, attempt)
         self._entries = entries
         self._of_agent = recorder
+        self.name = recorder.journal
 
     @classmethod
     async def opened(cls, host: JournalHost, invocation: Invocation, name: str, attempt: int) -> AgentJournal:
@@ -84,6 +86,10 @@ class AgentJournal(InvokeJournal):
     def entries(self) -> Mapping[str, str]:
         """What is in the journal, in the order written, without the framework's own marks."""
         return {name: text for name, text in self._entries.items() if not name.startswith(RESERVED)}
+
+    async def other(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """Return the entries of a journal of another agent; none if the agent or the journal does not exist."""
+        return await self._of_agent.host.journal(value_replaced(self.invocation, agent_id=agent_id), name)
 
     async def replace(self, name: str, text: str, replaces: Sequence[str]) -> str:
         """Write an entry in place of others, and of all marks but those of runs. Return what the journal has now.
@@ -119,11 +125,11 @@ class _Recorder:
     """Records as entries of an agent's journal."""
 
     def __init__(self, host: JournalHost, journal: str) -> None:
-        self._host = host
+        self.host = host
         self.journal = journal
 
     async def record(
         self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
     ) -> str:
         """See Recorder. replaces: names of entries that are forgotten with the write."""
-        return await self._host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces), tells))
+        return await self.host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces), tells))

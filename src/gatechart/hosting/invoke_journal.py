@@ -59,6 +59,7 @@ class InvokeJournal:
     """
 
     is_of_agent: ClassVar[bool] = False  # whether later invocations find the records
+    name: str = ""  # of a journal of an agent
 
     def __init__(
         self, recorder: Recorder, invocation: Invocation, recorded: MutableMapping[str, str], attempt: int = 0

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gatechart.handoff import MediaPart, Message, ToolCall
 from gatechart.handoff.media import AnyPart, apart, parts_in
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.values import AgentId
 
 MEDIA: Final = mark("media")
 """The beginning of the names of these entries."""
+
+
+class JournalOfAgent(Protocol):
+    """A journal of an agent, which reads those of others."""
+
+    def recorded(self, name: str) -> str | None:
+        """Return the text recorded under this name; None if there is none."""
+        ...
+
+    async def record(self, name: str, text: str) -> str:
+        """Record a text durably and return what is recorded."""
+        ...
+
+    async def other(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """Return the entries of a journal of another agent."""
+        ...
 
 
 def media_name(digest: str) -> str:
@@ -38,8 +55,33 @@ async def value_apart(journal: InvokeJournal, value: Any) -> Any:
     parts = parts_in(value)
     if not parts:
         return value
-    kept = await stored_apart(journal, parts)
+    found = [_held_by(journal, each) for each in await stored_apart(journal, parts)]
+    kept = tuple(found)
     return kept[0] if isinstance(value, MediaPart) else type(value)(kept)
+
+
+def _held_by(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    """Return a part that says which journal holds its bytes, for the agents to whom it is handed."""
+    if not isinstance(part, MediaPart) or not part.digest or part.agent:
+        return part
+    return part.model_copy(update={"agent": journal.invocation.agent_id, "journal": journal.name})
+
+
+async def fetch_missing(journal: JournalOfAgent, messages: Iterable[Message]) -> None:
+    """Copy the bytes of media that other agents handed on into a journal, as far as the journals of these have them."""
+    parts = [part for each in messages for call in each.tool_calls for part in call.parts]
+    parts += [part for each in messages for part in each.parts]
+    missing = {
+        part.digest: part
+        for part in parts
+        if isinstance(part, MediaPart) and part.agent and journal.recorded(media_name(part.digest)) is None
+    }
+    for agent, name in {(each.agent, each.journal) for each in missing.values()}:
+        entries = await journal.other(agent, name)
+        for digest in (each.digest for each in missing.values() if (each.agent, each.journal) == (agent, name)):
+            text = entries.get(media_name(digest))
+            if text is not None:
+                await journal.record(media_name(digest), text)
 
 
 async def message_apart(journal: InvokeJournal, message: Message) -> Message:

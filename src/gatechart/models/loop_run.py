@@ -17,7 +17,7 @@ from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
 from gatechart.handoff.media import AnyPart, parts_in, text_of_parts
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
-from gatechart.hosting.media_entries import message_apart, with_bytes
+from gatechart.hosting.media_entries import fetch_missing, message_apart, with_bytes
 from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.models.limits import cut_off, shortened
 from gatechart.models.loop_terms import LoopTerms
@@ -80,6 +80,7 @@ class LoopRun:
         await run._leave_out()
         new = run._transcript.unheard(terms.told_by(context))
         if new:
+            await fetch_missing(run._journal, new)
             kept = tuple([await message_apart(run._journal, each) for each in new])
             await run._write(run._free_name(), Heard(messages=kept))
         return run

@@ -22,7 +22,7 @@ def media_from_url(url: str, otherwise: str) -> MediaPart:
     """Return the part that a URL locates; a data URL holds its bytes. otherwise: its type, if the URL has none.
 
     >>> media_from_url("data:image/png;base64,AA==", "image/*")
-    MediaPart(media_type='image/png', name='', url='', data='AA==', digest='', size=0)
+    MediaPart(media_type='image/png', name='', url='', data='AA==', digest='', agent='', journal='', size=0)
     """
     match = _DATA_URL.match(url)
     if match is None:
