@@ -18,8 +18,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gatechart.errors import InvalidToolError, McpPinsError, McpServerError
+from gatechart.handoff import MediaPart, TextPart
 from gatechart.mcp import HttpServer, McpTools, StdioServer
-from gatechart.mcp.results import MOST_BYTES
+from gatechart.mcp.bounds import MOST_BYTES
 from gatechart.tools import ToolBox, ToolError, tool
 from tests.mcp.server import shop
 
@@ -140,13 +141,15 @@ async def test_the_error_of_a_tool_is_a_failure_that_is_not_retried(tmp_path: Pa
 
 
 async def test_a_result_is_text_of_at_most_a_mebibyte(tmp_path: Path) -> None:
-    """A larger one is a failure. What is no text is named, and characters that no store keeps are replaced."""
+    """A larger one is a failure. Media are parts, and characters that no store keeps are replaced."""
     async with connected(tmp_path, "much", "picture") as found:
         much, picture = found.tools
         assert len(await much(size=MOST_BYTES)) == MOST_BYTES
         with pytest.raises(ToolError, match="1,048,577 bytes, 1,048,576 at most"):
             await much(size=MOST_BYTES + 1)
-        assert await picture() == "here: �\n[image/png, 4 characters of base64]"
+        text, image = await picture()
+        assert text == TextPart(text="here: �")
+        assert image == MediaPart(media_type="image/png", data="AAAA", size=3)
 
 
 @pytest.mark.processes

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, GetCoreSchemaHandler, JsonValue, PlainSeri
 from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, to_json
 from typing_extensions import TypedDict
 
+from gatechart.handoff.media import masked, masked_text
 from gatechart.values import (
     SECRET,
     AcceptedEvent,
@@ -43,6 +44,7 @@ from gatechart.values.secrets import hidden_text
 T = TypeVar("T")
 
 _SECRET: Final = SECRET.encode()
+_MEDIA: Final = b'"media_type"'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +98,16 @@ class Answer(Generic[T]):
         return SchemaSerializer(self.adapter.core_schema, CoreConfig(ser_json_inf_nan="strings"))
 
     def write(self, result: T) -> bytes:
-        """Write a result as JSON text. Its secrets are masked."""
+        """Write a result as JSON text. Its secrets are masked, and digests take the place of the bytes of media."""
         text = self._serializer.to_json(self._wrapped(result), by_alias=True)
+        if _MEDIA in text:
+            text = masked_text(text.decode()).encode()
         return hidden_text(text.decode()).encode() if _SECRET in text else text
 
     def plain(self, result: T) -> Any:
-        """Return a result as JSON values. Its secrets are masked."""
-        return hidden(self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True))
+        """Return a result as JSON values. Its secrets are masked, and digests take the place of the bytes of media."""
+        plain = self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True)
+        return masked(hidden(plain))
 
     def read(self, text: str | bytes) -> T:
         """Read a result from JSON text. Raises pydantic's ValidationError."""

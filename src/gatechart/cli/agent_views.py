@@ -30,6 +30,7 @@ from gatechart.cli.signal_views import attempt_lines, fired_lines
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
+from gatechart.handoff.media import masked
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.turn import FORKED
 from gatechart.values import (
@@ -131,7 +132,7 @@ def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
     context = snapshot.context
     if context:
         print_line()
-        print_table(("CONTEXT", ""), ((name, _plain(value)) for name, value in context.items()))
+        print_table(("CONTEXT", ""), ((name, _plain(masked(value))) for name, value in context.items()))
     if accepted:
         print_line()
         print_table(("ACCEPTS", "LEADS TO", "IF", "DOING"), _accepted_rows(accepted))

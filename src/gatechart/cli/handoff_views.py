@@ -29,6 +29,7 @@ from gatechart.handoff import (
     Message,
     read_packet,
 )
+from gatechart.handoff.media import text_of_parts
 from gatechart.values import (
     Explanation,
     HandoffRecord,
@@ -167,7 +168,7 @@ def _clock(time: datetime | None) -> str:
 
 
 def _said(message: Message) -> Text:
-    told = prose(message.content)
+    told = prose(text_of_parts(message.parts) if message.parts else message.content)
     for call in message.tool_calls:
         told.append(f"{chr(10) if told else ''}{visible(descriptions.tool_call_text(call))}", "dim")
     return told

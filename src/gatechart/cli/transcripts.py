@@ -15,6 +15,7 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, print_table
 from gatechart.drawing.text import visible
+from gatechart.handoff.media import without_bytes
 from gatechart.values import CONVERSATION, JournalEntry
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ async def show_transcript(
     document = {
         "agent_id": agent,
         "journal": journal,
-        "messages": [each.model_dump(mode="json") for each in told.messages],
+        "messages": [without_bytes(each).model_dump(mode="json") for each in told.messages],
         "usage": asdict(told.usage),
         "steps": others,
     }

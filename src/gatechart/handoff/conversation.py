@@ -12,10 +12,20 @@ from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import AgentContext, problems_of, values_of, write_context
-from gatechart.errors import PacketError
+from gatechart.errors import PacketError, PayloadError
 from gatechart.graph import own_fields
 from gatechart.handoff.filling import filling_values, fitting
-from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, Message, Metadata, Part, ReasoningStep, ToolCall
+from gatechart.handoff.media import AnyPart, problems_in
+from gatechart.handoff.packet import (
+    SCHEMA_VERSION,
+    HandoffPacket,
+    Message,
+    Metadata,
+    Part,
+    ReasoningStep,
+    TextPart,
+    ToolCall,
+)
 from gatechart.secrets import has_secrets, marked
 from gatechart.values import Reason
 from gatechart.values.secrets import withheld
@@ -57,10 +67,24 @@ class ConversationContext(AgentContext):
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
 
     def say(
-        self, role: str, content: str, time: datetime | None = None, tool_calls: Iterable[ToolCall] = ()
+        self,
+        role: str,
+        content: str = "",
+        time: datetime | None = None,
+        tool_calls: Iterable[ToolCall] = (),
+        parts: Iterable[AnyPart] = (),
     ) -> Message:
-        """Add a message to the conversation. time: aware; take it from the event."""
-        message = Message(role=role, content=content, time=time, tool_calls=tuple(tool_calls))
+        """Add a message to the conversation. time: aware; take it from the event.
+
+        parts: images, audio and files, and texts between them; `content` comes before them. Raises PayloadError for
+        parts whose bytes are not in exactly one place, are not base64, or are more than 4 MiB in all.
+        """
+        given = tuple(parts)
+        if problems := problems_in(given):
+            raise PayloadError("parts", problems, "parts of a message")
+        told = (TextPart(text=content), *given) if content and given else given
+        text = "\n".join(each.text for each in told if isinstance(each, TextPart)) if told else content
+        message = Message(role=role, content=text, time=time, tool_calls=tuple(tool_calls), parts=told)
         self.messages.append(message)
         return message
 

@@ -65,6 +65,9 @@ class MediaPart(Part):
     url: str = Field(default="", exclude_if=_is_empty)
     data: str = Field(default="", exclude_if=_is_empty)  # base64
     digest: str = Field(default="", exclude_if=_is_empty)  # SHA-256 of bytes that the agent's journal holds once
+    agent: str = Field(default="", exclude_if=_is_empty)  # whose journal holds them; this and the next with a digest
+    journal: str = Field(default="", exclude_if=_is_empty)  # its name
+    size: int = Field(default=0, exclude_if=_is_empty)  # of the bytes; 0 if unknown
 
 
 class ProviderMessage(Part):

@@ -7,12 +7,14 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import datetime
 from itertools import count
 from random import Random
-from typing import Protocol
+from typing import ClassVar, Protocol
 from uuid import uuid5
 
 from gatechart.api.history import JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
-from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
+from gatechart.hosting.media_entries import MEDIA, without_referrers
+from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail
+from gatechart.values.frozen import replaced as value_replaced
 
 _RUN = mark("run")
 
@@ -50,12 +52,15 @@ class AgentJournal(InvokeJournal):
     only is not found by those of a later invocation.
     """
 
+    is_of_agent: ClassVar[bool] = True
+
     def __init__(
         self, recorder: _Recorder, invocation: Invocation, entries: MutableMapping[str, str], attempt: int
     ) -> None:
         super().__init__(recorder, invocation, entries, attempt)
         self._entries = entries
         self._of_agent = recorder
+        self.name = recorder.journal
 
     @classmethod
     async def opened(cls, host: JournalHost, invocation: Invocation, name: str, attempt: int) -> AgentJournal:
@@ -82,13 +87,20 @@ class AgentJournal(InvokeJournal):
         """What is in the journal, in the order written, without the framework's own marks."""
         return {name: text for name, text in self._entries.items() if not name.startswith(RESERVED)}
 
+    async def other(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """Return the entries of a journal of another agent; none if the agent or the journal does not exist."""
+        return await self._of_agent.host.journal(value_replaced(self.invocation, agent_id=agent_id), name)
+
     async def replace(self, name: str, text: str, replaces: Sequence[str]) -> str:
         """Write an entry in place of others, and of all marks but those of runs. Return what the journal has now.
 
-        Raises InvocationOverError if the state has been left.
+        The bytes of images and files are forgotten with the last entry that refers to them. Raises InvocationOverError
+        if the state has been left.
         """
-        marks = [each for each in self._entries if each.startswith(RESERVED) and not each.startswith(_RUN)]
+        marks = [each for each in self._entries if each.startswith(RESERVED) and not each.startswith((_RUN, MEDIA))]
         gone = (*replaces, *marks)
+        left = {each: told for each, told in self._entries.items() if each not in set(gone)}
+        gone = (*gone, *without_referrers({**left, name: text}))
         kept = await self._of_agent.record(self.invocation, name, text, gone)
         for each in gone:
             self._entries.pop(each, None)
@@ -119,11 +131,11 @@ class _Recorder:
     """Records as entries of an agent's journal."""
 
     def __init__(self, host: JournalHost, journal: str) -> None:
-        self._host = host
+        self.host = host
         self.journal = journal
 
     async def record(
         self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
     ) -> str:
         """See Recorder. replaces: names of entries that are forgotten with the write."""
-        return await self._host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces), tells))
+        return await self.host.enter(JournalRecord(invocation, self.journal, name, text, tuple(replaces), tells))

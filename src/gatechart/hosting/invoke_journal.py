@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from random import Random
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 from uuid import UUID, uuid5
 
 from gatechart.errors import PayloadError
@@ -57,6 +57,9 @@ class InvokeJournal:
 
     A name is recorded once and for the whole invocation. What counts for one attempt only has its number in the name.
     """
+
+    is_of_agent: ClassVar[bool] = False  # whether later invocations find the records
+    name: str = ""  # of a journal of an agent
 
     def __init__(
         self, recorder: Recorder, invocation: Invocation, recorded: MutableMapping[str, str], attempt: int = 0

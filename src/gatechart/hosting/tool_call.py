@@ -431,6 +431,7 @@ class ToolCall:
         """Record what came of the call, and return what is recorded."""
         text = None
         if tried.failure is None:
+            tried = replaced(tried, value=await self._records.apart(tried.value))
             try:
                 text = self._kept(candidate.tool.returns).written(tried.value)
             except StepResultError as error:

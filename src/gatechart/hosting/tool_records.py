@@ -20,6 +20,7 @@ from gatechart.errors import CallReusedError
 from gatechart.hosting.call_facts import undo_of
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.hosting.invoke_trail import NOTHING_MORE, TrailDesk
+from gatechart.hosting.media_entries import value_apart
 from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolFailure, ToolResult
 from gatechart.values import Payload, Waited
 
@@ -250,6 +251,10 @@ class CallRecords:
             return _ended(await self._journal.record(name, text))
         entry = self._trail.called(self.identity.tool, self._arguments, result, value)
         return _ended(await self._trail.record(self._journal, name, text, entry, more))
+
+    async def apart(self, value: Any) -> Any:
+        """Return a result with the bytes of its media stored apart, if the records belong to the agent."""
+        return await value_apart(self._journal, value) if self._journal.is_of_agent else value
 
     def draw(self, progress: Progress) -> float:
         """Return the random number that belongs to the wait after this attempt."""

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp import Client, MCPError
-from mcp.types import CONNECTION_CLOSED, Implementation
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+)
+from pydantic import TypeAdapter
 
 from gatechart.errors import McpServerError
+from gatechart.mcp.bounds import MOST_PAGES, MOST_TOOLS
 from gatechart.mcp.pins import digest_of
-from gatechart.mcp.results import text_of
+from gatechart.mcp.results import McpContent, ResultError, content_of, error_text
 from gatechart.mcp.servers import McpServer
+from gatechart.mcp.wire import SENDING, Sending
 from gatechart.tasks import start_task
 from gatechart.tools import ToolError
 
@@ -24,14 +38,24 @@ logger = logging.getLogger(__name__)
 CONNECT_S: Final = 30.0
 """How long a server may take to start, and to list its tools."""
 
-_PAGES: Final = 100  # of a list of tools; one that never ends is refused
+_REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # by which a server says that it has not called the tool
+_ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _US: Final = Implementation(name="gatechart", version="1")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a server has of the tools that are wanted of it."""
+
+    definitions: Mapping[str, dict[str, Any]]  # of the wanted tools, in MCP's shape, by name
+    unusable: Mapping[str, str]  # why the other wanted tools that the server has cannot be used, by name
+    names: tuple[str, ...]  # of all tools of the server
 
 
 @dataclass(frozen=True)
 class _Session:
     client: Client
-    definitions: Mapping[str, dict[str, Any]]  # of the server's tools, in MCP's shape, by name
+    listing: Listing
 
 
 class Connection:
@@ -47,30 +71,70 @@ class Connection:
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def definitions(self) -> Mapping[str, dict[str, Any]]:
-        """Return the definitions of the server's tools in MCP's shape, by name. Raises McpServerError."""
-        return (await self._session()).definitions
+    async def listing(self) -> Listing:
+        """Return what the server has of the wanted tools. Raises McpServerError."""
+        return (await self._session()).listing
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], accepted: str) -> str:
-        """Call a tool and return its result as text. accepted: the digest of the tool's definition.
+    async def call(self, tool: str, arguments: Mapping[str, Any], accepted: str, *, is_safe: bool) -> McpContent:
+        """Call a tool and return its result. accepted: the digest of the tool's definition. is_safe: to call again.
 
-        Raises ToolError if the server cannot be reached, describes the tool in another way by now, or tells of an
-        error, and one that is in doubt if the connection broke before the answer.
+        Raises ToolError. One that is raised before the request was sent is worth another attempt. After that, the tool
+        may have acted, whatever is wrong with the answer: the error is in doubt, and only a safe tool is called again.
         """
         try:
             session = await self._session()
         except McpServerError as error:
             raise ToolError(str(error)) from error
-        if digest_of(session.definitions.get(tool, {})) != accepted:
+        definition = session.listing.definitions.get(tool, {})
+        if digest_of(definition) != accepted:
             raise ToolError("the server describes the tool in another way than when it was accepted", retry=False)
+        answer = await self._answer(session, tool, arguments, is_safe=is_safe)
+        if answer.is_error:
+            raise ToolError(error_text(answer), retry=False)
         try:
-            return text_of(await session.client.call_tool(tool, dict(arguments)))
-        except MCPError as error:
-            if error.code != CONNECTION_CLOSED:
-                raise ToolError(f"the server refused the call: {error.message}", retry=False) from error
-            await self.close()
-            message = f"the connection to the MCP server {self._server.name!r} broke in the call"
-            raise ToolError(message, in_doubt=True) from error
+            return await asyncio.to_thread(content_of, answer, definition.get("outputSchema"))
+        except ResultError as error:
+            raise ToolError(str(error), retry=is_safe, in_doubt=True) from error
+
+    async def _answer(
+        self, session: _Session, tool: str, arguments: Mapping[str, Any], *, is_safe: bool
+    ) -> CallToolResult:
+        """Send one request, and return the server's result. Raises ToolError."""
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        sending, limit_s = Sending(), self._server.answer_s
+        token = SENDING.set(sending)
+        try:
+            async with asyncio.timeout(limit_s):
+                answer = await session.client.session.send_request(request, _ANSWER)
+        except Exception as error:
+            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                await self._end(session)
+            raise self._failure(error, sending, is_safe=is_safe) from error
+        finally:
+            SENDING.reset(token)
+        if isinstance(answer, InputRequiredResult):
+            message = "the server asks for more input in the midst of the call, which agents do not give"
+            raise ToolError(message, retry=False, in_doubt=True)
+        return answer
+
+    def _failure(self, error: Exception, sending: Sending, *, is_safe: bool) -> ToolError:
+        """Return why there is no result."""
+        name = self._server.name
+        if not sending.is_out:
+            return ToolError(f"the call was not sent to the MCP server {name!r}: {_said(error)}")
+        if isinstance(error, TimeoutError):
+            message = f"the MCP server {name!r} did not answer within {self._server.answer_s:g} s"
+            return ToolError(message, retry=is_safe, in_doubt=True)
+        if not isinstance(error, MCPError):
+            message = f"the answer of the MCP server {name!r} cannot be read: {_said(error)}"
+            return ToolError(message, retry=is_safe, in_doubt=True)
+        if error.code in _REFUSED:
+            return ToolError(f"the server refused the call: {error.message}", retry=False)
+        if error.code == CONNECTION_CLOSED:
+            message = f"the connection to the MCP server {name!r} broke in the call ({error.message})"
+            return ToolError(message, retry=is_safe, in_doubt=True)
+        message = f"the MCP server {name!r} answered with an error: {error.message}"
+        return ToolError(message, retry=is_safe, in_doubt=True)
 
     async def close(self) -> None:
         """End the session, if there is one. The next call begins another."""
@@ -80,11 +144,17 @@ class Connection:
             with suppress(Exception):
                 await task
 
+    async def _end(self, session: _Session) -> None:
+        """End a session that broke, unless another call has begun a new one since."""
+        opened = self._opened
+        if opened is not None and opened.done() and not opened.exception() and opened.result() is session:
+            await self.close()
+
     async def _session(self) -> _Session:
         if self._opened is None or (self._task is not None and self._task.done()):
             self._over = asyncio.Event()
             self._opened = asyncio.get_running_loop().create_future()
-            self._task = start_task(self._hold(self._opened, self._over))
+            self._task = start_task(self._hold(self._opened, self._over), context=Context())
         return await asyncio.shield(self._opened)
 
     async def _hold(self, opened: asyncio.Future[_Session], over: asyncio.Event) -> None:
@@ -92,7 +162,7 @@ class Connection:
         try:
             async with asyncio.timeout(CONNECT_S) as limit:
                 async with Client(self._server.transport(), client_info=_US, cache=None) as client:
-                    opened.set_result(_Session(client, await _listed(client)))
+                    opened.set_result(await _listed(client, frozenset(self._server.tools)))
                     limit.reschedule(None)
                     await over.wait()
         except Exception as error:
@@ -110,16 +180,30 @@ class Connection:
         return McpServerError(self._server.name, late if isinstance(error, TimeoutError) else _said(error))
 
 
-async def _listed(client: Client) -> dict[str, dict[str, Any]]:
+async def _listed(client: Client, wanted: frozenset[str]) -> _Session:
+    """List the tools of a server. Raises ValueError above the bounds."""
+    names: Counter[str] = Counter()
     found: dict[str, dict[str, Any]] = {}
     cursor = None
-    for _ in range(_PAGES):
+    for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found |= {each.name: each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in page.tools}
+        for each in page.tools:
+            names[each.name] += 1
+            if each.name in wanted:
+                found[each.name] = each.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if names.total() > MOST_TOOLS:
+            raise ValueError(f"it has more than {MOST_TOOLS:,} tools")
         cursor = page.next_cursor
         if cursor is None:
-            return found
-    raise ValueError(f"its list of tools has more than {_PAGES} pages")
+            return _session_of(client, names, found)
+    raise ValueError(f"its list of tools has more than {MOST_PAGES} pages")
+
+
+def _session_of(client: Client, names: Counter[str], found: dict[str, dict[str, Any]]) -> _Session:
+    """Return the session without the tools whose name the server gave to several."""
+    several = {name: f"the server has {names[name]} tools of this name" for name in found if names[name] > 1}
+    single = {name: each for name, each in found.items() if name not in several}
+    return _Session(client, Listing(single, several, tuple(names)))
 
 
 def _said(error: BaseException) -> str:

@@ -1,12 +1,15 @@
-"""The results of tools of MCP servers: text from outside, of bounded length."""
+"""The results of tools of MCP servers: text and media from outside, of bounded size."""
 
 from __future__ import annotations
 
+import base64
 import json
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from mcp.types import (
     AudioContent,
+    BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
     ImageContent,
@@ -15,43 +18,109 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from gatechart.tools import ToolError
+from gatechart.graph import JsonSchema
+from gatechart.handoff import MediaPart, TextPart
+from gatechart.handoff.media import MOST_MEDIA_BYTES
+from gatechart.mcp.bounds import MOST_BYTES
+from gatechart.tools.checkable import checkable
 
-MOST_BYTES: Final = 1024 * 1024
-"""The largest result, in UTF-8. A larger one is a failure of the call, and is not shown to anybody."""
+McpContent: TypeAlias = str | tuple[TextPart | MediaPart, ...]
+"""The value of a call: text, or parts where it has images, audio or files."""
+
+_UNKNOWN: Final = "application/octet-stream"
 
 
-def text_of(result: CallToolResult) -> str:
-    """Return a result as text. What is no text is named by its type and size.
+class ResultError(Exception):
+    """A result that cannot be used, although the tool was called."""
 
-    Raises ToolError for the error that a tool tells of, and for a result above MOST_BYTES.
+
+def content_of(result: CallToolResult, output_schema: Mapping[str, Any] | None) -> McpContent:
+    """Return a result that is no error.
+
+    output_schema: which the tool declares for its structured content. Raises ResultError for structured content that
+    does not fit it, and for more text than MOST_BYTES.
     """
-    parts = [_text(each) for each in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    text = _storable("\n".join(parts))
-    size = len(text.encode())
+    _check_structured(result, output_schema)
+    parts = tuple(_parts_of(result))
+    size = sum(len(each.text.encode()) for each in parts if isinstance(each, TextPart))
     if size > MOST_BYTES:
-        raise ToolError(f"its result has {size:,} bytes, {MOST_BYTES:,} at most; ask for less", retry=False)
-    if result.is_error:
-        raise ToolError(text or "it failed without saying why", retry=False)
-    return text
+        raise ResultError(f"its result has {size:,} bytes, {MOST_BYTES:,} at most; ask for less")
+    if any(isinstance(each, MediaPart) for each in parts):
+        return parts
+    return "\n".join(each.text for each in parts if isinstance(each, TextPart))
 
 
-def _text(content: Any) -> str:
+def error_text(result: CallToolResult) -> str:
+    """Return what a tool says of its failure, cut off at MOST_BYTES."""
+    texts = (each.text for each in _parts_of(result) if isinstance(each, TextPart))
+    return "\n".join(texts).encode()[:MOST_BYTES].decode(errors="ignore") or "it failed without saying why"
+
+
+def _check_structured(result: CallToolResult, schema: Mapping[str, Any] | None) -> None:
+    """Raise ResultError if the structured content does not fit, as far as the schema can be checked safely."""
+    if schema is None:
+        return
+    if result.structured_content is None:
+        raise ResultError("its result has no structured content, which the tool declares")
+    problems = JsonSchema(json.dumps(checkable(schema))).problems(result.structured_content)
+    if problems:
+        raise ResultError(f"its result does not fit the schema that the tool declares: {'; '.join(problems)[:2000]}")
+
+
+def _parts_of(result: CallToolResult) -> Iterator[TextPart | MediaPart]:
+    left, texts = MOST_MEDIA_BYTES, []
+    for each in result.content:
+        part = _part(each, left)
+        left -= part.size if isinstance(part, MediaPart) else 0
+        texts += [part.text] if isinstance(part, TextPart) else []
+        yield part
+    if result.structured_content is not None and not _says(texts, result.structured_content):
+        yield TextPart(text=_storable(json.dumps(result.structured_content, ensure_ascii=False)))
+
+
+def _part(content: Any, left: int) -> TextPart | MediaPart:
+    """Return a part of a result. left: how many bytes of media it may have."""
     match content:
-        case TextContent():
-            return content.text
+        case TextContent(text=text) | EmbeddedResource(resource=TextResourceContents(text=text)):
+            return TextPart(text=_storable(text))
         case ImageContent() | AudioContent():
-            return f"[{content.mime_type}, {len(content.data):,} characters of base64]"
+            return _media(content.data, content.mime_type, "", left)
         case ResourceLink():
-            return str(content.uri)
-        case EmbeddedResource(resource=TextResourceContents(text=text)):
-            return text
-        case EmbeddedResource(resource=resource):
-            return f"[{resource.uri}, {resource.mime_type}]"
+            facts = ", ".join(filter(None, (content.mime_type, content.name)))
+            return TextPart(text=_storable(f"{content.uri} ({facts})" if facts else str(content.uri)))
+        case EmbeddedResource(resource=BlobResourceContents() as resource):
+            return _media(resource.blob, resource.mime_type or _UNKNOWN, str(resource.uri), left)
         case _:
-            return f"[{type(content).__name__}]"
+            return TextPart(text=f"[{type(content).__name__}]")
+
+
+def _media(data: str, media_type: str, name: str, left: int) -> TextPart | MediaPart:
+    kind, name = _storable(media_type)[:200], _storable(name)[:500]
+    try:
+        found = base64.b64decode(data, validate=True)
+    except ValueError:
+        return TextPart(text=f"[{kind}, which cannot be read: it is not base64]")
+    if len(found) > left:
+        return TextPart(text=f"[{kind}, {len(found):,} bytes, of which {left:,} at most are kept]")
+    return MediaPart(media_type=kind, name=name, data=base64.b64encode(found).decode(), size=len(found))
+
+
+def _says(texts: Sequence[str], structured: Mapping[str, Any]) -> bool:
+    """Return whether the texts of a result say what its structured content says, as servers do for older clients."""
+    wrapped = [structured["result"]] if structured.keys() == {"result"} else []
+    read = [_read(each) for each in texts]
+    for value in (structured, *wrapped):
+        if value in read or value in texts or (isinstance(value, list) and value in ([*read], [*texts])):
+            return True
+    return False
+
+
+def _read(text: str) -> Any:
+    """Return the JSON value of a text; the text itself if it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _storable(text: str) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final, TypeAlias
 
 import httpx2
@@ -15,13 +16,19 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from gatechart.errors import McpServerError
+from gatechart.mcp.bounds import MOST_MESSAGE_BYTES
+from gatechart.mcp.lines import BOUNDED_UTF_8
+from gatechart.mcp.wire import BoundedHttpClient, bounded
 from gatechart.tools import ToolOptions
 from gatechart.values.frozen import fill
 
 Wanted: TypeAlias = Mapping[str, ToolOptions] | Iterable[str]
 """The tools that are wanted of a server, by the names that it gives them; in a mapping, with the options of each."""
 
-_PATIENCE: Final = httpx2.Timeout(30.0, read=300.0)  # a server may hold the stream of a response open for long
+ANSWER_S: Final = 300.0
+"""How long a server may take to answer a call, unless the program says otherwise."""
+
+_CONNECT_S: Final = 30.0
 
 
 @dataclass(frozen=True, init=False)
@@ -29,7 +36,7 @@ class StdioServer:
     """An MCP server that is a program on this machine, spoken to over its standard input and output.
 
     Of this process's environment it gets the variables that are listed in `env`, and those that any program needs:
-    HOME, LOGNAME, PATH, SHELL, TERM and USER.
+    HOME, LOGNAME, PATH, SHELL, TERM and USER. answer_s: how long it may take to answer a call.
     """
 
     name: str
@@ -37,11 +44,27 @@ class StdioServer:
     tools: Mapping[str, ToolOptions]
     env: tuple[str, ...]  # names of variables
     cwd: str | None
+    answer_s: float
 
     def __init__(
-        self, name: str, command: Iterable[str], *, tools: Wanted, env: Iterable[str] = (), cwd: str | None = None
+        self,
+        name: str,
+        command: Iterable[str],
+        *,
+        tools: Wanted,
+        env: Iterable[str] = (),
+        cwd: str | None = None,
+        answer_s: float = ANSWER_S,
     ) -> None:
-        fill(self, name=name, command=tuple(command), tools=_by_name(tools), env=tuple(env), cwd=cwd)
+        fill(
+            self,
+            name=name,
+            command=tuple(command),
+            tools=_by_name(tools),
+            env=tuple(env),
+            cwd=cwd,
+            answer_s=_checked(answer_s),
+        )
 
     def transport(self) -> Transport:
         """Return a way to a new process of the server. Raises McpServerError for a variable that is not set."""
@@ -50,7 +73,15 @@ class StdioServer:
             raise McpServerError(self.name, f"the environment lacks {missing}")
         program, *arguments = self.command
         variables = {each: os.environ[each] for each in self.env}
-        return stdio_client(StdioServerParameters(command=program, args=arguments, env=variables, cwd=self.cwd))
+        parameters = StdioServerParameters(
+            command=program,
+            args=arguments,
+            env=variables,
+            cwd=self.cwd,
+            encoding=BOUNDED_UTF_8,
+            encoding_error_handler="replace",
+        )
+        return bounded(stdio_client(parameters))
 
 
 @dataclass(frozen=True, init=False)
@@ -58,20 +89,36 @@ class HttpServer:
     """An MCP server behind streamable HTTP.
 
     Redirects are followed within the same scheme, host and port only, so that none leads to an address in a private
-    network that nobody has named.
+    network that the program did not name. answer_s: how long the server may take to answer a call.
     """
 
     name: str
     url: str
     tools: Mapping[str, ToolOptions]
     headers: Mapping[str, str] = field(repr=False)  # of each request, such as an authorization
+    answer_s: float
 
-    def __init__(self, name: str, url: str, *, tools: Wanted, headers: Mapping[str, str] | None = None) -> None:
-        fill(self, name=name, url=url, tools=_by_name(tools), headers=dict(headers or {}))
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        tools: Wanted,
+        headers: Mapping[str, str] | None = None,
+        answer_s: float = ANSWER_S,
+    ) -> None:
+        fill(
+            self,
+            name=name,
+            url=url,
+            tools=_by_name(tools),
+            headers=dict(headers or {}),
+            answer_s=_checked(answer_s),
+        )
 
     def transport(self) -> Transport:
         """Return a way to the server."""
-        return _over_http(self.url, self.headers)
+        return bounded(_over_http(self.url, self.headers, self.answer_s))
 
 
 McpServer: TypeAlias = StdioServer | HttpServer
@@ -79,12 +126,20 @@ McpServer: TypeAlias = StdioServer | HttpServer
 
 
 @asynccontextmanager
-async def _over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+async def _over_http(url: str, headers: Mapping[str, str], answer_s: float) -> AsyncIterator[Any]:
+    limits = httpx2.Timeout(_CONNECT_S, read=answer_s)  # a server may hold the stream of a response open for long
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=_PATIENCE) as client,
-        streamable_http_client(url, http_client=client) as streams,
+        BoundedHttpClient(headers=dict(headers), timeout=limits) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MOST_MESSAGE_BYTES) as streams,
     ):
         yield streams
+
+
+def _checked(answer_s: float) -> float:
+    """Return the time unchanged. Raises ValueError if it is not above 0 and finite."""
+    if not 0 < answer_s < inf:
+        raise ValueError(f"answer_s={answer_s!r} is no time to wait for an answer; give seconds above 0")
+    return answer_s
 
 
 def _by_name(tools: Wanted) -> Mapping[str, ToolOptions]:

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gatechart.errors import McpServerError, suggestion
-from gatechart.mcp.connection import Connection
+from gatechart.errors import Fault, InvalidToolError, McpServerError, suggestion
+from gatechart.mcp.connection import Connection, Listing
 from gatechart.mcp.pins import ToolPins, digest_of
+from gatechart.mcp.results import McpContent
 from gatechart.mcp.servers import McpServer
 from gatechart.tools import AnyTool, Tool, ToolOptions
+from gatechart.turn import one_line
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class WithheldTool:
-    """A tool that is described in another way than when it was accepted, and is therefore not among the tools."""
+    """A wanted tool that is not among the tools.
+
+    It is described in another way than when it was accepted, or it cannot be a tool here.
+    """
 
     server: str
     tool: str
-    accepted: str  # digest
-    found: str  # digest
+    accepted: str = ""  # digest; this and the next are of a tool that is described in another way
+    found: str = ""  # digest
+    problem: str = ""  # why it cannot be a tool here
 
     def __str__(self) -> str:
+        subject = f"{self.tool!r} of the MCP server {self.server!r}"
+        if self.problem:
+            return f"{subject} cannot be used: {self.problem}"
         return (
-            f"{self.tool!r} of the MCP server {self.server!r} is described in another way than when it was accepted; "
+            f"{subject} is described in another way than when it was accepted; "
             f"look at it, and put {self.found} in place of {self.accepted} to accept it"
         )
 
@@ -50,9 +59,11 @@ class McpTools:
     async def open(cls, *servers: McpServer, pins: str | Path) -> AsyncIterator[McpTools]:
         """Connect the servers and bring their wanted tools.
 
-        pins: file with the digests of accepted tools, see ToolPins. Raises McpServerError for a server that cannot be
-        reached or lacks a wanted tool, McpPinsError, and InvalidToolError for a tool that cannot be one here.
+        pins: file with the digests of accepted tools, see ToolPins. A tool that a server describes badly, or twice, is
+        withheld, and a warning is logged. Raises McpServerError for a server that cannot be reached or lacks a wanted
+        tool, McpPinsError, and InvalidToolError for options that no tool of a server can have.
         """
+        _check_options(servers)
         accepted = ToolPins(pins)
         async with AsyncExitStack() as stack:
             listed = await asyncio.gather(*(_connected(stack, server, accepted) for server in servers))
@@ -66,31 +77,62 @@ async def _connected(
 ) -> tuple[list[AnyTool], list[WithheldTool]]:
     connection = Connection(server)
     stack.push_async_callback(connection.close)
-    definitions = _wanted(server, await connection.definitions())
-    digests = {name: digest_of(each) for name, each in definitions.items()}
+    listing = await connection.listing()
+    _check_wanted(server, listing)
+    withheld = [WithheldTool(server.name, name, problem=problem) for name, problem in listing.unusable.items()]
+    tools: dict[str, AnyTool] = {}
+    for name in (each for each in server.tools if each in listing.definitions):
+        try:
+            tools[name] = _tool(server, connection, listing.definitions[name])
+        except InvalidToolError as error:
+            withheld.append(WithheldTool(server.name, name, problem=one_line(str(error))))
+    digests = {name: digest_of(listing.definitions[name]) for name in tools}
     changed = await asyncio.to_thread(pins.accept, server.name, digests)
-    withheld = [WithheldTool(server.name, name, digest, digests[name]) for name, digest in changed.items()]
+    withheld += [WithheldTool(server.name, name, digest, digests[name]) for name, digest in changed.items()]
     for each in withheld:
         logger.warning("a tool is withheld: %s", each, extra={"server": each.server, "tool": each.tool})
-    tools = [_tool(server, connection, each) for name, each in definitions.items() if name not in changed]
-    return tools, withheld
+    return [tool for name, tool in tools.items() if name not in changed], withheld
 
 
-def _wanted(server: McpServer, found: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _check_wanted(server: McpServer, listing: Listing) -> None:
     for name in server.tools:
-        if name not in found:
-            raise McpServerError(server.name, f"it has no tool {name!r}: {suggestion(name, tuple(found))}")
-    return {name: found[name] for name in server.tools}
+        if name not in listing.names:
+            raise McpServerError(server.name, f"it has no tool {name!r}: {suggestion(name, listing.names)}")
+
+
+def _check_options(servers: Iterable[McpServer]) -> None:
+    """Raise InvalidToolError for the options of a program that no tool of a server can have, with all faults."""
+    faults: list[Fault] = []
+    for server in servers:
+        for name, given in server.tools.items():
+            place = f"tool {name!r} of the MCP server {server.name!r}"
+            if given.get("repeat") == "keyed":
+                problem = "repeat='keyed' promises a key that MCP has no way to send"
+                faults.append(Fault(place, problem, 'write repeat="safe" if it may be called twice, or leave it out'))
+                continue
+            try:
+                options: ToolOptions = {"name": "any", **given}
+                Tool.from_mcp({}, _never_called, **options)
+            except InvalidToolError as error:
+                faults += [Fault(place, each.problem, each.remedy) for each in error.faults]
+    if faults:
+        raise InvalidToolError(tuple(faults))
+
+
+async def _never_called() -> None:
+    """Stand in for the function of a tool whose options are checked."""
 
 
 def _tool(server: McpServer, connection: Connection, definition: Mapping[str, Any]) -> AnyTool:
     name = str(definition["name"])
     options: ToolOptions = {"name": f"{server.name}.{name}", **server.tools[name]}
-    return Tool.from_mcp(definition, _caller(connection, name, digest_of(definition)), **options)
+    is_safe = options.get("repeat") == "safe"
+    call = _caller(connection, name, digest_of(definition), is_safe=is_safe)
+    return replace(Tool.from_mcp(definition, call, **options), returns=McpContent)
 
 
-def _caller(connection: Connection, tool: str, accepted: str) -> Callable[..., Awaitable[str]]:
-    async def call(**arguments: Any) -> str:
-        return await connection.call(tool, arguments, accepted)
+def _caller(connection: Connection, tool: str, accepted: str, *, is_safe: bool) -> Callable[..., Awaitable[McpContent]]:
+    async def call(**arguments: Any) -> McpContent:
+        return await connection.call(tool, arguments, accepted, is_safe=is_safe)
 
     return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,8 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from gatechart.errors import BudgetUsedUpError
+from gatechart.handoff import MediaPart, TextPart
+from gatechart.handoff.media import AnyPart
 from gatechart.models.model import Usage
 
 _INSTRUCTIONS: Final = (
@@ -58,6 +61,15 @@ def cut_off(output: JsonValue, most_bytes: int) -> JsonValue:
         return output
     sizes = f"the result has {len(written):,} bytes, and {most_bytes:,} at most are shown"
     return f"{written[:most_bytes].decode(errors='ignore')}\n[Cut off here: {sizes}. Ask for less.]"
+
+
+def shortened(parts: Sequence[AnyPart], most_bytes: int) -> tuple[AnyPart, ...]:
+    """Return the parts of a result with the texts cut off, if these are too large; the media stay."""
+    text = "\n".join(each.text for each in parts if isinstance(each, TextPart))
+    cut = cut_off(text, most_bytes)
+    if cut == text:
+        return tuple(parts)
+    return (TextPart(text=str(cut)), *(each for each in parts if isinstance(each, MediaPart)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

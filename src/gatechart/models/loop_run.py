@@ -14,14 +14,16 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from gatechart.errors import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
+from gatechart.handoff.media import AnyPart, parts_in, text_of_parts
 from gatechart.handoff.packet import readable
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
+from gatechart.hosting.media_entries import fetch_missing, message_apart, with_bytes
 from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.hosting.transfers import epoch_of_choice
 from gatechart.models.approvals import decision
 from gatechart.models.completeness import calls_not_made, is_incomplete
-from gatechart.models.limits import cut_off
+from gatechart.models.limits import cut_off, shortened
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import NO_USAGE, Finish, ModelReply, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
@@ -88,7 +90,9 @@ class LoopRun:
         await run._leave_out()
         new = run._transcript.unheard(terms.told_by(context))
         if new:
-            await run._write(run._free_name(), Heard(messages=new))
+            await fetch_missing(run._journal, new)
+            kept = tuple([await message_apart(run._journal, each) for each in new])
+            await run._write(run._free_name(), Heard(messages=kept))
         return run
 
     def _check_names(self) -> None:
@@ -154,7 +158,7 @@ class LoopRun:
         number = self._transcript.turns + 1
         offer = await self._talk.transfer_tools()
         request = ModelRequest(
-            messages=self._messages_sent(),
+            messages=tuple(with_bytes(self._journal, each) for each in self._messages_sent()),
             instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
             tools=(*self._tools, *offer.tools, *self._answer_tool()),
             strict=self._strict,
@@ -361,12 +365,16 @@ class LoopRun:
         arguments = without_nulls(tool.takes.schema, revealed(call.arguments))
         result: ToolResult[Any] = await self._talk.call_with(tool.name, arguments, call_id=call.id)
         output, error = told_of(result, self._tools)
-        await self._result(last, place, output, error)
+        await self._result(last, place, output, error, parts_in(result.value))
 
-    async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
+    async def _result(
+        self, last: ModelTurn, place: int, output: JsonValue, error: str, parts: tuple[AnyPart, ...] = ()
+    ) -> None:
         most = self._terms.most_bytes
         told = str(cut_off(readable(error), most))
         entry = CallResult(turn=last.number, place=place, output=cut_off(output, most), error=told)
+        if parts:
+            entry = replace(entry, output=cut_off(text_of_parts(parts), most), parts=shortened(parts, most))
         await self._write(f"result.{last.number}.{place}", entry)
 
     def _named(self) -> str:

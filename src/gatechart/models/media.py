@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gatechart.handoff import MediaPart
+from gatechart.handoff.media import described
 
 IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The images that OpenAI and Anthropic take."""
@@ -21,7 +22,7 @@ def media_from_url(url: str, otherwise: str) -> MediaPart:
     """Return the part that a URL locates; a data URL holds its bytes. otherwise: its type, if the URL has none.
 
     >>> media_from_url("data:image/png;base64,AA==", "image/*")
-    MediaPart(media_type='image/png', name='', url='', data='AA==', digest='')
+    MediaPart(media_type='image/png', name='', url='', data='AA==', digest='', agent='', journal='', size=0)
     """
     match = _DATA_URL.match(url)
     if match is None:
@@ -64,7 +65,6 @@ def stand_in(part: MediaPart) -> str:
     """Return the text that takes the place of a part that a model is not shown.
 
     >>> stand_in(MediaPart(media_type="audio/wav", name="call.wav", data="AAAA"))
-    '[A file that you cannot be shown: audio/wav, call.wav]'
+    '[A file that you cannot be shown: audio/wav, call.wav, 3 bytes]'
     """
-    facts = ", ".join(filter(None, (part.media_type, part.name, part.url if len(part.url) < 2000 else "")))
-    return f"[A file that you cannot be shown: {facts}]"
+    return f"[A file that you cannot be shown: {described(part)[1:-1]}]"

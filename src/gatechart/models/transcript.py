@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from gatechart.handoff import Message, ToolCall
+from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
+from gatechart.handoff.media import without_bytes
 from gatechart.hosting.tool_records import LONGEST_CALL_ID
 from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
@@ -56,6 +57,7 @@ class CallResult:
     place: int  # of the call in its turn, from 0
     output: JsonValue = None
     error: str = ""
+    parts: Annotated[tuple[TextPart | MediaPart, ...], _UNLESS_EMPTY] = ()  # the output, where it has media
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +146,8 @@ def without_secrets(message: Message) -> Message:
 
 
 def digest_of(message: Message) -> str:
-    """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks."""
-    text = without_secrets(message).model_dump_json(exclude={"verbatim"})
+    """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks, bytes as digests."""
+    text = without_secrets(without_bytes(message)).model_dump_json(exclude={"verbatim"})
     return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
@@ -361,7 +363,7 @@ def _epoch(turn: ModelTurn) -> int:
 
 
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:
-    return call.model_copy(update={"output": result.output, "error": result.error})
+    return call.model_copy(update={"output": result.output, "error": result.error, "parts": result.parts})
 
 
 def with_own_ids(message: Message, taken: set[str]) -> Message:

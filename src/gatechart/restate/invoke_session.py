@@ -146,9 +146,10 @@ class Session:
         await self._tell(step | _with_mail(tells))
         return text
 
-    async def journal(self, _invocation: Invocation, name: str) -> Mapping[str, str]:
+    async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
         """See InvokeHost."""
-        entries: Mapping[str, str] = await self._tell({"ask": "journal", "told": {"journal": name}})
+        told = {"journal": name, "of": invocation.agent_id}
+        entries: Mapping[str, str] = await self._tell({"ask": "journal", "told": told})
         return entries
 
     async def enter(self, record: JournalRecord) -> str:

@@ -91,10 +91,11 @@ def write_entry(config: ServiceConfig) -> Handler:
 
 
 def read_journal(config: ServiceConfig) -> Handler:
-    """Return the agent's handler that reads a journal."""
+    """Return the agent's handler that reads a journal: its own, or that of the agent `of`."""
 
     async def journal(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
-        return json.loads(await ctx.generic_call(config.names.journals, "read", to_json(asked), ctx.key()))
+        wanted = to_json({"journal": asked["journal"]})
+        return json.loads(await ctx.generic_call(config.names.journals, "read", wanted, asked.get("of") or ctx.key()))
 
     return journal
 

@@ -1,0 +1,109 @@
+"""Images, audio and files in messages and results: what they are in words, and how their bytes are kept apart."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any, Final, TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from gatechart.handoff.packet import MediaPart, Message, TextPart
+
+MOST_MEDIA_BYTES: Final = 4 * 1024 * 1024
+"""Most bytes of the images, audio and files of a message or a result in all, decoded."""
+
+_FIELDS: Final = MediaPart.model_fields.keys()
+
+AnyPart: TypeAlias = TextPart | MediaPart
+
+
+def parts_in(value: Any) -> tuple[AnyPart, ...]:
+    """Return the parts of the value of a tool: of a MediaPart, or a sequence of parts; () for any other value."""
+    listed = (value,) if isinstance(value, MediaPart) else value
+    if not isinstance(listed, list | tuple) or not any(isinstance(each, MediaPart) for each in listed):
+        return ()
+    return tuple(listed) if all(isinstance(each, TextPart | MediaPart) for each in listed) else ()
+
+
+def described(part: MediaPart) -> str:
+    """Return what stands for a part where its bytes are not shown.
+
+    >>> described(MediaPart(media_type="image/png", name="a.png", data="AAAA"))
+    '[image/png, a.png, 3 bytes]'
+    """
+    size = size_of(part)
+    facts = (part.media_type, part.name, part.url[:200], f"{size:,} bytes" if size else "")
+    return f"[{', '.join(filter(None, facts))}]"
+
+
+def size_of(part: MediaPart) -> int:
+    """Return how many bytes a part has; 0 if that is not known."""
+    return part.size or (len(part.data) * 3 // 4 - part.data[-2:].count("=") if part.data else 0)
+
+
+def text_of_parts(parts: Iterable[AnyPart]) -> str:
+    """Return parts as text, each of the media as its description."""
+    return "\n".join(each.text if isinstance(each, TextPart) else described(each) for each in parts)
+
+
+def apart(part: AnyPart) -> AnyPart:
+    """Return a part with the digest of its bytes in their place. A part without bytes is returned unchanged."""
+    if not isinstance(part, MediaPart) or not part.data:
+        return part
+    try:
+        found = base64.b64decode(part.data, validate=True)
+    except ValueError:  # which no model is shown
+        return part
+    return part.model_copy(update={"data": "", "digest": sha256(found).hexdigest(), "size": len(found)})
+
+
+def without_bytes(message: Message) -> Message:
+    """Return a message with digests in place of the bytes of its media, as it is shown to people."""
+    if not message.parts and not any(call.parts for call in message.tool_calls):
+        return message
+    calls = tuple(call.model_copy(update={"parts": tuple(map(apart, call.parts))}) for call in message.tool_calls)
+    return message.model_copy(update={"parts": tuple(map(apart, message.parts)), "tool_calls": calls})
+
+
+def masked(value: Any) -> Any:
+    """Return a JSON value with digests and sizes in place of the bytes of media in it.
+
+    >>> masked({"parts": [{"media_type": "image/png", "data": "AAAA"}]})["parts"][0]["size"]
+    3
+    """
+    if isinstance(value, list | tuple):
+        return [masked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("media_type"), str) and value.get("data") and value.keys() <= _FIELDS:
+        try:
+            return apart(MediaPart.model_validate(value)).model_dump(mode="json")
+        except ValidationError:
+            return value
+    return {name: masked(each) for name, each in value.items()}
+
+
+def masked_text(text: str) -> str:
+    """Return JSON text with digests and sizes in place of the bytes of media in it."""
+    return to_json(masked(from_json(text))).decode() if '"media_type"' in text and '"data"' in text else text
+
+
+def problems_in(parts: Iterable[AnyPart]) -> tuple[str, ...]:
+    """Return why parts cannot be those of a message: where their bytes are, whether they are base64, and their size."""
+    problems: list[str] = []
+    total = 0
+    for number, part in enumerate(parts):
+        if isinstance(part, TextPart):
+            continue
+        if len([each for each in (part.url, part.data, part.digest) if each]) != 1:
+            problems.append(f"parts.{number}: give exactly one of url, data and digest")
+        try:
+            total += len(base64.b64decode(part.data, validate=True))
+        except ValueError:
+            problems.append(f"parts.{number}: its data is not base64")
+    if total > MOST_MEDIA_BYTES:
+        problems.append(f"parts: they have {total:,} bytes, and {MOST_MEDIA_BYTES:,} at most are kept; give a url")
+    return tuple(problems)

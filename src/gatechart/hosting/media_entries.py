@@ -1,0 +1,126 @@
+"""The bytes of images, audio and files: each is stored once in an agent's journal, under its digest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from gatechart.handoff import MediaPart, Message, ToolCall
+from gatechart.handoff.media import AnyPart, apart, parts_in
+from gatechart.hosting.invoke_journal import InvokeJournal, mark
+from gatechart.values import AgentId
+
+MEDIA: Final = mark("media")
+"""The beginning of the names of these entries."""
+
+
+class JournalOfAgent(Protocol):
+    """A journal of an agent, which reads those of others."""
+
+    def recorded(self, name: str) -> str | None:
+        """Return the text recorded under this name; None if there is none."""
+        ...
+
+    async def record(self, name: str, text: str) -> str:
+        """Record a text durably and return what is recorded."""
+        ...
+
+    async def other(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
+        """Return the entries of a journal of another agent."""
+        ...
+
+
+def media_name(digest: str) -> str:
+    """Return the name of the entry that holds the bytes."""
+    return f"{MEDIA}.{digest}"
+
+
+async def stored_apart(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+    """Return parts without their bytes, which the journal has now. Raises InvocationOverError."""
+    return tuple([await _stored(journal, each) for each in parts])
+
+
+async def _stored(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    kept = apart(part)
+    if isinstance(part, MediaPart) and isinstance(kept, MediaPart) and kept is not part:
+        name = media_name(kept.digest)
+        if journal.recorded(name) is None:
+            await journal.record(name, json.dumps(part.data))
+    return kept
+
+
+async def value_apart(journal: InvokeJournal, value: Any) -> Any:
+    """Return the value of a tool with the bytes of its media stored apart; any other value unchanged."""
+    parts = parts_in(value)
+    if not parts:
+        return value
+    found = [_held_by(journal, each) for each in await stored_apart(journal, parts)]
+    kept = tuple(found)
+    return kept[0] if isinstance(value, MediaPart) else type(value)(kept)
+
+
+def _held_by(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    """Return a part that says which journal holds its bytes, for the agents to whom it is handed."""
+    if not isinstance(part, MediaPart) or not part.digest or part.agent:
+        return part
+    return part.model_copy(update={"agent": journal.invocation.agent_id, "journal": journal.name})
+
+
+async def fetch_missing(journal: JournalOfAgent, messages: Iterable[Message]) -> None:
+    """Copy the bytes of media that other agents handed on into a journal, as far as the journals of these have them."""
+    parts = [part for each in messages for call in each.tool_calls for part in call.parts]
+    parts += [part for each in messages for part in each.parts]
+    missing = {
+        part.digest: part
+        for part in parts
+        if isinstance(part, MediaPart) and part.agent and journal.recorded(media_name(part.digest)) is None
+    }
+    for agent, name in {(each.agent, each.journal) for each in missing.values()}:
+        entries = await journal.other(agent, name)
+        for digest in (each.digest for each in missing.values() if (each.agent, each.journal) == (agent, name)):
+            text = entries.get(media_name(digest))
+            if text is not None:
+                await journal.record(media_name(digest), text)
+
+
+async def message_apart(journal: InvokeJournal, message: Message) -> Message:
+    """Return a message with the bytes of its media stored apart, those in results of its calls among them."""
+    calls = [await _call_apart(journal, call) for call in message.tool_calls]
+    changes: dict[str, Any] = {}
+    if message.parts:
+        changes["parts"] = await stored_apart(journal, message.parts)
+    if any(call.parts for call in message.tool_calls):
+        changes["tool_calls"] = tuple(calls)
+    return message.model_copy(update=changes) if changes else message
+
+
+async def _call_apart(journal: InvokeJournal, call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"parts": await stored_apart(journal, call.parts)}) if call.parts else call
+
+
+def with_bytes(journal: InvokeJournal, message: Message) -> Message:
+    """Return a message with the bytes of its media, as far as the journal has them. Others keep their digests."""
+    calls = tuple(
+        call.model_copy(update={"parts": _loaded(journal, call.parts)}) if call.parts else call
+        for call in message.tool_calls
+    )
+    if not message.parts and calls == message.tool_calls:
+        return message
+    return message.model_copy(update={"parts": _loaded(journal, message.parts), "tool_calls": calls})
+
+
+def _loaded(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+    return tuple(_load(journal, each) for each in parts)
+
+
+def _load(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+    text = journal.recorded(media_name(part.digest)) if isinstance(part, MediaPart) and part.digest else None
+    return part if text is None else part.model_copy(update={"data": json.loads(text), "digest": ""})
+
+
+def without_referrers(entries: Mapping[str, str]) -> list[str]:
+    """Return the names of the entries with bytes that no other entry refers to."""
+    others = [text for name, text in entries.items() if not name.startswith(MEDIA)]
+    names = [name for name in entries if name.startswith(MEDIA)]
+    return [name for name in names if not any(name.rpartition(".")[2] in text for text in others)]

@@ -1,0 +1,66 @@
+"""Bounds on what an MCP server sends: bytes, brackets, values, depth, parts, tools and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gatechart.models.arguments import depth_exceeds
+
+MOST_BYTES: Final = 1024 * 1024
+"""Most bytes of the text of a result, in UTF-8. A larger result is a failure of the call."""
+
+MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
+"""Most bytes of one message of a server: a page of its tools, or a result."""
+
+MOST_BRACKETS: Final = 200_000
+"""Most opening brackets and braces of a message, those within texts included, so that it is parsed quickly."""
+
+MOST_VALUES: Final = 100_000
+"""Most texts, numbers, objects and arrays of a message."""
+
+MOST_DEPTH: Final = 64
+"""Most nested objects and arrays of a message."""
+
+MOST_PARTS: Final = 1_000
+"""Most parts of a result."""
+
+MOST_TOOLS: Final = 2_000
+"""Most tools of a server, on all pages."""
+
+MOST_PAGES: Final = 100
+"""Most pages of a list of tools."""
+
+
+class Meter:
+    """Counts the bytes and brackets of one message, or of one line where each line is a message."""
+
+    def __init__(self, *, by_line: bool) -> None:
+        self._by_line = by_line
+        self._bytes = 0
+        self._brackets = 0
+
+    def problem(self, chunk: bytes) -> str:
+        """Count a piece. Return what is wrong with the message so far; "" if nothing is."""
+        pieces = chunk.split(b"\n") if self._by_line else [chunk]
+        for place, piece in enumerate(pieces):
+            if place:
+                self._bytes = self._brackets = 0
+            self._bytes += len(piece)
+            self._brackets += piece.count(b"{") + piece.count(b"[")
+            if self._bytes > MOST_MESSAGE_BYTES:
+                return f"its answer has more than {MOST_MESSAGE_BYTES:,} bytes"
+            if self._brackets > MOST_BRACKETS:
+                return f"its answer has more than {MOST_BRACKETS:,} brackets"
+        return ""
+
+
+def problem_of(result: Mapping[str, Any]) -> str:
+    """Return which bound the result of a request exceeds; "" if it exceeds none."""
+    for name, most, what in (("tools", MOST_TOOLS, "tools"), ("content", MOST_PARTS, "parts")):
+        listed = result.get(name)
+        if isinstance(listed, list) and len(listed) > most:
+            return f"its answer has {len(listed):,} {what}, and {most:,} at most are read"
+    if depth_exceeds(result, MOST_DEPTH, MOST_VALUES):
+        return f"its answer is nested more than {MOST_DEPTH} deep, or has more than {MOST_VALUES:,} values"
+    return ""
