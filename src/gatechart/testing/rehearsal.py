@@ -226,6 +226,7 @@ def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.F
         signals=graph.signals,
         escape=graph.escape,
         profile=graph.profile,
+        precedence=graph.precedence,
     )
 
 
