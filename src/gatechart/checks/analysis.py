@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, EntryPoint, Kind, Node, Recall, askings
+from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, EntryPoint, Kind, Node, Precedence, Recall, askings
+from gatechart.graph.descriptors import prefixes_of, words_of
+from gatechart.graph.precedence import broader
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
 from gatechart.values import Candidate, EventName, Mode, StateName
-
-EVERY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,29 +136,6 @@ def reach(graph: AnyGraph) -> Mapping[str, tuple[StateName, ...]]:
 # Events
 
 
-def words_of(descriptor: EventName) -> tuple[EventName, ...]:
-    """Return the prefixes that an event descriptor takes, in their shortest spelling.
-
-    Source: W3C SCXML, section 3.12.1; for a single descriptor, `gatechart.kernel.select.matches`.
-
-    >>> words_of("error.* done.state."), words_of("*")
-    (('error', 'done.state'), ('*',))
-    """
-    return tuple(word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
-
-
-def prefixes_of(name: EventName) -> Iterator[EventName]:
-    """Yield the name and everything that takes it as a prefix of whole words, longest first.
-
-    >>> list(prefixes_of("error.tool.search"))
-    ['error.tool.search', 'error.tool', 'error', '*']
-    """
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
-    yield EVERY
-
-
 def is_taken(name: EventName, words: Collection[EventName]) -> bool:
     """Whether one of the words takes the event, or everything that another word takes.
 
@@ -244,28 +221,51 @@ def _recalled(graph: AnyGraph, state: StateName, seen: set[StateName]) -> Iterat
 # Transitions
 
 
-def shadowed(node: Node) -> Iterator[tuple[Edge, Edge]]:
+def shadowed(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, Edge]]:
     """Yield each transition of the state that is never taken, with one that always forestalls it.
 
     A transition of an outer state for the same event is not shadowed: it serves the other states inside. Cost: linear.
     """
-    always: dict[EventName, Edge] = {}  # "" stands for no event
-    for edge in node.edges:
-        words = ("",) if edge.event is None else words_of(edge.event)
-        before = [_first(always, word) for word in words]
+    is_in_order = graph.precedence is Precedence.DOCUMENT
+    always: dict[EventName, Edge] = {}  # "" stands for no event; an exact spelling ends with a space
+    for edge in sorted(node.edges, key=lambda each: not is_in_order and each.is_fallback):
+        before = [_first(always, edge, word, is_in_order=is_in_order) for word in _spellings(edge)]
         if before[0] is not None and all(before):
             yield edge, before[0]
         elif edge.ask is None:
-            always.update((word, edge) for word in words)
+            for word in _spellings(edge):
+                always.setdefault(word, edge)
+                always.setdefault(word.rstrip(), edge)
 
 
-def _first(always: dict[EventName, Edge], word: EventName) -> Edge | None:
-    names = prefixes_of(word) if word else ("",)
-    return next((always[name] for name in names if name in always), None)
+def _spellings(edge: Edge) -> tuple[EventName, ...]:
+    """Return the words of the descriptor; those without `.*`, asked first for the very event, end with a space."""
+    if edge.event is None:
+        return ("",)
+    if edge.is_exact:
+        return (f"{edge.event} ",)
+    return tuple(
+        f"{word} " if word == spelled else word
+        for word, spelled in zip(words_of(edge.event), edge.event.split(), strict=True)
+    )
+
+
+def _first(always: Mapping[EventName, Edge], edge: Edge, word: EventName, *, is_in_order: bool) -> Edge | None:
+    """Return a transition without a guard that is asked before this one for all that the word takes."""
+    if not word:
+        return always.get("")
+    same = word.rstrip()
+    if is_in_order:
+        return next((always[each] for each in broader(same) if each in always), None)
+    if word in always:
+        return always[word]
+    if not edge.is_fallback:
+        return None
+    return next((always[each] for each in broader(same) if each in always and not always[each].is_fallback), None)
 
 
 def _ways(graph: AnyGraph, node: Node) -> tuple[Way, ...]:
-    never = {edge for edge, _ in shadowed(node)}
+    never = {edge for edge, _ in shadowed(graph, node)}
     return tuple(_way(graph, edge) for edge in node.edges if edge not in never)
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gatechart.checks.analysis import EVERY, Analysis, Way, prefixes_of, words_of
+from gatechart.checks.analysis import Analysis, Way
 from gatechart.graph import ROOT, SIGNAL, AnyGraph, Edge, Handoff, Kind, Node, Step
+from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.values import EventName, StateName, may_be_reserved
 
 _FAILED: Final = "error.execution"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
+from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, shadowed
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
-from gatechart.graph import ROOT, AnyGraph, Kind, Node, OnRefusal, steps_of
+from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Node, OnRefusal, Precedence, steps_of
 from gatechart.graph.compile import walk
+from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.escape_edges import plans_in
+from gatechart.graph.precedence import NOT_ANY, event_words
 from gatechart.values import (
     ALARM,
     ERROR_REFUSED,
@@ -33,7 +35,7 @@ from gatechart.values.framework import (
 def forestalled(analysis: Analysis) -> Iterator[Hit]:
     """Only among the transitions of one state: those of an outer state serve the other states inside."""
     for node in analysis.graph.nodes.values():
-        for edge, before in shadowed(node):
+        for edge, before in shadowed(analysis.graph, node):
             problem = f"it is never taken: {before.label!r} is asked first and has no guard"
             yield f"transition {edge.label!r}", problem, "guard the earlier one, reorder them, or drop this one"
 
@@ -129,6 +131,7 @@ class RaisesEvents(Protocol):
     raises: tuple[EventName, ...]
 
 
+_DONE: Final = "done.state."
 _FOUND_BY_WATCHDOG: Final = tuple(f"{FOUND}{kind}" for kind in FindingKind)
 
 _ANYWHERE: Final = (
@@ -148,10 +151,7 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
     """Only events with names that the framework reserves: any other event may be sent from outside."""
     graph = analysis.graph
     own = own_events(graph)
-    raisers: dict[EventName, list[StateName]] = {}
-    for event, owner in (*own, *_raised_anywhere(graph)):
-        for name in dict.fromkeys((event, *prefixes_of(event))):
-            raisers.setdefault(name, []).append(owner)
+    raisers = _by_descriptor((*own, *_raised_anywhere(graph)))
     known = tuple(dict.fromkeys((*(event for event, _ in own), *_escapes(graph), *_FOUND_BY_WATCHDOG)))
     for node in graph.nodes.values():
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
@@ -161,6 +161,15 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
                     is_together(graph, node.name, owner) for owner in owners
                 ):
                     yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
+
+
+def _by_descriptor(events: Iterable[tuple[EventName, StateName]]) -> dict[EventName, list[StateName]]:
+    """Return the owners of events by all words that take such an event."""
+    owners: dict[EventName, list[StateName]] = {}
+    for event, owner in events:
+        for word in dict.fromkeys((event, *prefixes_of(event))):
+            owners.setdefault(word, []).append(owner)
+    return owners
 
 
 def _is_from_framework(graph: AnyGraph, name: EventName) -> bool:
@@ -227,7 +236,7 @@ def _own_events(graph: AnyGraph, node: Node) -> Iterator[tuple[EventName, StateN
     for event, *_ in (*node.timers, *node.recurring):
         yield event, node.name
     if node.name != ROOT and not node.is_end and _can_be_done(graph, node.name):
-        yield f"done.state.{node.name}", ROOT
+        yield f"{_DONE}{node.name}", ROOT
 
 
 def _can_be_done(graph: AnyGraph, name: StateName) -> bool:
@@ -328,6 +337,46 @@ def refusals_untold(analysis: Analysis) -> Iterator[Hit]:
     if graph.on_refusal is OnRefusal.EVENT and not is_taken(ERROR_REFUSED, _awaited(graph)):
         remedy = "add one to an error state, such as Transition('OPEN', 'error.refused', 'STUCK')"
         yield "on_refusal", f"no transition takes {ERROR_REFUSED!r}", remedy
+
+
+@rule("GC212", Severity.WARNING, "a transition for `*` that hides what an outer state waits for")
+def hidden_by_any(analysis: Analysis) -> Iterator[Hit]:
+    """Only events of the framework, such as timers, results of invokes, answers to handoffs and `error.execution`.
+
+    They come once, and the inner state takes them before the outer one is asked. Left alone are a `*` with a guard, a
+    state that has a transition for the event itself, and events that another region passes on to the outer state.
+    """
+    graph = analysis.graph
+    owners: dict[EventName, list[StateName]] | None = None
+    for node in graph.nodes.values():
+        anything = next((edge for edge in node.edges if edge.ask is None and EVERY in event_words(edge)), None)
+        if anything is None:
+            continue
+        owners = owners or _by_descriptor(_framework_events(graph))
+        own = {word for edge in node.edges for word in event_words(edge) if word != EVERY}
+        for outer, word in _waiting_around(graph, node):
+            comes = any(is_together(graph, node.name, owner) for owner in owners.get(word, ()))
+            if comes and word != EVERY and not f"{word}.".startswith(NOT_ANY) and not is_taken(word, own):
+                problem = f"it takes {word!r} before {outer.label!r} is asked"
+                remedy = f"give {node.name!r} a transition for {word!r}, or name events in place of '*'"
+                yield f"transition {anything.label!r}", problem, remedy
+
+
+def _framework_events(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
+    """Yield the framework's events, each with the state that is active when it comes; the root for any."""
+    for event, owner in own_events(graph):
+        done = event.removeprefix(_DONE)
+        yield event, owner if done == event else done
+    yield from _raised_anywhere(graph)
+
+
+def _waiting_around(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, EventName]]:
+    """Yield the transitions that are not asked if the state takes an event, each with a word of its descriptor."""
+    for name in node.ancestors:
+        if graph.nodes[name].kind is Kind.PARALLEL and graph.precedence is not Precedence.XSTATE:
+            return  # its other regions pass the event on
+        for edge in graph.nodes[name].edges:
+            yield from ((edge, word) for word in event_words(edge))
 
 
 def _is_awaited(word: EventName, awaited: set[EventName]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken, words_of
+from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import suggestion
 from gatechart.graph import ROOT, AnyGraph, Asking, Best, Edge, Handoff, askings
+from gatechart.graph.descriptors import words_of
 from gatechart.values import EventName, Mode, StateName
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from gatechart.checks.analysis import EVERY, words_of
 from gatechart.errors import DefinitionError
 from gatechart.graph import AnyGraph, Edge, TransferRole
+from gatechart.graph.descriptors import EVERY, words_of
 from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep, without_unasked
 from gatechart.kernel.select import Candidates, Configuration
 from gatechart.values import EventName, Memory, Name, StateName

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import Final
 
-from gatechart.checks.analysis import Analysis, is_taken, words_of
+from gatechart.checks.analysis import Analysis, is_taken
 from gatechart.checks.circles import Circle, Circles
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.graph import EVERY_SIGNAL, AnyGraph, EntryPoint, Signal, Signals
 from gatechart.graph.compile import walk
+from gatechart.graph.descriptors import words_of
 from gatechart.graph.escape_edges import plans_in
 from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.kernel import matches

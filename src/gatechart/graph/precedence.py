@@ -34,7 +34,7 @@ def order_structure(precedence: Precedence, nodes: Mapping[StateName, Node]) -> 
 
     Graphs in document order have no mark, nor do graphs where the rules make no difference.
     """
-    if precedence is not Precedence.DOCUMENT and any(map(_is_reordered, nodes.values())):
+    if precedence is not Precedence.DOCUMENT and any(_is_reordered(node, precedence) for node in nodes.values()):
         yield "specific first"
     if precedence is Precedence.XSTATE and _has_rivals_around_regions(nodes):
         yield "regions first"
@@ -57,14 +57,19 @@ def broader(word: EventName) -> Iterator[EventName]:
     return (each for each in prefixes_of(word) if is_any or each != EVERY)
 
 
-def _is_reordered(node: Node) -> bool:
-    """Whether a transition is asked before one that is written earlier."""
+def _is_reordered(node: Node, precedence: Precedence) -> bool:
+    """Whether a transition is asked before one that is written earlier.
+
+    With XSTATE, a name without a wildcard takes no longer names, so their order does not matter.
+    """
     earlier: set[EventName] = set()  # words; and patterns as they are spelled
     for edge in node.edges:
         words = event_words(edge)
         if any(each in earlier for word in words for each in (*broader(word), f"{word}.*") if each != word):
             return True
-        earlier.update(words, edge.event.split() if edge.event and not edge.is_exact else ())
+        spelled = edge.event.split() if edge.event and not edge.is_exact else ()
+        plain = {*spelled}.intersection(words) - {EVERY} if precedence is Precedence.XSTATE else ()
+        earlier.update({*spelled, *words}.difference(plain))
     return False
 
 

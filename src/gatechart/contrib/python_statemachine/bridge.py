@@ -19,7 +19,17 @@ from gatechart.context import AgentContext, ContextT
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.python_statemachine.callbacks import Callbacks
 from gatechart.errors import Fault
-from gatechart.graph import ANY, Action, AnyGraph, EntryPoint, Initial, State, StateTransitionGraph, Transition
+from gatechart.graph import (
+    ANY,
+    Action,
+    AnyGraph,
+    EntryPoint,
+    Initial,
+    Precedence,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from gatechart.graph.definition import beginning
 from gatechart.turn import Turn
 from gatechart.values import Event, Name
@@ -78,6 +88,7 @@ def graph_from(
         transitions=transitions,
         entry_points=tuple(entry_points) or (beginning(initial, states),),
         initial=initial,
+        precedence=Precedence.DOCUMENT,
     )
 
 
