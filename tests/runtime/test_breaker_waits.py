@@ -272,7 +272,7 @@ async def test_a_state_that_is_left_ends_the_wait(clock):
         assert breaker.state is BreakerState.OPEN
 
 
-async def test_the_failure_of_one_tool_counts_where_breakers_refuse_its_alternative(clock):
+async def test_a_call_of_which_one_tool_failed_is_no_refusal_and_does_not_wait(clock):
     policy = BreakerPolicy(failures_in_a_row=1, break_s=BREAK_S)
 
     class Two:
@@ -287,9 +287,12 @@ async def test_the_failure_of_one_tool_counts_where_breakers_refuse_its_alternat
 
             self.tools = ToolBox([look, spare])
 
-    async with running("memory:", asking(3), Two(), clock) as runtime:
-        _, found = await outcomes(runtime)
-        assert found == ["ConnectionError", "LookupError", "LookupError"]
+    async with running("memory:", asking(2), Two(), clock) as runtime:
+        agent, found = await outcomes(runtime)
+        assert found == ["ConnectionError", "breaker open"]
+        calls = [each for each in entries_in(agent.snapshot.trail.text) if isinstance(each, Called)]
+        assert [(each.is_refused, each.has_failed) for each in calls] == [(False, True)] * 2
+        assert clock.now() == NOON
 
 
 async def test_refusals_teach_nothing_about_the_tool(clock):

@@ -12,6 +12,7 @@ from gatechart.drawing.text import visible
 from gatechart.values import (
     ESCAPE_DUE,
     NO_ESCAPES,
+    REFUSED,
     Called,
     Escapes,
     Event,
@@ -141,10 +142,11 @@ def entry_text(entry: TrailEntry) -> str:
 def _call_text(call: Called) -> str:
     told = f"{call.tool}({call.arguments})"
     came = "answered" if call.ok else f"failed with {call.error or 'an error'}"
-    if call.is_refused:
+    if call.error == REFUSED:
         until = f" until {_moment(call.until_ms)}" if call.until_ms else ""
         came = f"was refused by a circuit breaker{until}"
-    attempts = f" after {call.attempts} attempts" if call.attempts > 1 else ""
+    many = call.attempts > 1 or (call.error == REFUSED and call.attempts)
+    attempts = f" after {call.attempts} attempt{'s' * (call.attempts > 1)}" if many else ""
     when = f" at {_moment(call.time_ms)}" if call.time_ms else ""
     return f"{told} {came}{attempts}{when}"
 

@@ -96,12 +96,12 @@ class Scene:
 
     @property
     def refused_tools(self) -> tuple[str, ...]:
-        """Tools with calls in the agent's trail that circuit breakers refused."""
+        """Tools with calls in the agent's trail that ended with the refusal of a circuit breaker."""
         try:
             entries = entries_in(self.snapshot.trail.text, CALLS)
         except ValueError:  # damaged, which the signals report
             return ()
-        return tuple(dict.fromkeys(each.tool for each in entries if isinstance(each, Called) and each.is_refused))
+        return tuple(dict.fromkeys(each.tool for each in entries if isinstance(each, Called) and each.ended_refused))
 
     def error_of(self, tool: str) -> str:
         """Return the type of the error with which a tool failed; empty if none is told."""
@@ -157,7 +157,8 @@ class Scene:
 
     def _is_failure(self, call: PastTurn) -> bool:
         told = call.payload
-        return not told["ok"] and told.get("error") != REFUSED and told["tool"] in self.failed_tools
+        is_refused = told.get("error") == REFUSED and not told.get("attempts", 1)
+        return not told["ok"] and not is_refused and told["tool"] in self.failed_tools
 
     def _before_moves(self, number: int) -> int | None:
         moves = [each.version for each in self._moves()]

@@ -132,11 +132,6 @@ class _Tried:
         """Whether a circuit breaker refused the call."""
         return self.failure is not None and self.failure.is_refusal
 
-    def failed_at(self, place: int) -> Sequence[str]:
-        """Return a failure of the candidate itself as `Progress.failed` keeps it; empty if it was only refused."""
-        it = self.failure
-        return () if it is None or it.is_refusal else (str(place), it.kind.value, it.message, it.type, self.breaker)
-
 
 class ToolCall:
     """One call of a tool, from where its records say that it is."""
@@ -170,6 +165,7 @@ class ToolCall:
         self._is_switched = is_switched
         self._awaited = awaited
         self._refusals: list[BreakerOpenError] = []  # since the first candidate was asked last
+        self._has_failed = False  # whether one of the candidates has used up its attempts since then
         self._undoes = undoes
         self._progress = Progress()
 
@@ -190,7 +186,7 @@ class ToolCall:
             self._progress = self._begun()
         while True:
             tried, candidate = await self._over_candidates()
-            wait_s = self._await_s() if tried.is_refused else None
+            wait_s = self._await_s() if tried.is_refused and not self._has_failed else None
             if wait_s is None:
                 return await self._end(tried, candidate)
             await self._await_breakers(wait_s)
@@ -204,26 +200,19 @@ class ToolCall:
         return replace(self._progress, began=began, tools=tools, until=until, down_s=down_s)
 
     async def _over_candidates(self) -> tuple[_Tried, Candidate]:
-        """Ask one candidate after another. Where all gave no value, the last one that was not just refused counts."""
-        self._refusals = []
+        """Ask one candidate after another, until one gives a value."""
+        self._refusals, self._has_failed = [], False
         remaining = self._candidates[self._progress.candidate :]
         for candidate in remaining:
             before = self._progress.attempts
             tried = await self._over_retries(candidate)
-            if tried.failure is None or tried.is_last:
+            if tried.failure is None or tried.is_last or candidate is remaining[-1]:
                 return tried, candidate
-            if candidate is remaining[-1]:
-                return self._failed_before() if tried.is_refused and self._progress.failed else (tried, candidate)
-            self._progress = self._progress.next_candidate(tried.failed_at(self._progress.candidate))
+            self._has_failed |= not tried.is_refused
+            self._progress = self._progress.next_candidate()
             if self._progress.attempts > before:
                 await self._wait(0)
         raise AssertionError("unreachable")  # the last candidate returns
-
-    def _failed_before(self) -> tuple[_Tried, Candidate]:
-        """Return the failure of an earlier candidate, where circuit breakers have refused all after it."""
-        place, kind, message, type_, breaker = self._progress.failed
-        failure = ToolFailure(FailureKind(kind), message, type_)
-        return _Tried(failure=failure, breaker=breaker), self._candidates[int(place)]
 
     def _await_s(self) -> float | None:
         """Return how long to wait for the circuit breakers that refused the call; None if it does not wait for them."""

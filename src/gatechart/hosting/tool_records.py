@@ -65,7 +65,6 @@ class Progress:
     until: str = ""  # ISO 8601, until when it waits for circuit breakers that refuse it; empty if it does not
     down_s: float = 0.0  # it stops earlier once such a breaker has been open for that long, in seconds
     waits: int = 0  # for circuit breakers, so far
-    failed: Sequence[str] = ()  # of the candidate that failed last: its place, kind, message, error type, breaker state
 
     def waited(self, wait_s: float) -> Progress:
         """Return the progress after a wait."""
@@ -79,9 +78,9 @@ class Progress:
         waited_s = self.waited_s + wait_s
         return replace(self, candidate=0, tries=self.attempts, waited_s=waited_s, waits=self.waits + 1)
 
-    def next_candidate(self, failed: Sequence[str] = ()) -> Progress:
-        """Return the progress at the next alternative. failed: see the field; empty if this one was only refused."""
-        return replace(self, candidate=self.candidate + 1, tries=0, failed=tuple(failed) or self.failed)
+    def next_candidate(self) -> Progress:
+        """Return the progress at the next alternative."""
+        return replace(self, candidate=self.candidate + 1, tries=0)
 
     def tried(self) -> Progress:
         """Return the progress with one more attempt."""

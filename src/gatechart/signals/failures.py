@@ -196,9 +196,9 @@ class ErrorRate(Detector):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolRefusals(Detector):
-    """Notice that circuit breakers refused `n` calls of a tool, and let none through between.
+    """Notice that circuit breakers refused `n` calls of a tool, or another attempt of these, and none ended otherwise.
 
-    It ceases when a call of the tool is let through, however that ends, or with progress that the chart declares.
+    It ceases when a call of the tool ends otherwise, or with progress that the chart declares.
     """
 
     sees: ClassVar[int] = CALLS
@@ -223,7 +223,7 @@ class ToolRefusals(Detector):
                 continue
             counts, key = _counts(slot), character_of(call.tool)
             _, before = counts.pop(key, (False, 0))
-            if call.is_refused:
+            if call.ended_refused:
                 counts[key] = (True, before + 1)
             slot = slot_of(any(count >= self.n for _, count in counts.values()), _counted(counts)) if counts else ""
         return slot
@@ -232,7 +232,7 @@ class ToolRefusals(Detector):
         """Return the tool, how many of its calls were refused, and when its circuit breaker lets one through."""
         counts = _counts(slot)
         most = max(counts, key=lambda each: counts[each][1])
-        refused = (each for each in reversed(look.read_trail()) if isinstance(each, Called) and each.is_refused)
+        refused = (each for each in reversed(look.read_trail()) if isinstance(each, Called) and each.ended_refused)
         last = next((each for each in refused if character_of(each.tool) == most), None)
         told = {} if last is None else {"tool": last.tool, "error": last.error, **_until(last)}
         return {"refusals": counts[most][1], "threshold": self.n, **told}

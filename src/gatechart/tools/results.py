@@ -30,7 +30,7 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a call has no value, in the words of the tool that failed last; of the last one if breakers refused all."""
+    """Why a call has no value, in the words of the tool that was tried last."""
 
     kind: FailureKind
     message: str
@@ -41,7 +41,7 @@ class ToolFailure:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether a circuit breaker refused the call, so that the tool itself did not fail."""
+        """Whether a circuit breaker refused the call, or its next attempt."""
         return self.kind is FailureKind.BREAKER_OPEN
 
 

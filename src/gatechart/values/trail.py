@@ -41,7 +41,7 @@ CHARACTERS: Final = 0x100000
 _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 REFUSED: Final = "breaker open"
-"""Error of a call that a circuit breaker refused."""
+"""Error of a call that a circuit breaker refused, or whose next attempt it refused."""
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
@@ -78,12 +78,17 @@ class Called:
 
     @property
     def is_refused(self) -> bool:
-        """Whether circuit breakers refused the whole call, so that no tool failed."""
-        return not self.ok and self.error == REFUSED and self.attempts == 0
+        """Whether circuit breakers refused the call, so that no tool was called and none failed."""
+        return self.ended_refused and not self.attempts
+
+    @property
+    def ended_refused(self) -> bool:
+        """Whether a circuit breaker refused the call, or another attempt after a tool had failed."""
+        return not self.ok and self.error == REFUSED
 
     @property
     def has_failed(self) -> bool:
-        """Whether the tool itself failed, in its last attempt or in one before a circuit breaker refused another."""
+        """Whether a tool was called and failed, even if a circuit breaker then refused another attempt."""
         return not self.ok and not self.is_refused
 
     @property
