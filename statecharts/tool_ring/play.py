@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -22,7 +21,8 @@ from statecharts.tool_ring.ring import RingContext, ring
 from statecharts.tool_ring.tools import Chances, RingServices, tools_of
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
-WAIT: Final = "trail.wait"  # event by which a call begins to wait for a circuit breaker; its end is the next turn
+WAIT: Final = "trail.wait"  # event by which a call begins to wait for a circuit breaker
+CALL: Final = "trail.call"  # event of the end of a call
 WITH_A_PERSON: Final = "with a person"
 ENDS: Final = ("FINISHED", WITH_A_PERSON, "EXHAUSTED")
 
@@ -144,10 +144,12 @@ async def _played(runtime: Runtime, graph: AnyGraph, agent_id: str, on_ended: Ca
 
 def waited_s(history: Sequence[HistoryEntry]) -> float:
     """Return how many seconds an agent waited for circuit breakers. history: oldest first."""
-    total = 0.0
-    for turn, following in pairwise(history):
+    total, began = 0.0, None
+    for turn in history:
         if turn.event.name == WAIT:
-            total += (following.event.time - turn.event.time).total_seconds()
+            began = turn.event.time
+        elif began is not None and (turn.event.name == CALL or turn.source != turn.target):
+            total, began = total + (turn.event.time - began).total_seconds(), None
     return total
 
 
