@@ -6,7 +6,9 @@ import asyncio
 import json
 import subprocess
 from collections import Counter
+from contextlib import suppress
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from shutil import which
@@ -15,6 +17,7 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 
 from gatechart.charts import load
+from gatechart.errors import MicrostepLimitError
 from gatechart.testing import rehearse
 
 HERE: Final = Path(__file__).parent
@@ -84,15 +87,20 @@ def by_xstate(walks):
     asked = {"module": str(MODULE), "walks": [{"machine": machine, "events": events} for machine, events in walks]}
     node = which("node")
     assert node is not None
-    command = [node, str(HERE / "walks.mjs")]
+    command = [node, "--max-old-space-size=1000", str(HERE / "walks.mjs")]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    lives = json.loads(done.stdout)
+    return [list(takewhile(lambda each: each["status"] != "error", life)) for life in lives]
 
 
 def by_gatechart(machine, walks):
     """The same by the machine's graph."""
-    graph = load(json.dumps(machine), dialect="xstate", bind=bound(machine))
+    return by_graph(load(json.dumps(machine), dialect="xstate", bind=bound(machine)), walks)
+
+
+def by_graph(graph, walks):
+    """What a graph shows at the beginning and after each event of each walk."""
     return asyncio.run(_lives(graph, walks))
 
 
@@ -101,16 +109,18 @@ async def _lives(graph, walks):
 
 
 async def _life(graph, events):
-    async with rehearse(graph, as_framework=True) as agent:
-        yield _shown(agent)
-        for event in events:
-            if "advance" in event:
-                await agent.advance(event["advance"] / 1000)
-            else:
-                name = event["type"].replace("xstate.done.actor.", "done.invoke.")
-                name = name.replace("xstate.error.actor.", "error.invoke.")
-                await agent.send(name, {"yes": event["yes"]})
+    """What follows each event, until a turn would not end."""
+    with suppress(MicrostepLimitError):
+        async with rehearse(graph, as_framework=True) as agent:
             yield _shown(agent)
+            for event in events:
+                if "advance" in event:
+                    await agent.advance(event["advance"] / 1000)
+                else:
+                    name = event["type"].replace("xstate.done.actor.", "done.invoke.")
+                    name = name.replace("xstate.error.actor.", "error.invoke.")
+                    await agent.send(name, {"yes": event["yes"]})
+                yield _shown(agent)
 
 
 def _shown(agent):
