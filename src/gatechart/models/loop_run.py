@@ -98,7 +98,11 @@ class LoopRun:
             raise ToolNameTakenError(taken, "a transfer of the state")
 
     async def _leave_out(self) -> None:
-        """Leave out what ways out have left out of the conversation, if that is not done yet."""
+        """Leave out what operators, and ways out, have left out of the conversation, if that is not done yet."""
+        asked = self._transcript.asked_cut()
+        if asked is not None:
+            name, old, left = asked
+            await self._replaced(f"cut.{name}", self._in_place_of(old, Cut, None), old.names, left)
         for part in (await self._work.escapes()).cut:
             old, left = self._transcript.without(part, partial(self._is_call, part.call))
             if not old.names:
