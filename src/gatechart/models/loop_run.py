@@ -53,7 +53,7 @@ ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
-_WITHDRAWN: Final = "withdrawn: somebody spoke before it was approved. Make it again if it is still wanted"
+_WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
 
 
 @dataclass(frozen=True, slots=True)
