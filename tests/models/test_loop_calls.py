@@ -272,7 +272,8 @@ async def test_a_call_that_waits_can_be_withdrawn_when_somebody_speaks():
         await agent.until("LISTENING")
         results = [each.tool_calls for each in script.requests[-1].messages if each.tool_calls]
     assert (
-        results[0][0].error == "withdrawn: somebody spoke before it was approved. Make it again if it is still wanted"
+        results[0][0].error
+        == "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
     )
 
 

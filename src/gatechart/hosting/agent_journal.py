@@ -10,13 +10,14 @@ from random import Random
 from typing import ClassVar, Protocol
 from uuid import uuid5
 
-from gatechart.api.history import JournalCommand
+from gatechart.api.history import CutCommand, JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.hosting.media_entries import MEDIA, without_referrers
 from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail
 from gatechart.values.frozen import replaced as value_replaced
 
 _RUN = mark("run")
+_OF_TURNS = frozenset({"turn", "result", "feedback"})
 
 
 class JournalHost(Protocol):
@@ -43,6 +44,30 @@ def journal_page(entries: Mapping[str, str], command: JournalCommand) -> tuple[J
     names = [name for name in entries if not name.startswith(RESERVED)]
     start = names.index(command.after) + 1 if command.after in names else 0
     return tuple(JournalEntry(name, json.loads(entries[name])) for name in names[start : start + command.limit])
+
+
+def journal_cut(
+    entries: Mapping[str, str], command: CutCommand, key: str
+) -> tuple[JournalRecord | None, tuple[JournalEntry, ...]]:
+    """Return the entry by which an operator cuts a transcript, if it has turns, and the entries that are left out.
+
+    Entries about a turn have its number in their names: `turn.3`, `result.3.0`. Their contents are not read, so that
+    any turn can be cut. key: that no other cut of the journal has.
+    """
+    name = f"cutting.{key}"
+    turns = sorted(number for kind, number in map(_numbered, entries) if kind == "turn")[-command.turns :]
+    if not turns or name in entries:
+        return None, ()
+    told = json.dumps({"since": turns[0], "reason": command.reason})
+    gone = [each for each in entries if _numbered(each)[0] in _OF_TURNS and _numbered(each)[1] >= turns[0]]
+    record = JournalRecord.by_operator(command.agent_id, command.journal, name, told)
+    return record, tuple(JournalEntry(each, json.loads(entries[each])) for each in gone)
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """Return the kind of an entry, and the number of the turn that it is about; 0 if it is about none."""
+    kind, number, *_ = (*name.split("."), "")
+    return kind, int(number) if number.isdecimal() else 0
 
 
 class AgentJournal(InvokeJournal):

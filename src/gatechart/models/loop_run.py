@@ -56,7 +56,7 @@ ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
-_WITHDRAWN: Final = "withdrawn: somebody spoke before it was approved. Make it again if it is still wanted"
+_WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,11 @@ class LoopRun:
             raise ToolNameTakenError(taken, "a transfer of the state")
 
     async def _leave_out(self) -> None:
-        """Leave out what ways out have left out of the conversation, if that is not done yet."""
+        """Leave out what operators, and ways out, have left out of the conversation, if that is not done yet."""
+        asked = self._transcript.asked_cut()
+        if asked is not None:
+            name, old, left = asked
+            await self._replaced(f"cut.{name}", self._in_place_of(old, Cut, None), old.names, left)
         for part in (await self._work.escapes()).cut:
             old, left = self._transcript.without(part, partial(self._is_call, part.call))
             if not old.names:

@@ -98,8 +98,16 @@ class Cut(Replacement):
     """What stands in place of the newest turns, which a way out has left out."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutAsked:
+    """What an operator wrote to have the newest turns left out when the loop begins next."""
+
+    since: int  # number of the first of these turns
+    reason: str = ""
+
+
 E = TypeVar("E")
-Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut | CutAsked
 
 _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "heard": TypeAdapter(Heard),
@@ -109,6 +117,7 @@ _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "nudge": TypeAdapter(Nudged),
     "compaction": TypeAdapter(Compaction),
     "cut": TypeAdapter(Cut),
+    "cutting": TypeAdapter(CutAsked),
 }
 
 
@@ -209,7 +218,7 @@ class Transcript:
         """Whether the model had the last word: nobody said anything since its newest turn."""
         had = False
         for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Replacement):
+            if not isinstance(entry, CallResult | Replacement | CutAsked):
                 had = isinstance(entry, ModelTurn)
         return had
 
@@ -293,6 +302,14 @@ class Transcript:
             (new if is_new else old)._put(name, entry)
         return old, new
 
+    def asked_cut(self) -> tuple[str, Transcript, Transcript] | None:
+        """Return a name for the cut that operators asked for, the part that is left out, and the rest; else None."""
+        asked = {name: each.since for name, each in self._entries.items() if isinstance(each, CutAsked)}
+        if not asked:
+            return None
+        since = min(asked.values())
+        return next(iter(asked)), *self._split(lambda each: isinstance(each, CutAsked) or _number(each) >= since)
+
     def without(self, part: CutTalk, is_first: Callable[[ToolCall], bool]) -> tuple[Transcript, Transcript]:
         """Return the turns of a part with what belongs to them, and the rest. What others said is left there.
 
@@ -304,9 +321,14 @@ class Transcript:
         numbers = {each.number for each in meant[first:]}
         old, left = Transcript(), Transcript()
         for name, entry in self._entries.items():
-            number = entry.number if isinstance(entry, ModelTurn) else getattr(entry, "turn", 0)
-            is_old = number in numbers or (isinstance(entry, Nudged) and bool(old.names))
+            is_old = _number(entry) in numbers or (isinstance(entry, Nudged) and bool(old.names))
             (old if is_old else left)._put(name, entry)
+        return old, left
+
+    def _split(self, is_old: Callable[[Entry], bool]) -> tuple[Transcript, Transcript]:
+        old, left = Transcript(), Transcript()
+        for name, entry in self._entries.items():
+            (old if is_old(entry) else left)._put(name, entry)
         return old, left
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
@@ -356,6 +378,13 @@ class Transcript:
 
     def _of(self, kind: type[E]) -> list[E]:
         return [each for each in self._entries.values() if isinstance(each, kind)]
+
+
+def _number(entry: Entry) -> int:
+    """Return the number of the turn that an entry is, or is about; 0 if it is about none."""
+    if isinstance(entry, ModelTurn):
+        return entry.number
+    return entry.turn if isinstance(entry, CallResult | Feedback) else 0
 
 
 def _epoch(turn: ModelTurn) -> int:
