@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 CONNECT_S: Final = 30.0
 """How long a server may take to start, and to list its tools."""
 
-_REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # by which a server says that it has not called the tool
+_REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # the server reports that it did not call the tool
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _US: Final = Implementation(name="gatechart", version="1")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a server has of the tools that are wanted of it."""
+    """The tools of a server, with the definitions of the wanted ones."""
 
     definitions: Mapping[str, dict[str, Any]]  # of the wanted tools, in MCP's shape, by name
     unusable: Mapping[str, str]  # why the other wanted tools that the server has cannot be used, by name
@@ -71,7 +71,7 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def listing(self) -> Listing:
-        """Return what the server has of the wanted tools. Raises McpServerError."""
+        """Return the tools of the server. Raises McpServerError."""
         return (await self._session()).listing
 
     async def call(self, tool: str, arguments: Mapping[str, Any], accepted: str, *, is_safe: bool) -> McpContent:
@@ -117,7 +117,7 @@ class Connection:
         return answer
 
     def _failure(self, error: Exception, sending: Sending, *, is_safe: bool) -> ToolError:
-        """Return why there is no result."""
+        """Return the error of a call without a result."""
         name = self._server.name
         if not sending.is_out:
             return ToolError(f"the call was not sent to the MCP server {name!r}: {_said(error)}")

@@ -19,7 +19,7 @@ from gatechart.mcp.bounds import Meter, problem_of
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})')
-_HEAD: Final = 2_000  # characters at either end of an unreadable answer in which its id is looked for
+_HEAD: Final = 2_000  # characters at either end of an unreadable answer that are searched for its id
 
 
 @dataclass
@@ -42,7 +42,7 @@ async def bounded(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[
 
 
 class _Stream:
-    """What the two directions have in common: everything that they do not change is the inner stream's."""
+    """A stream that passes everything on to an inner one."""
 
     def __init__(self, inner: Any, waiting: dict[str, int | str]) -> None:
         self._inner = inner
