@@ -26,6 +26,7 @@ from pydantic import TypeAdapter
 
 from gatechart.errors import McpServerError
 from gatechart.mcp.bounds import MOST_PAGES, MOST_TOOLS
+from gatechart.mcp.listed import PROBLEM
 from gatechart.mcp.pins import digest_of
 from gatechart.mcp.results import McpContent, ResultError, content_of, error_text
 from gatechart.mcp.servers import McpServer
@@ -183,26 +184,25 @@ async def _listed(client: Client, wanted: frozenset[str]) -> _Session:
     """List the tools of a server. Raises ValueError above the bounds."""
     names: Counter[str] = Counter()
     found: dict[str, dict[str, Any]] = {}
+    bad: dict[str, str] = {}
     cursor = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         for each in page.tools:
             names[each.name] += 1
-            if each.name in wanted:
+            if each.meta and PROBLEM in each.meta:
+                bad[each.name] = f"the server describes it badly: {each.meta[PROBLEM]}"
+            elif each.name in wanted:
                 found[each.name] = each.model_dump(mode="json", by_alias=True, exclude_none=True)
         if names.total() > MOST_TOOLS:
             raise ValueError(f"it has more than {MOST_TOOLS:,} tools")
         cursor = page.next_cursor
         if cursor is None:
-            return _session_of(client, names, found)
+            bad |= {name: f"the server has {names[name]} tools of this name" for name in wanted if names[name] > 1}
+            single = {name: each for name, each in found.items() if name not in bad}
+            unusable = {name: problem for name, problem in bad.items() if name in wanted}
+            return _Session(client, Listing(single, unusable, tuple(names)))
     raise ValueError(f"its list of tools has more than {MOST_PAGES} pages")
-
-
-def _session_of(client: Client, names: Counter[str], found: dict[str, dict[str, Any]]) -> _Session:
-    """Return the session without the tools whose name the server gave to several."""
-    several = {name: f"the server has {names[name]} tools of this name" for name in found if names[name] > 1}
-    single = {name: each for name, each in found.items() if name not in several}
-    return _Session(client, Listing(single, several, tuple(names)))
 
 
 def _said(error: BaseException) -> str:
