@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -72,9 +73,9 @@ async def failure_in_agent(found: McpTools) -> str:
 
 
 @asynccontextmanager
-async def served(folder: Path, *more: McpTool, json: bool = False, **options: Any) -> AsyncIterator[HttpServer]:
+async def served(folder: Path, *more: McpTool, is_json: bool = False, **options: Any) -> AsyncIterator[HttpServer]:
     """Serve the tools over HTTP."""
-    with over_http(booking(folder, *more).streamable_http_app(json_response=json)) as address:
+    with over_http(booking(folder, *more).streamable_http_app(json_response=is_json)) as address:
         yield HttpServer("booking", f"{address}/mcp", **options)
 
 
@@ -123,7 +124,7 @@ async def test_a_safe_tool_is_called_again(tmp_path: Path) -> None:
 async def test_json_answers_are_bounded_as_streams_are(tmp_path: Path) -> None:
     """A server may answer with either."""
     async with (
-        served(tmp_path, json=True, tools=["large", "many", "fine"]) as server,
+        served(tmp_path, is_json=True, tools=["large", "many", "fine"]) as server,
         McpTools.open(server, pins=tmp_path / "p") as found,
     ):
         large, many, fine = found.tools
@@ -151,7 +152,7 @@ async def test_a_call_that_was_never_sent_may_be_tried_again(tmp_path: Path) -> 
 async def test_a_broken_connection_does_not_end_the_next_one(tmp_path: Path) -> None:
     """Two calls fail at once; the one after them is answered."""
     async with (
-        served(tmp_path, json=True, tools=["large", "fine"]) as server,
+        served(tmp_path, is_json=True, tools=["large", "fine"]) as server,
         McpTools.open(server, pins=tmp_path / "p") as found,
     ):
         large, fine = found.tools
@@ -162,7 +163,8 @@ async def test_a_broken_connection_does_not_end_the_next_one(tmp_path: Path) -> 
 
 RAW = """
 import json, sys
-folder, answer = sys.argv[1:]
+folder, answer, *more = sys.argv[1:]
+more = [json.loads(each) for each in more]
 for line in sys.stdin:
     asked = json.loads(line)
     print("a line that is no message", flush=True)
@@ -170,7 +172,7 @@ for line in sys.stdin:
         told = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "raw"}}
         told["serverInfo"]["version"] = "1"
     elif asked.get("method") == "tools/list":
-        told = {"tools": [{"name": "book", "inputSchema": {"type": "object"}}]}
+        told = {"tools": [{"name": "book", "inputSchema": {"type": "object"}}, *more]}
     elif asked.get("method") == "tools/call":
         open(folder + "/calls", "a").write("book\\n")
         sys.stdout.buffer.write(bytes.fromhex(answer).replace(b"ID", str(asked["id"]).encode()) + b"\\n")
@@ -217,6 +219,27 @@ async def test_a_tool_that_a_server_lists_twice_is_withheld(tmp_path: Path) -> N
         twice, unnamed = found.withheld
         assert "'fine' of the MCP server 'booking' cannot be used: the server has 2 tools of this name" in str(twice)
         assert "cannot be used" in str(unnamed)
+
+
+BADLY = {
+    "no_schema": {},
+    "text": {"inputSchema": {"type": "string"}},
+    "empty": {"inputSchema": {}},
+    "described": {"inputSchema": {"type": "object"}, "description": 5},
+    "answers": {"inputSchema": {"type": "object"}, "outputSchema": "x"},
+}
+
+
+@pytest.mark.processes
+async def test_badly_described_tools_are_withheld(tmp_path: Path) -> None:
+    """A tool without a name is left out. The others can be called."""
+    more = [json.dumps({"name": name, **told}) for name, told in BADLY.items()] + ['{"name": 5}', "[]"]
+    command = [sys.executable, "-c", RAW, str(tmp_path), b"{}".hex(), *more]
+    server = StdioServer("raw", command, tools=["book", *BADLY])
+    async with McpTools.open(server, pins=tmp_path / "p") as found:
+        assert [each.name for each in found.tools] == ["raw.book"]
+        assert {each.tool for each in found.withheld} == set(BADLY)
+        assert "the server describes it badly: inputSchema: Field required" in str(found.withheld[0])
 
 
 async def test_a_page_of_too_many_tools_is_refused(tmp_path: Path) -> None:

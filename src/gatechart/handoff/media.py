@@ -1,4 +1,4 @@
-"""Images, audio and files in messages and results: what they are in words, and how their bytes are kept apart."""
+"""Images, audio and files in messages and results: their descriptions, and digests in place of their bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parts_in(value: Any) -> tuple[AnyPart, ...]:
 
 
 def described(part: MediaPart) -> str:
-    """Return what stands for a part where its bytes are not shown.
+    """Return the description of a part, for views without its bytes.
 
     >>> described(MediaPart(media_type="image/png", name="a.png", data="AAAA"))
     '[image/png, a.png, 3 bytes]'
@@ -92,7 +92,7 @@ def masked_text(text: str) -> str:
 
 
 def problems_in(parts: Iterable[AnyPart]) -> tuple[str, ...]:
-    """Return why parts cannot be those of a message: where their bytes are, whether they are base64, and their size."""
+    """Return the problems of the parts of a message: the location of the bytes, their encoding, and their size."""
     problems: list[str] = []
     total = 0
     for number, part in enumerate(parts):

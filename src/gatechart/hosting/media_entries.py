@@ -16,14 +16,14 @@ MEDIA: Final = mark("media")
 
 
 class JournalOfAgent(Protocol):
-    """A journal of an agent, which reads those of others."""
+    """A journal of an agent, which can read the journals of other agents."""
 
     def recorded(self, name: str) -> str | None:
         """Return the text recorded under this name; None if there is none."""
         ...
 
     async def record(self, name: str, text: str) -> str:
-        """Record a text durably and return what is recorded."""
+        """Record a text durably and return the recorded one."""
         ...
 
     async def other(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
@@ -61,14 +61,14 @@ async def value_apart(journal: InvokeJournal, value: Any) -> Any:
 
 
 def _held_by(journal: InvokeJournal, part: AnyPart) -> AnyPart:
-    """Return a part that says which journal holds its bytes, for the agents to whom it is handed."""
+    """Return a part with the journal that holds its bytes, which other agents need."""
     if not isinstance(part, MediaPart) or not part.digest or part.agent:
         return part
     return part.model_copy(update={"agent": journal.invocation.agent_id, "journal": journal.name})
 
 
 async def fetch_missing(journal: JournalOfAgent, messages: Iterable[Message]) -> None:
-    """Copy the bytes of media that other agents handed on into a journal, as far as the journals of these have them."""
+    """Copy the bytes of media from the journals of the agents that handed them on. Missing bytes are skipped."""
     parts = [part for each in messages for call in each.tool_calls for part in call.parts]
     parts += [part for each in messages for part in each.parts]
     missing = {
@@ -100,7 +100,7 @@ async def _call_apart(journal: InvokeJournal, call: ToolCall) -> ToolCall:
 
 
 def with_bytes(journal: InvokeJournal, message: Message) -> Message:
-    """Return a message with the bytes of its media, as far as the journal has them. Others keep their digests."""
+    """Return a message with the bytes of its media. Parts whose bytes the journal lacks keep their digests."""
     calls = tuple(
         call.model_copy(update={"parts": _loaded(journal, call.parts)}) if call.parts else call
         for call in message.tool_calls

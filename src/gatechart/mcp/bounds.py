@@ -1,4 +1,4 @@
-"""Bounds on what an MCP server sends: bytes, brackets, values, depth, parts, tools and pages."""
+"""Limits on the messages of an MCP server: bytes, brackets, values, depth, parts, tools and pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Meter:
         self._brackets = 0
 
     def problem(self, chunk: bytes) -> str:
-        """Count a piece. Return what is wrong with the message so far; "" if nothing is."""
+        """Count a piece. Return the limit that the message exceeds so far; "" for none."""
         pieces = chunk.split(b"\n") if self._by_line else [chunk]
         for place, piece in enumerate(pieces):
             if place:
@@ -56,7 +56,7 @@ class Meter:
 
 
 def problem_of(result: Mapping[str, Any]) -> str:
-    """Return which bound the result of a request exceeds; "" if it exceeds none."""
+    """Return the limit that the result of a request exceeds; "" for none."""
     for name, most, what in (("tools", MOST_TOOLS, "tools"), ("content", MOST_PARTS, "parts")):
         listed = result.get(name)
         if isinstance(listed, list) and len(listed) > most:

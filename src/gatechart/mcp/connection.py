@@ -26,6 +26,7 @@ from pydantic import TypeAdapter
 
 from gatechart.errors import McpServerError
 from gatechart.mcp.bounds import MOST_PAGES, MOST_TOOLS
+from gatechart.mcp.listed import PROBLEM
 from gatechart.mcp.pins import digest_of
 from gatechart.mcp.results import McpContent, ResultError, content_of, error_text
 from gatechart.mcp.servers import McpServer
@@ -38,14 +39,14 @@ logger = logging.getLogger(__name__)
 CONNECT_S: Final = 30.0
 """How long a server may take to start, and to list its tools."""
 
-_REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # by which a server says that it has not called the tool
+_REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # the server reports that it did not call the tool
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _US: Final = Implementation(name="gatechart", version="1")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a server has of the tools that are wanted of it."""
+    """The tools of a server, with the definitions of the wanted ones."""
 
     definitions: Mapping[str, dict[str, Any]]  # of the wanted tools, in MCP's shape, by name
     unusable: Mapping[str, str]  # why the other wanted tools that the server has cannot be used, by name
@@ -72,7 +73,7 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def listing(self) -> Listing:
-        """Return what the server has of the wanted tools. Raises McpServerError."""
+        """Return the tools of the server. Raises McpServerError."""
         return (await self._session()).listing
 
     async def call(self, tool: str, arguments: Mapping[str, Any], accepted: str, *, is_safe: bool) -> McpContent:
@@ -118,7 +119,7 @@ class Connection:
         return answer
 
     def _failure(self, error: Exception, sending: Sending, *, is_safe: bool) -> ToolError:
-        """Return why there is no result."""
+        """Return the error of a call without a result."""
         name = self._server.name
         if not sending.is_out:
             return ToolError(f"the call was not sent to the MCP server {name!r}: {_said(error)}")
@@ -184,26 +185,25 @@ async def _listed(client: Client, wanted: frozenset[str]) -> _Session:
     """List the tools of a server. Raises ValueError above the bounds."""
     names: Counter[str] = Counter()
     found: dict[str, dict[str, Any]] = {}
+    bad: dict[str, str] = {}
     cursor = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         for each in page.tools:
             names[each.name] += 1
-            if each.name in wanted:
+            if each.meta and PROBLEM in each.meta:
+                bad[each.name] = f"the server describes it badly: {each.meta[PROBLEM]}"
+            elif each.name in wanted:
                 found[each.name] = each.model_dump(mode="json", by_alias=True, exclude_none=True)
         if names.total() > MOST_TOOLS:
             raise ValueError(f"it has more than {MOST_TOOLS:,} tools")
         cursor = page.next_cursor
         if cursor is None:
-            return _session_of(client, names, found)
+            bad |= {name: f"the server has {names[name]} tools of this name" for name in wanted if names[name] > 1}
+            single = {name: each for name, each in found.items() if name not in bad}
+            unusable = {name: problem for name, problem in bad.items() if name in wanted}
+            return _Session(client, Listing(single, unusable, tuple(names)))
     raise ValueError(f"its list of tools has more than {MOST_PAGES} pages")
-
-
-def _session_of(client: Client, names: Counter[str], found: dict[str, dict[str, Any]]) -> _Session:
-    """Return the session without the tools whose name the server gave to several."""
-    several = {name: f"the server has {names[name]} tools of this name" for name in found if names[name] > 1}
-    single = {name: each for name, each in found.items() if name not in several}
-    return _Session(client, Listing(single, several, tuple(names)))
 
 
 def _said(error: BaseException) -> str:

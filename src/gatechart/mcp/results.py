@@ -51,13 +51,13 @@ def content_of(result: CallToolResult, output_schema: Mapping[str, Any] | None) 
 
 
 def error_text(result: CallToolResult) -> str:
-    """Return what a tool says of its failure, cut off at MOST_BYTES."""
+    """Return the text of a tool's failure, cut off at MOST_BYTES."""
     texts = (each.text for each in _parts_of(result) if isinstance(each, TextPart))
     return "\n".join(texts).encode()[:MOST_BYTES].decode(errors="ignore") or "it failed without saying why"
 
 
 def _check_structured(result: CallToolResult, schema: Mapping[str, Any] | None) -> None:
-    """Raise ResultError if the structured content does not fit, as far as the schema can be checked safely."""
+    """Raise ResultError if the structured content does not fit the parts of the schema that are safe to check."""
     if schema is None:
         return
     if result.structured_content is None:

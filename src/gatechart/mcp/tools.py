@@ -120,7 +120,7 @@ def _check_options(servers: Iterable[McpServer]) -> None:
 
 
 async def _never_called() -> None:
-    """Stand in for the function of a tool whose options are checked."""
+    """Replace the function of a tool while its options are checked."""
 
 
 def _tool(server: McpServer, connection: Connection, definition: Mapping[str, Any]) -> AnyTool:

@@ -16,10 +16,11 @@ from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, JSON
 from pydantic import ValidationError
 
 from gatechart.mcp.bounds import Meter, problem_of
+from gatechart.mcp.listed import readable_tools
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})')
-_HEAD: Final = 2_000  # characters at either end of an unreadable answer in which its id is looked for
+_HEAD: Final = 2_000  # characters at either end of an unreadable answer that are searched for its id
 
 
 @dataclass
@@ -42,7 +43,7 @@ async def bounded(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[
 
 
 class _Stream:
-    """What the two directions have in common: everything that they do not change is the inner stream's."""
+    """A stream that passes everything on to an inner one."""
 
     def __init__(self, inner: Any, waiting: dict[str, int | str]) -> None:
         self._inner = inner
@@ -77,6 +78,8 @@ class _Outgoing(_Stream):
 class _Incoming(_Stream):
     """The messages of the server."""
 
+    _version = ""  # of the protocol, where the server named it
+
     def __aiter__(self) -> _Incoming:
         return self
 
@@ -93,9 +96,19 @@ class _Incoming(_Stream):
         message = item.message
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._waiting.pop(_key(message.id), None)
-        if isinstance(message, JSONRPCResponse) and (problem := problem_of(message.result)):
-            return _failed(message.id, problem)
+        if isinstance(message, JSONRPCResponse):
+            if problem := problem_of(message.result):
+                return _failed(message.id, problem)
+            self._read_listing(message.result)
         return item
+
+    def _read_listing(self, result: dict[str, Any]) -> None:
+        """Note the version of the protocol, and replace badly described tools."""
+        version, tools = result.get("protocolVersion"), result.get("tools")
+        if isinstance(version, str):
+            self._version = version
+        if isinstance(tools, list):
+            result["tools"] = readable_tools(tools, self._version)
 
     def _answer_for(self, error: Exception) -> Any:
         """Return an error for the request whose answer cannot be read; else the exception unchanged.

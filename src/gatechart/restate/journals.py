@@ -91,7 +91,7 @@ def write_entry(config: ServiceConfig) -> Handler:
 
 
 def read_journal(config: ServiceConfig) -> Handler:
-    """Return the agent's handler that reads a journal: its own, or that of the agent `of`."""
+    """Return the agent's handler that reads a journal of this agent, or of the agent `of`."""
 
     async def journal(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
         wanted = to_json({"journal": asked["journal"]})
