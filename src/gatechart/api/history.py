@@ -107,8 +107,8 @@ class HistoryHome(Executor):
     ) -> Sequence[JournalEntry]:
         """Leave the newest turns of the model out of an agent's transcript, with the results of their calls.
 
-        The loop does so when it begins next: enter its state again, or `retry_agent` an agent that failed. What others
-        said stays. The calls were made all the same, and the model may make them again. turns: at least 1. reason: for
+        The loop does so when it begins next: enter its state again, or `retry_agent` an agent that failed. Messages of
+        users stay. The calls were made all the same, and the model may make them again. turns: at least 1. reason: for
         the journal. journal: as in `journal`. idempotency_key: repeating the call with the same key has no further
         effect. Returns the entries that are left out; none if there is no turn, or after a repeat. Secrets are masked.
         Raises UnknownAgentError and PayloadError.

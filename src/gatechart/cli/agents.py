@@ -288,7 +288,7 @@ async def cut_transcript(
 ) -> None:
     """Leave the newest turns of the model out of the transcript of an agent's model loops.
 
-    The results of their calls go with them; what others said stays. The loop does so when it begins next: send an event
+    The results of their calls go with them; messages of users stay. The loop does so when it begins next: send an event
     that enters its state again, or `gatechart retry` an agent that failed. Calls that were made may be made again.
 
     Examples:

@@ -49,8 +49,8 @@ def calls_not_made(turn: ModelTurn, accept: frozenset[Finish]) -> Mapping[int, s
 def is_incomplete(turns: list[ModelTurn], accept: frozenset[Finish]) -> bool:
     """Return whether the newest of these turns, oldest first, ends the loop with an error.
 
-    A turn that was cut off in a call goes on, because the model is told; a second one in a row that was cut off in its
-    answer does not, because the next would cost as much.
+    After a turn that was cut off in a call, the loop continues, because the model learns of it. After a second turn
+    in a row that was cut off in its answer, the loop ends, because the next turn would cost as much.
     """
     last = turns[-1]
     if last.finish not in INCOMPLETE or last.finish in accept:

@@ -43,9 +43,9 @@ class ModelLoop:
     longer is cut off, and says so.
     retry: of a turn whose provider fails, unless it says that the request is wrong; `Retry-After` is waited for.
     breaker: a circuit breaker of the model's name in the services; while it is open, retries wait for it.
-    approval: of calls; those that wait for a person end the loop. withdraw: answer the calls that wait as withdrawn
-    if somebody spoke since; the model then decides anew.
-    accept: reasons (Finish) for which an answer that is not complete is taken for one all the same.
+    approval: of calls; a call that waits for a person ends the loop. withdraw: whether a message that arrives
+    meanwhile withdraws the waiting calls; the model then decides again.
+    accept: finish reasons (Finish) of incomplete answers that count as answers all the same.
     strict: whether providers hold the model to the tools' schemas, unless a tool says so itself; None: as the model
     says.
     compaction: what becomes of a long transcript; None keeps all of it.
@@ -122,7 +122,7 @@ class ModelLoop:
     async def __call__(self, context: Any, work: Work[Any]) -> dict[str, Any]:
         """Run the loop until it has an answer, or calls that wait for approval.
 
-        Raises BudgetUsedUpError, IncompleteAnswerError, ToolNameTakenError, what the model raises, and
+        Raises BudgetUsedUpError, IncompleteAnswerError, ToolNameTakenError, the model's exceptions, and
         InvocationOverError.
         """
         return await (await LoopRun.begun(self.terms, context, work)).result()

@@ -103,7 +103,7 @@ class LoopRun:
             raise ToolNameTakenError(taken, "a transfer of the state")
 
     async def _leave_out(self) -> None:
-        """Leave out what operators, and ways out, have left out of the conversation, if that is not done yet."""
+        """Apply the cuts of operators and of escape plans that are not applied yet."""
         asked = self._transcript.asked_cut()
         if asked is not None:
             name, old, left = asked
@@ -185,7 +185,7 @@ class LoopRun:
     def _messages_sent(self) -> tuple[Message, ...]:
         """Return what the model is told, with its own calls as it made them.
 
-        Models want the last word to be somebody else's, but for a turn that was paused.
+        Models do not answer their own last message, except after a turn that was paused.
         """
         told = zip(self._transcript.messages, self._transcript.forms, strict=True)
         messages = tuple(each for message, form in told for each in in_form(with_arguments(message, _revealed), form))
@@ -219,9 +219,9 @@ class LoopRun:
         return found
 
     async def _repaired_reply(self, request: ModelRequest) -> tuple[ModelReply, int]:
-        """Return the model's answer, and the form of the messages in which its provider took them.
+        """Return the model's answer, and the form of the messages that its provider accepted.
 
-        Where it refuses them, it is asked again in plainer forms. Raises the first refusal if it takes none of them.
+        After a refusal, plainer forms follow. Raises the first refusal if the provider accepts none of them.
         """
         try:
             return await self._reply(request), 0
@@ -308,11 +308,11 @@ class LoopRun:
         return ()
 
     def _is_withdrawn(self) -> bool:
-        """Return whether somebody spoke while calls waited for a person, and the loop withdraws these."""
+        """Return whether a message arrived while calls waited for a person, and the loop withdraws these calls."""
         return self._terms.is_withdrawn_by_speech and not self._transcript.is_answered
 
     def _approval(self, call: ToolCall) -> bool | str | None:
-        """Return whether a call may be made. Nobody is asked about one that cannot be made."""
+        """Return whether a call may be made. A call that cannot be made needs no approval."""
         tool = self._tools.get(call.name)
         if self._terms.approval is None or call.error or tool is None:
             return True
@@ -402,9 +402,9 @@ class LoopRun:
     async def _final(self) -> _Final | None:
         """Return the answer of the newest turn; tell the model what is wrong with it.
 
-        There is none if somebody said something since, if the turn is that of another state's loop, or if it was
-        paused. Raises IncompleteAnswerError for an incomplete one of this entry of the state; after an earlier one the
-        model is asked again.
+        There is none after a newer message, for a turn of another state's loop, or for a paused turn. Raises
+        IncompleteAnswerError for an incomplete answer of this entry of the state. After an incomplete answer of an
+        earlier entry, the model gets another request.
         """
         last = self._transcript.last
         if last is None or not self._transcript.is_answered or last.state != self._journal.invocation.state:

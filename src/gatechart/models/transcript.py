@@ -100,7 +100,7 @@ class Cut(Replacement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutAsked:
-    """What an operator wrote to have the newest turns left out when the loop begins next."""
+    """An operator's entry: the loop leaves out the newest turns when it next starts."""
 
     since: int  # number of the first of these turns
     reason: str = ""
@@ -189,7 +189,7 @@ class Transcript:
 
     @property
     def forms(self) -> tuple[int, ...]:
-        """The form of each message in which a provider took it; 0 where nothing is known."""
+        """The form of each message that a provider accepted; 0 where none is known."""
         form, forms = 0, []
         for entry, messages in reversed(list(self._entries_with_messages())):
             forms += [form] * len(messages)
