@@ -64,11 +64,7 @@ class OnRefusal(Enum):
 
 
 class Precedence(Enum):
-    """The order in which the transitions of active states are asked for an event.
-
-    In all of them, inner states come before outer ones, and of two transitions of a state for the same descriptor the
-    one that is written first.
-    """
+    """The order in which transitions are asked for an event: inner states first, and of equals the one written first."""
 
     SPECIFIC = "specific"  # of one state's, the event's own name goes first, then longer prefixes, `*` last
     DOCUMENT = "document"  # of one state's, those written first go first, whatever they take, as in W3C SCXML
