@@ -64,7 +64,7 @@ class OnRefusal(Enum):
 
 
 class Precedence(Enum):
-    """The order in which transitions are asked for an event: inner states first, and of equals the one written first."""
+    """The order of transitions that are asked for an event: inner states first; of equals, the one written first."""
 
     SPECIFIC = "specific"  # of one state's, the event's own name goes first, then longer prefixes, `*` last
     DOCUMENT = "document"  # of one state's, those written first go first, whatever they take, as in W3C SCXML
