@@ -533,3 +533,22 @@ def test_a_transition_to_an_outer_history_state_stays_in_its_source_where_that_l
     life = Life(graph, "s")
     assert (life.send("GO"), life.send("BACK"), life.context.count) == (("y",), ("x",), 1)
     assert (life.send("GO"), life.send("ANEW"), life.context.count) == (("y",), ("x",), 2)
+
+
+def test_an_empty_transition_forbids_an_event_and_a_dropped_one_does_not():
+    """JSON.stringify drops a key whose value is undefined, which forbids the event in XState."""
+
+    def life(inner):
+        states = {"p": {"initial": "c", "on": {"E": "x"}, "states": {"c": {"on": inner}}}, "x": {}}
+        return Life(machine({"id": "m", "initial": "p", "states": states}, ("p",)), "p")
+
+    assert life({"E": {}}).send("E") == ("c",)
+    assert life({}).send("E") == ("x",)
+
+
+@pytest.mark.parametrize(("own", "runs"), [({}, 0), ({"exit": "count"}, 2)])
+def test_exit_actions_of_a_final_state_run_only_in_a_machine_with_actions_of_its_own(own, runs):
+    states = {"a": {"on": {"E": "f"}}, "f": END}
+    life = Life(machine({"id": "m", "context": {"count": 0}, "initial": "a", "states": states, **own}, ("a",)), "a")
+    life.send("E")
+    assert life.context.count == runs

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
+from gatechart.charts import former_keys
 from gatechart.charts.words import in_keys
 from gatechart.errors import FileFault, InvalidChartError, suggestion
 from gatechart.values import Retry
@@ -152,7 +153,8 @@ class Fields:
         if not spot.is_mapping:
             faults.add(spot, f"expected keys with values, found {kind_of(spot)}", "write `key: value`")
         for key in (key for key, _ in spot.items() if known is not None and key not in known):
-            faults.add(spot.key(key), f"unknown key {key!r}", suggestion(key, tuple(known or ())))
+            names = tuple(known or ())
+            faults.add(spot.key(key), f"unknown key {key!r}", former_keys.remedy(key, names) or suggestion(key, names))
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text; a number counts as it was written."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast, get_args
 
-from gatechart.charts import xstate
+from gatechart.charts import former_keys, xstate
 from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, text_of
 from gatechart.charts.model import (
     AfterForm,
@@ -216,6 +216,9 @@ class _Shape(Entries):
         if not spot.is_list:
             Fields(spot, self.faults)
             for event, value in spot.items():
+                if event == "" and self.is_xstate:
+                    self.faults.add(spot.key(event), "XState 5 has no event without a name", former_keys.ALWAYS)
+                    continue
                 yield from self.each(EventForm(spot.key(event), event), value)
             return
         for each in spot.elements():
@@ -251,6 +254,9 @@ class _Shape(Entries):
     def after(self, spot: Spot | None) -> Iterator[AfterForm]:
         """Yield delays with their transitions; a number without a unit is seconds, in XState milliseconds."""
         if spot is None:
+            return
+        if spot.is_list and self.is_xstate:
+            self.faults.add(spot, "XState 5 has no list of delays", former_keys.DELAYS)
             return
         Fields(spot, self.faults)
         for delay, value in spot.items():

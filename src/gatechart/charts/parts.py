@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from gatechart.charts import xstate
+from gatechart.charts import former_keys, xstate
 from gatechart.charts.built_in import BUILT_IN
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.model import (
@@ -107,6 +107,9 @@ class References:
         value = spot.get("value")
         if value is not None and len(spot.value) == 1 and value.is_mapping:
             return Values(value, value.plain())
+        if self.is_xstate and spot.is_mapping and spot.get("type") is None:
+            self.faults.add(spot, "XState 5 has no 'data' of a final state", former_keys.OUTPUT)
+            return None
         return self.reference(spot)
 
     def output(self, spot: Spot | None) -> Reference | Values | None:

@@ -227,7 +227,7 @@ def shadowed(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, Edge]]:
     A transition of an outer state for the same event is not shadowed: it serves the other states inside. Cost: linear.
     """
     is_in_order = graph.precedence is Precedence.DOCUMENT
-    always: dict[EventName, Edge] = {}  # "" stands for no event; an exact spelling ends with a space
+    always: dict[EventName, Edge] = {}  # "" for no event; an exact spelling ends with a space
     for edge in sorted(node.edges, key=lambda each: not is_in_order and each.is_fallback):
         before = [_first(always, edge, word, is_in_order=is_in_order) for word in _spellings(edge)]
         if before[0] is not None and all(before):

@@ -339,7 +339,7 @@ def refusals_untold(analysis: Analysis) -> Iterator[Hit]:
         yield "on_refusal", f"no transition takes {ERROR_REFUSED!r}", remedy
 
 
-@rule("GC212", Severity.WARNING, "a transition for `*` that hides what an outer state waits for")
+@rule("GC212", Severity.WARNING, "a transition for `*` that hides the events of an outer state")
 def hidden_by_any(analysis: Analysis) -> Iterator[Hit]:
     """Only events of the framework, such as timers, results of invokes, answers to handoffs and `error.execution`.
 

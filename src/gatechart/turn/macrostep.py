@@ -193,6 +193,7 @@ class Macrostep:
                 continue
             if not await self._step(self.event.name, is_raised=True):
                 self._check(raised)
+                self._has_eventless = bool(candidates(self.graph, self.configuration, None))  # also if nothing is taken
         for raised in self._raised:  # nothing handles events in a final state
             self._check(raised)
 

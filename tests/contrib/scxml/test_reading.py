@@ -343,3 +343,25 @@ async def test_a_history_state_as_the_default_of_another_is_named():
     outer = f"<state id='a'><history id='h' type='deep'><transition target='i'/></history>{inner}</state>"
     with pytest.raises(InvalidGraphError, match="state 'h': its initial state 'i' is a history state"):
         read(f"<scxml>{outer}</scxml>")
+
+
+async def test_an_eventless_transition_is_asked_after_an_error_of_a_condition_though_no_transition_took_the_event():
+    states = """
+      <state id="begin"><transition event="go" target="s"/></state>
+      <state id="s">
+        <transition cond="_event.name == 'error.execution'" target="t"/>
+        <transition event="e" cond="missing.field" target="u"/>
+        <transition event="f" cond="false" target="u"/>
+      </state><state id="t"/><state id="u"/>"""
+    async with rehearse(read(f"<scxml>{states}</scxml>")) as agent:
+        await agent.send("go")
+        assert not (await agent.send("f")).applied
+        assert (await agent.send("e")).applied
+        assert agent.leaves == ("t",)
+
+
+async def test_an_eventless_transition_is_not_asked_after_an_event_that_no_transition_takes():
+    transition = "<transition cond=\"_event.name == 'e'\" target='t'/>"
+    async with rehearse(read(f"<scxml><state id='s'>{transition}</state><state id='t'/></scxml>")) as agent:
+        assert not (await agent.send("e")).applied
+        assert agent.leaves == ("s",)

@@ -12,6 +12,7 @@ from transitions.extensions.states import Error, Timeout, Volatile, add_state_fe
 from gatechart import AgentContext, EntryPoint
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.transitions import AutoTransitionsWarning, graph_from
+from gatechart.errors import ActionFailedError
 from gatechart.testing.rehearsal import rehearse
 
 pytestmark = pytest.mark.filterwarnings("ignore::gatechart.contrib.errors.AutoTransitionsWarning")
@@ -420,3 +421,29 @@ def test_all_that_is_wrong_is_told_at_once():
     source = config({"trigger": "go", "source": "a", "dest": "b", "before": "x", "after": "y"}, queued=True)
     with pytest.raises(NotCarriedError, match="for 3 reasons"):
         graph_from(source)
+
+
+class Failing(AgentContext):
+    def boom(self) -> None:
+        raise ValueError("no")
+
+
+class FailingModel:
+    state = "a"
+
+    def boom(self) -> None:
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(("callback", "there"), [("before", "a"), ("after", "b")])
+async def test_a_callback_that_raises_undoes_its_turn(callback, there):
+    go = {"trigger": "go", "source": "a", "dest": "b", callback: "boom"}
+    parts = {"states": ["a", "b"], "transitions": [go], "initial": "a", "auto_transitions": False}
+    model = FailingModel()
+    Machine(model, **parts)
+    with pytest.raises(ValueError, match="no"):
+        model.go()
+    async with rehearse(graph_from(parts, name="m", context=Failing)) as agent:
+        with pytest.raises(ActionFailedError):
+            await agent.send("go")
+        assert (model.state, agent.leaves) == (there, ("a",))

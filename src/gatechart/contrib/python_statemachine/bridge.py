@@ -5,6 +5,14 @@ What differs from `python-statemachine`, by the design of graphs:
 - `before` runs between the exits and the entries, as `on` does; `after` runs when all is entered, as the targetless
   transition of an event that the transition raises (into a final state of the chart: before its entry).
 - A validator denies by raising, as there; the event is refused, with the error as the reason.
+- An action that raises undoes its turn, unless a transition takes `error.execution`. There, a StateChart raises that
+  event, drops it if nothing takes it, and the transition stands, unless the error was in `before`. A StateMachine
+  raises the error, and the transition stands if it was in `after`.
+- A guard that raises counts as false, and raises `error.execution`. There, a StateMachine raises the error.
+- An internal transition of a state of a StateChart to itself leaves the state and enters it again; there, it enters it
+  without leaving it.
+- An internal transition of a state of a StateMachine to a state inside it enters that state; there, it only leaves what
+  is active inside.
 - An event that nothing takes is refused and changes nothing.
 - A history state without a transition of its own leads where its parent begins while it remembers nothing; there, the
   machine is then in no state at all.
@@ -144,11 +152,12 @@ class _Carrying:
             guard = self.callbacks.guard(specs, place)
             stays = found.internal and not self.machine.enable_self_transition_entries
             targets = None if stays and found.is_self else [each.id for each in found.targets]
+            is_internal = found.internal and not found.is_self and bool(targets)
             is_told = bool(after) and targets is not None and not self._is_end(found)
             self._told += is_told
             told = f"python_statemachine.after.{self._told}"
             does = [*before, _raising(told)] if is_told else before + after
-            yield Transition(source, event, targets, guard=guard, actions=does, internal=stays and bool(targets))
+            yield Transition(source, event, targets, guard=guard, actions=does, internal=is_internal)
             if is_told:
                 yield Transition(ANY, told, actions=after)
 

@@ -7,6 +7,8 @@ What differs from `transitions`, by the design of graphs:
 - The entry actions of the state in which an agent begins do run.
 - A trigger named as a callback is raised: it is taken after the microstep, not in the middle of it.
 - A trigger takes the events that its name is a prefix of, in whole words: `error` takes `error.execution`.
+- A callback that raises undoes its turn, unless a transition takes `error.execution`; there, the machine stays in the
+  new state if the error was in `on_enter` or `after`. A condition that raises counts as false; there, it raises.
 - An event that nothing takes is refused and changes nothing, what `prepare` did included.
 - A transition from a state to one more than a level below it exits the children on the way, even those it enters again.
 - What regions of a parallel state do together follows SCXML.
