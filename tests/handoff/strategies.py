@@ -60,7 +60,7 @@ def required(kind: type[Any], /, **fields: st.SearchStrategy[Any]) -> st.SearchS
     return whole.map(lambda some: kind(**some))
 
 
-contents = many(required(TextPart) | required(MediaPart))
+contents = many(required(TextPart) | required(MediaPart, size=st.integers(0, 10**9)))
 calls = required(ToolCall, arguments=mappings, output=json_values, parts=contents)
 verbatim = st.none() | required(ProviderMessage, message=json_values)
 messages = required(Message, time=times, tool_calls=many(calls), parts=contents, verbatim=verbatim)
