@@ -280,9 +280,9 @@ class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
         step already has a result. Otherwise the steps that it replaces are forgotten, their names are free again, and
         the mail that it tells the agent is accepted.
 
-        A JournalRecord is STALE if its invocation is over, and REPEATED if the agent's journal has an entry of that
-        name. Otherwise the entry is the journal's last, the entries that it replaces are forgotten, and the mail that
-        it tells the agent is accepted.
+        A JournalRecord is STALE if its invocation is over, unless an operator writes it. It is REPEATED if the agent's
+        journal has an entry of that name. Otherwise the entry is the journal's last, the entries that it replaces are
+        forgotten, and the mail that it tells the agent is accepted.
 
         An Offer keeps the handoff. An OfferChosen gives it its target, its packet and its choice, and takes it from
         CHOOSING to PENDING. A ChangeHandoff changes its status, and keeps its choice if it has one. A turn or an Answer

@@ -104,17 +104,19 @@ async def test_parallel_calls_are_all_answered_whatever_becomes_of_them(model):
         ("lookup", {"order": "none"}, "b"),
         ("nothing", {}, "c"),
         ("lookup", {"number": 1}, "d"),
-        ("lookup", {"order": "1"}, "a"),  # an id that a call has already
+        ("lookup", {"order": "2"}, "a"),  # an id that another call has already
+        ("lookup", {"order": "1"}, "a"),  # the same call
     )
     async with scripted_model([calls, Says("Done.")]) as server, opened(server, model=model) as runtime:
         agent = await asked(runtime)
     _, _, *results = said(agent)[1]
-    assert results[0] == results[4] == "1 was shipped"
+    assert results[0] == results[5] == "1 was shipped"
+    assert results[4] == "2 was shipped"
     assert results[1] == "raised: there is no such order"
     assert results[2] == "there is no tool 'nothing' now; the tools are lookup, refund, look_up_pin"
     assert results[3].startswith("invalid arguments: ")
     ids = [call.id for call in agent.context.messages[1].tool_calls]
-    assert (ids[:4], len(set(ids))) == (["a", "b", "c", "d"], 5)
+    assert (ids[:4], ids[5], len(set(ids))) == (["a", "b", "c", "d"], "a", 5)
 
 
 async def test_a_text_that_looks_like_a_call_is_the_answer():

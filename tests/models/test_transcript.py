@@ -100,7 +100,8 @@ def test_a_summary_stands_for_the_older_part_and_nothing_of_it_is_heard_again(ki
 
 
 def test_a_call_gets_an_id_of_its_own_if_it_has_none_or_one_that_is_taken():
-    message = turn(1, CALL, CALL, CALL.model_copy(update={"id": ""})).message
+    other = CALL.model_copy(update={"arguments": {"other": 1}})
+    message = turn(1, CALL, other, CALL.model_copy(update={"id": ""})).message
     ids = [call.id for call in with_own_ids(message, set()).tool_calls]
     assert (ids[0], len(set(ids)), all(ids)) == ("a", 3, True)
     assert with_own_ids(message, {"a"}).tool_calls[0].id != "a"

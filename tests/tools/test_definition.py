@@ -78,7 +78,8 @@ def _several(*texts: str) -> None: ...
 def _any(**texts: str) -> None: ...
 def _positional(text: str, /) -> None: ...
 def _bare(text) -> None: ...
-def _reserved(call_id: str) -> None: ...
+
+
 def _yielding(text: str) -> Iterator[str]:
     yield text
 
@@ -94,7 +95,6 @@ def _lost(text: "Nowhere") -> None: ...  # noqa: F821
         (_any, {}, "argument 'texts': it has no single name"),
         (_positional, {}, "argument 'text': it has no single name"),
         (_bare, {}, "argument 'text': it has no annotation; say of which type it is"),
-        (_reserved, {}, "argument 'call_id': the name is that of a call's identity"),
         (_yielding, {}, "it is no function that returns a result"),
         (_lost, {}, "its signature cannot be read: name 'Nowhere' is not defined"),
         (_plain, {"name": "x" * 201}, "201 characters, 200 at most"),
@@ -131,7 +131,6 @@ def test_a_definition_in_the_shape_of_mcp_becomes_a_tool_whose_hints_are_not_tru
     ("definition", "said"),
     [
         ({"function": {"name": "", "parameters": {"type": "object"}}}, "the name cannot be used: it is empty"),
-        ({"name": "x", "parameters": {"properties": {"call_id": {}}}}, "an argument is named 'call_id'"),
         ({"name": "x", "parameters": [1]}, "its schema is not an object"),
     ],
 )

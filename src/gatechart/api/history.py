@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from gatechart.api.arguments import made
 from gatechart.api.codec import HISTORY, JOURNAL, SNAPSHOT, Answer
-from gatechart.api.command import Command, Count, Executor, Limit
+from gatechart.api.command import Command, Count, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
-from gatechart.turn import check_version, checked_key
+from gatechart.turn import check_version, checked_id, checked_key, checked_operator_reason
 from gatechart.values import CONVERSATION, AgentId, HistoryEntry, JournalEntry, Snapshot, all_shown
 
 
@@ -50,6 +52,21 @@ class JournalCommand(Command):
     limit: Limit = 100
 
 
+class CutCommand(WritingCommand):
+    """`cut`. Its key makes it safe to repeat."""
+
+    answer: ClassVar[Answer[Any]] = JOURNAL
+    route: ClassVar[Route] = Route(
+        "POST", "/agents/{agent_id}/journals/{journal}/cut", "Leave the newest turns of a model out of its transcript"
+    )
+    verb: Literal["cut"] = "cut"
+    agent_id: AgentId
+    journal: str = CONVERSATION
+    turns: Annotated[int, Field(ge=1)] = 1
+    reason: str
+    idempotency_key: str | None = None
+
+
 class HistoryHome(Executor):
     """The part of `AgentHome` that is about an agent's past."""
 
@@ -76,5 +93,33 @@ class HistoryHome(Executor):
         """
         name = checked_key(journal, "journal")
         command = made(JournalCommand, agent_id=agent_id, journal=name, after=after, limit=limit)
+        entries: Sequence[JournalEntry] = await self.execute(command)
+        return all_shown(entries)
+
+    async def cut(
+        self,
+        agent_id: AgentId,
+        turns: int = 1,
+        *,
+        reason: str,
+        journal: str = CONVERSATION,
+        idempotency_key: str | None = None,
+    ) -> Sequence[JournalEntry]:
+        """Leave the newest turns of the model out of an agent's transcript, with the results of their calls.
+
+        The loop does so when it begins next: enter its state again, or `retry_agent` an agent that failed. What others
+        said stays. The calls were made all the same, and the model may make them again. turns: at least 1. reason: for
+        the journal. journal: as in `journal`. idempotency_key: repeating the call with the same key has no further
+        effect. Returns the entries that are left out; none if there is no turn, or after a repeat. Secrets are masked.
+        Raises UnknownAgentError and PayloadError.
+        """
+        command = made(
+            CutCommand,
+            agent_id=agent_id,
+            journal=checked_key(journal, "journal"),
+            turns=turns,
+            reason=checked_operator_reason(reason),
+            idempotency_key=checked_id(idempotency_key, "idempotency_key"),
+        )
         entries: Sequence[JournalEntry] = await self.execute(command)
         return all_shown(entries)

@@ -13,8 +13,9 @@ from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import clock_text, emit, is_confirmed, print_hint, print_warning
+from gatechart.cli.transcripts import JournalOption
 from gatechart.errors import StoreCorruptError
-from gatechart.values import MailStatus, Outcome, Role, Snapshot, ended_in_loop
+from gatechart.values import CONVERSATION, MailStatus, Outcome, Role, Snapshot, ended_in_loop
 
 if TYPE_CHECKING:
     from gatechart import stores, turn
@@ -70,6 +71,7 @@ VersionArgument = Annotated[
         metavar="VERSION", min=1, help="The version, as `gatechart history` numbers it.", show_default=False
     ),
 ]
+TurnsOption = Annotated[int, typer.Option("--turns", metavar="N", min=1, help="How many turns of the model.")]
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)
 ]
@@ -274,6 +276,33 @@ async def retry_agent(
         await reached.hint_at_waiting(settings, graph, snapshot)
 
     await connection.execute(settings, (graph,), restore, timeout_s=timeout)
+
+
+async def cut_transcript(
+    settings: Settings,
+    agent: AgentArgument,
+    reason: ReasonOption,
+    turns: TurnsOption = 1,
+    journal: JournalOption = CONVERSATION,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Leave the newest turns of the model out of the transcript of an agent's model loops.
+
+    The results of their calls go with them; what others said stays. The loop does so when it begins next: send an event
+    that enters its state again, or `gatechart retry` an agent that failed. Calls that were made may be made again.
+
+    Examples:
+      gatechart cut case-1 --turns 2 --reason "the provider refuses its last turns"
+    """
+    graph, _ = await _stored(agent, settings)
+
+    async def cut(reached: Connection) -> None:
+        entries = await reached.home.cut(agent, turns, reason=reason, journal=journal)
+        names = [each.name for each in entries]
+        document = {"agent_id": agent, "journal": journal, "left_out": names}
+        emit(settings, document, f"{agent}: {', '.join(names) or 'nothing'} left out when the loop begins next")
+
+    await connection.execute(settings, (graph,), cut, timeout_s=timeout)
 
 
 async def fork_agent(

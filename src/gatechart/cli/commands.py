@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from gatechart.cli.agents import (
+    cut_transcript,
     erase_agent,
     fork_agent,
     retry_agent,
@@ -118,6 +119,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_agents,
     "history": show_history,
     "transcript": show_transcript,
+    "cut": cut_transcript,
     "trail": show_trail,
     "tail": follow_agents,
     "stop": stop_agent,

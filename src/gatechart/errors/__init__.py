@@ -60,6 +60,7 @@ from gatechart.errors.failures import (
     SelectionAnswerError,
     SelectionFunctionError,
     asking,
+    call_contained,
     contain,
     contained,
     failure_in,
@@ -67,7 +68,7 @@ from gatechart.errors.failures import (
     message_of,
 )
 from gatechart.errors.mcp import McpPinsError, McpServerError
-from gatechart.errors.models import BudgetUsedUpError, ModelFailedError
+from gatechart.errors.models import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.errors.operation import (
     AgentAsleepError,
     AgentTooLargeError,
@@ -186,6 +187,7 @@ __all__ = [
     "HandoffStateError",
     "InboxFullError",
     "IncompatibleGraphError",
+    "IncompleteAnswerError",
     "InsideLoopError",
     "InsideTurnError",
     "InvalidChartError",
@@ -245,6 +247,7 @@ __all__ = [
     "StoreUrlError",
     "TakingBackError",
     "ToolFailedError",
+    "ToolNameTakenError",
     "TurnTimeoutError",
     "UndeclaredEventError",
     "UndeclaredInvokeError",
@@ -265,6 +268,7 @@ __all__ = [
     "UnusableStoreError",
     "UnwritableError",
     "asking",
+    "call_contained",
     "contain",
     "contained",
     "failure_in",

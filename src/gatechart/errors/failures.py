@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
-from collections.abc import Iterator
+from asyncio import CancelledError, Task, current_task
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from gatechart.errors.root import DefinitionError, EventError
 
-_INTERPRETER: Final = (KeyboardInterrupt, GeneratorExit)
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -31,8 +31,9 @@ class ExitRaisedError(EventError):
 def is_failure(error: BaseException) -> bool:
     """Tell whether an error is a failure of the code that raised it.
 
-    SystemExit counts, as does a CancelledError in a task that nobody cancelled. KeyboardInterrupt does not, because a
-    person ends the process. Nor does GeneratorExit, because a coroutine is being closed.
+    SystemExit counts, as does a CancelledError in a task that nobody cancelled, and a GeneratorExit in a running task.
+    KeyboardInterrupt does not, because a person ends the process. Nor does a GeneratorExit outside of tasks: there the
+    interpreter closes a coroutine.
 
     >>> [is_failure(error) for error in (KeyError(), SystemExit(3), KeyboardInterrupt(), GeneratorExit())]
     [True, True, False, False]
@@ -40,9 +41,19 @@ def is_failure(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_failure, error.exceptions))
     if isinstance(error, CancelledError):
-        task = current_task()
+        task = _task()
         return task is None or task.cancelling() == 0
-    return not isinstance(error, _INTERPRETER)
+    if isinstance(error, GeneratorExit):
+        return _task() is not None
+    return not isinstance(error, KeyboardInterrupt)
+
+
+def _task() -> Task[Any] | None:
+    """Return the running task; None in a thread without one."""
+    try:
+        return current_task()
+    except RuntimeError:
+        return None
 
 
 def contain(error: BaseException | None) -> None:
@@ -69,6 +80,18 @@ _CONTAINED: Final = _Contained()
 def contained() -> AbstractContextManager[None, None]:
     """Turn every failure of application code inside the block into an Exception. See `contain`."""
     return _CONTAINED
+
+
+def call_contained(function: Callable[[], T]) -> T:
+    """Call a function of the application in a thread. Everything that it raises but KeyboardInterrupt is an Exception.
+
+    A GeneratorExit is the function's own there, because nothing closes a plain function.
+    """
+    try:
+        with contained():
+            return function()
+    except GeneratorExit as error:
+        raise ExitRaisedError(_in_words(error)) from error
 
 
 @dataclass(eq=False)

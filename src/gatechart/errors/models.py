@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from gatechart.errors.root import OutsideError
+from gatechart.errors.root import DefinitionError, OutsideError
 
 
 @dataclass(eq=False)
 class ModelFailedError(OutsideError):
     """A model gave no answer, or one that cannot be read."""
+
+    reported: ClassVar[tuple[str, ...]] = ("code",)
 
     problem: str
     # The kind of failure: context_length, too_many_strict_tools, quota, rate_limit, overloaded, server_error, timeout,
@@ -40,3 +43,31 @@ class BudgetUsedUpError(OutsideError):
             f"the model loop has used up its {self.what} ({self.used:g} of {self.limit:g}); "
             "give it more, or let `error.invoke.<id>` lead to somebody who goes on without it"
         )
+
+
+@dataclass(eq=False)
+class IncompleteAnswerError(OutsideError):
+    """A model's answer was cut off, refused, filtered or empty, or ended for an unknown reason."""
+
+    reported: ClassVar[tuple[str, ...]] = ("finish", "reason")
+
+    finish: str  # a value of Finish: length, refused, filtered, empty or unknown
+    reason: str = ""  # the provider's own word
+
+    def __str__(self) -> str:
+        word = f" ({self.reason})" if self.reason else ""
+        return (
+            f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to ask for another, "
+            f"or accept it with ModelLoop(accept=[{self.finish!r}])"
+        )
+
+
+@dataclass(eq=False)
+class ToolNameTakenError(DefinitionError):
+    """A model would be offered two tools of the same name."""
+
+    name: str
+    taken_by: str  # "the answer of ModelLoop(output=...)", "a transfer of the state"
+
+    def __str__(self) -> str:
+        return f"the tool {self.name!r} has the name of {self.taken_by}; give one of the two another name"

@@ -15,10 +15,12 @@ _MOST_LISTED: Final = 20
 class GatechartError(Exception):
     """The root of all errors of this package.
 
-    private: fields that hold text from the application's own exceptions, which not every caller may see.
+    private: fields that hold text from the application's own exceptions, which not every caller may see. reported:
+    fields that the event of a failed invocation has, too.
     """
 
     private: ClassVar[tuple[str, ...]] = ()
+    reported: ClassVar[tuple[str, ...]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))

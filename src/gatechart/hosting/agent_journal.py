@@ -10,11 +10,12 @@ from random import Random
 from typing import Protocol
 from uuid import uuid5
 
-from gatechart.api.history import JournalCommand
+from gatechart.api.history import CutCommand, JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.values import Invocation, JournalEntry, JournalRecord, Mail
 
 _RUN = mark("run")
+_OF_TURNS = frozenset({"turn", "result", "feedback"})
 
 
 class JournalHost(Protocol):
@@ -41,6 +42,30 @@ def journal_page(entries: Mapping[str, str], command: JournalCommand) -> tuple[J
     names = [name for name in entries if not name.startswith(RESERVED)]
     start = names.index(command.after) + 1 if command.after in names else 0
     return tuple(JournalEntry(name, json.loads(entries[name])) for name in names[start : start + command.limit])
+
+
+def journal_cut(
+    entries: Mapping[str, str], command: CutCommand, key: str
+) -> tuple[JournalRecord | None, tuple[JournalEntry, ...]]:
+    """Return the entry by which an operator cuts a transcript, if it has turns, and the entries that are left out.
+
+    Entries about a turn have its number in their names: `turn.3`, `result.3.0`. Their contents are not read, so that
+    any turn can be cut. key: that no other cut of the journal has.
+    """
+    name = f"cutting.{key}"
+    turns = sorted(number for kind, number in map(_numbered, entries) if kind == "turn")[-command.turns :]
+    if not turns or name in entries:
+        return None, ()
+    told = json.dumps({"since": turns[0], "reason": command.reason})
+    gone = [each for each in entries if _numbered(each)[0] in _OF_TURNS and _numbered(each)[1] >= turns[0]]
+    record = JournalRecord.by_operator(command.agent_id, command.journal, name, told)
+    return record, tuple(JournalEntry(each, json.loads(entries[each])) for each in gone)
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """Return the kind of an entry, and the number of the turn that it is about; 0 if it is about none."""
+    kind, number, *_ = (*name.split("."), "")
+    return kind, int(number) if number.isdecimal() else 0
 
 
 class AgentJournal(InvokeJournal):
@@ -94,6 +119,12 @@ class AgentJournal(InvokeJournal):
             self._entries.pop(each, None)
         self._entries[name] = kept
         return kept
+
+    def is_of_earlier_entry(self, attempt: int) -> bool:
+        """Whether an attempt, as this journal counts them, belongs to an earlier entry of a state."""
+        runs = (name for name in self._entries if name.startswith(_RUN))
+        name = next((each for each in runs if json.loads(self._entries[each])["number"] == attempt), None)
+        return name is not None and not name.startswith(f"{_RUN}.{self.invocation.epoch}.")
 
     def draw(self, name: str) -> float:
         """Return a random number from 0 to 1 that belongs to this name: a repeat of the run draws the same one."""

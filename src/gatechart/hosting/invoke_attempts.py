@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any, Final, Literal
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
+from gatechart.errors import GatechartError, InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
 from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness, Place
@@ -144,10 +144,16 @@ async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
 
 
 def failure_payload(raised: Exception, attempts: int) -> Payload:
-    """Return the payload that reports a failed invocation to its agent."""
+    """Return the payload that reports a failed invocation to its agent, with the fields that its error reports."""
     error = failure_in(raised)
-    message = message_of(error)
-    return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}
+    facts = {name: getattr(error, name) for name in error.reported} if isinstance(error, GatechartError) else {}
+    return {
+        **facts,
+        "type": type(error).__name__,
+        "message": message_of(error),
+        "traceback": traceback_of(error),
+        "attempts": attempts,
+    }
 
 
 def traceback_of(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, cast, get_type
 
 from typing_extensions import TypeVar
 
-from gatechart.errors import ExitRaisedError, PayloadError, StepRepeatedError, is_failure
+from gatechart.errors import ExitRaisedError, PayloadError, StepRepeatedError, call_contained, is_failure
 from gatechart.graph import AnyGraph, unwrapped
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, GuardedCall
@@ -187,11 +187,23 @@ class Work(Generic[ServicesT]):
         invocation gets the recorded result. A tool that must not be repeated is not called again if its process ended
         in the midst of it: the result is then the failure OUTCOME_UNKNOWN.
 
-        Failures are results, too; `unwrap()` raises them. Raises NoToolBoxError, CallReusedError for a call_id under
-        which something else was asked, PayloadError for one that no store can keep, StepResultError for a result that
-        cannot be stored, and InvocationOverError if the state has been left meanwhile.
+        Failures are results, too, such as a value that no store can keep; `unwrap()` raises them. Raises
+        NoToolBoxError, CallReusedError for a call_id under which something else was asked, PayloadError for one that no
+        store can keep, and InvocationOverError if the state has been left meanwhile.
         """
-        return await self._tool_calls().call(tool if isinstance(tool, str) else tool.name, args, arguments)
+        call_id = arguments.pop("call_id", None)
+        name = tool if isinstance(tool, str) else tool.name
+        return await self._tool_calls().call(name, args, arguments, call_id=call_id)
+
+    async def call_with(
+        self, tool: str | AnyTool, arguments: Mapping[str, Any], /, *, call_id: str | None = None
+    ) -> ToolResult[Any]:
+        """Call a tool as `call` does, with its arguments as a mapping, so that they may have any names.
+
+        An argument named `call_id` can be given by this alone.
+        """
+        name = tool if isinstance(tool, str) else tool.name
+        return await self._tool_calls().call(name, (), arguments, call_id=call_id)
 
     def _tool_calls(self) -> ToolCalls:
         if self._calls is None:
@@ -253,8 +265,8 @@ class Work(Generic[ServicesT]):
             records = await AgentJournal.opened(self._host, self._invocation, UNDONE, self._journal.attempt)
         talk: Work[ServicesT] = Work(self._host, records, self._idleness, self._graph, self._trail)
         for each in (await self.escapes()).undoing:
-            arguments = {**revealed(each.arguments), "call_id": each.call_id}
-            result = await talk._tool_calls().call(each.tool, (), arguments, undoes=each.call_id)
+            calls, arguments = talk._tool_calls(), revealed(each.arguments)
+            result = await calls.call(each.tool, (), arguments, call_id=each.call_id, undoes=each.call_id)
             if result.failure is not None:
                 told = f"{each.tool} could not take a call back: {result.failure.kind}: {result.failure.message}"
                 return {"undone": undone, "problem": told, "tool": each.tool, "error": kind_of(result.failure)}
@@ -313,6 +325,12 @@ class Work(Generic[ServicesT]):
         self._note(mark("sleep", named), named)
         async with self._idleness.busy():
             await self._waits.until_over(mark("sleep", named), wait_s)
+
+    @property
+    def transfer_names(self) -> frozenset[str]:
+        """Names of the tools of all transfers that the state declares."""
+        declared = self._graph.nodes[self._invocation.state].transfers
+        return frozenset() if declared is None else frozenset(each.tool for each in declared.targets)
 
     async def transfer_tools(self) -> TransferOffer:
         """Return the transfers that the state offers now: tools, what a model is to be told, and how many are left.
@@ -433,5 +451,5 @@ async def _called(call: Callable[[], Any]) -> Any:
     function = unwrapped(call)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await call()
-    result = await asyncio.to_thread(call)
+    result = await asyncio.to_thread(call_contained, call)
     return await result if inspect.isawaitable(result) else result

@@ -90,6 +90,10 @@ class InvokeJournal:
         self._recorded[name] = kept
         return kept
 
+    def is_of_earlier_entry(self, attempt: int) -> bool:  # noqa: ARG002  for journals of agents
+        """Whether an attempt belongs to an earlier entry of a state; those of an invocation never do."""
+        return False
+
     def draw(self, name: str) -> float:
         """Return a random number from 0 to 1 that belongs to this name: a repeat draws the same one."""
         it = self.invocation

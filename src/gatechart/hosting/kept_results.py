@@ -9,7 +9,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import problems_of
-from gatechart.errors import StepResultError
+from gatechart.errors import StepResultError, contained, message_of
 from gatechart.secrets import describes_secrets, marked
 from gatechart.turn import check_finite, check_numbers_kept
 from gatechart.values import MASK, SECRET, AgentId, revealed_text
@@ -27,13 +27,17 @@ class KeptResult:
     def written(self, result: Any) -> str:
         """Return the result as JSON text, with its secrets marked. Raises StepResultError if it would not come back."""
         try:
-            adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
-            text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
-            if MASK in text:
-                text = to_json(marked(result, from_json(text)), inf_nan_mode="constants").decode()
-            check_numbers_kept(result, self._read_back(text, result))
-        except (PydanticSerializationError, ValueError, TypeError) as error:
+            with contained():
+                return self._text(result)
+        except Exception as error:  # serializers and properties of the application may raise anything
             raise StepResultError(self._agent_id, self._name, _problems(error)) from error
+
+    def _text(self, result: Any) -> str:
+        adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
+        text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
+        if MASK in text:
+            text = to_json(marked(result, from_json(text)), inf_nan_mode="constants").decode()
+        check_numbers_kept(result, self._read_back(text, result))
         return text
 
     def _read_back(self, text: str, result: Any) -> Any:
@@ -70,4 +74,4 @@ def _built(kind: Any) -> TypeAdapter[Any]:
 def _problems(error: Exception) -> tuple[str, ...]:
     if isinstance(error, ValidationError | PydanticSerializationError):
         return problems_of(error)
-    return (str(error),)
+    return (message_of(error) or type(error).__name__,)

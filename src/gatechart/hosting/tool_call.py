@@ -15,7 +15,7 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
-from gatechart.errors import InvocationOverError, failure_in, is_failure, message_of
+from gatechart.errors import InvocationOverError, StepResultError, failure_in, is_failure, message_of
 from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
@@ -52,7 +52,8 @@ logger = logging.getLogger(__name__)
 
 _FAILED: Final = "a tool call failed: %(tool)s of agent %(agent_id)s, attempt %(attempts)d: %(problem)s"
 _TOO_LONG: Final = "it took longer than its limit of {:g} s"
-_UNKNOWN: Final = "the process that called it ended before it was known what came of it"
+_UNKNOWN: Final = "{} before its result was recorded"
+_NOT_KEPT: Final = "it returned a result that cannot be stored: {}"
 _OVER: Final = "the call as a whole would take longer than its limit of {:g} s"
 
 T = TypeVar("T")
@@ -149,14 +150,14 @@ class ToolCall:
         self._progress = Progress()
 
     async def result(self) -> ToolResult[Any]:
-        """Return the recorded result, or call the tools. Raises InvocationOverError, and StepResultError."""
+        """Return the recorded result, or call the tools. Raises InvocationOverError."""
         ended = self._records.ended()
         if ended is not None:
             return self._read(*ended)
         self._progress = self._records.progress()
         if self._records.is_unsettled():
             self._progress = self._progress.tried()
-            unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN)
+            unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN.format(self._records.interruption()))
             return await self._end(_Tried(failure=unknown), self._asked)
         if self._progress.attempts:
             await self._waits.until_over(self._records.tried_name(self._progress), 0)
@@ -348,6 +349,12 @@ class ToolCall:
 
     async def _end(self, tried: _Tried, candidate: Candidate) -> ToolResult[Any]:
         """Record what came of the call, and return what is recorded."""
+        text = None
+        if tried.failure is None:
+            try:
+                text = self._kept(candidate.tool.returns).written(tried.value)
+            except StepResultError as error:
+                tried = replaced(tried, failure=_not_kept(candidate, error))
         it, is_answered = self._records.identity, tried.failure is None
         result: ToolResult[Any] = ToolResult(
             tool=it.tool,
@@ -359,7 +366,6 @@ class ToolCall:
             breaker=tried.breaker,
             undo=candidate.tool.undo if is_answered else "",
         )
-        text = self._kept(candidate.tool.returns).written(tried.value) if is_answered else None
         return self._read(*await self._records.end(result, text, self._more(result, candidate, text)))
 
     def _more(self, result: ToolResult[Any], candidate: Candidate, text: str | None) -> Payload:
@@ -386,6 +392,12 @@ class ToolCall:
 
     def _kept(self, kind: Any) -> KeptResult:
         return KeptResult(self._agent_id, f"call {self._records.identity.tool}", kind)
+
+
+def _not_kept(candidate: Candidate, error: StepResultError) -> ToolFailure:
+    """Return the failure of a tool whose result cannot be stored. One that must not be repeated has acted."""
+    kind = FailureKind.OUTCOME_UNKNOWN if candidate.tool.repeat == "never" else FailureKind.RAISED
+    return ToolFailure(kind, _NOT_KEPT.format("; ".join(error.problems)), type(error).__name__)
 
 
 def _key(candidate: Candidate) -> Payload:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid5
@@ -19,7 +19,7 @@ from gatechart.hosting.invoke_trail import TrailDesk
 from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
-from gatechart.tools import RESERVED_ARGUMENT, AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
+from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
 from gatechart.values import NO_ESCAPES, BreakerState, Escapes, Payload, PoliciesByTool, ToolPolicies, unkept
 
 
@@ -51,14 +51,18 @@ class ToolCalls:
         self._alone: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def call(
-        self, name: str, args: Sequence[Any], arguments: MutableMapping[str, Any], *, undoes: str = ""
+        self,
+        name: str,
+        args: Sequence[Any],
+        arguments: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        undoes: str = "",
     ) -> ToolResult[Any]:
         """See `Work.call`. name: of a tool, its own or the one that models know it by. args: in the tool's order.
 
-        arguments: by name, with the call's id, whose name no tool can give an argument. undoes: the call that this one
-        takes back.
+        arguments: by name. undoes: the call that this one takes back.
         """
-        call_id = arguments.pop(RESERVED_ARGUMENT, None)
         tool = self._box.get(name)
         if tool is None:
             message = f"there is no tool {name!r}: {suggestion(name, self._box.names)}"

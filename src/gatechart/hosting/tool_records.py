@@ -115,7 +115,20 @@ class CallRecords:
 
     def is_unsettled(self) -> bool:
         """Whether a tool that must not be repeated was called, and nobody noted what came of it."""
-        return any(self._is_unsettled(attempt) for attempt in range(self._journal.attempt + 1))
+        return self._unsettled() is not None
+
+    def interruption(self) -> str:
+        """Return a clause that says what interrupted a call that is unsettled."""
+        attempt = self._unsettled()
+        if attempt == self._journal.attempt:
+            return "the process that called it ended"
+        if attempt is not None and self._journal.is_of_earlier_entry(attempt):
+            return "the state was left"
+        return "the attempt that called it failed or took longer than its timeout_s,"
+
+    def _unsettled(self) -> int | None:
+        attempts = range(self._journal.attempt + 1)
+        return next((attempt for attempt in attempts if self._is_unsettled(attempt)), None)
 
     def _is_unsettled(self, attempt: int) -> bool:
         begun = self._read("begun", attempt, self._tried(attempt) + 1) is not None

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from inspect import isawaitable
 from typing import Any, cast
 
-from gatechart.errors import contained
+from gatechart.errors import call_contained, contained
 from gatechart.graph.callables import is_async
 
 
@@ -54,8 +54,7 @@ class ToolRun:
         if self._is_given_up:
             return None
         self.has_begun = True
-        with contained():
-            return self._call()
+        return call_contained(self._call)
 
 
 def _ended(run: asyncio.Future[Any], ended: Callable[[], None]) -> None:

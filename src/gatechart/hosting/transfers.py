@@ -37,6 +37,12 @@ class TransferOutcome:
         return bool(self.went_to)
 
 
+def epoch_of_choice(journal: InvokeJournal, call_id: str) -> int | None:
+    """Return the entry of the state in which a model's choice was recorded; None if it was not."""
+    recorded = journal.recorded(mark("transfer_call", call_id))
+    return None if recorded is None else int(json.loads(recorded)["epoch"])
+
+
 class TransferDesk:
     """The transfers of one attempt at an invocation's function."""
 

@@ -22,7 +22,7 @@ from gatechart.models.media import IMAGES
 from gatechart.models.model import ModelReply, ModelRequest, Prices
 from gatechart.models.provider import ANTHROPIC_SDK, Provider, checked_settings
 from gatechart.models.usage import anthropic_usage
-from gatechart.tools import anthropic_tool, model_name
+from gatechart.tools import anthropic_tools, model_name
 
 if TYPE_CHECKING:
     from gatechart.models.provider import Http
@@ -39,7 +39,8 @@ class AnthropicModel:
     offered beside the loop's. prices: for `cost` in the usage. timeout_s: the longest silence. http: a client of
     httpx or httpx2 that makes the connections; its owner closes it. headers: more of the request's headers, such as
     `anthropic-beta`. accepts: media types of the files that the model is shown, "image/*" for all of a kind; a text
-    takes the place of any other file. bounds: of an answer. Needs `gatechart[anthropic]`.
+    takes the place of any other file. bounds: of an answer. strict: whether the model is held to the tools' schemas,
+    where neither the tool nor the loop says so; None: wherever a schema allows. Needs `gatechart[anthropic]`.
 
     Raises ExtraMissingError if the SDK is not installed; it is imported with the first request.
     """
@@ -58,6 +59,7 @@ class AnthropicModel:
         headers: Mapping[str, str] | None = None,
         accepts: Iterable[str] = (*IMAGES, "application/pdf"),
         bounds: AnswerBounds = USUAL_BOUNDS,
+        strict: bool | None = None,
     ) -> None:
         key = {"x-api-key": api_key} if api_key else {}
         sent = {
@@ -71,6 +73,7 @@ class AnthropicModel:
         self._prices = prices or Prices()
         self._accepts = tuple(accepts)
         self._bounds = bounds
+        self._strict = strict
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """See Model. Raises ModelFailedError."""
@@ -86,7 +89,9 @@ class AnthropicModel:
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = sent_messages(request, self._provider.host, self._accepts)
         body = {"model": self._model, **self._settings, "messages": messages}
-        return body | self._system(request.instructions) | _tools(request, self._settings.get("tools") or ())
+        return (
+            body | self._system(request.instructions) | _tools(request, self._settings.get("tools") or (), self._strict)
+        )
 
     def _system(self, instructions: str) -> dict[str, Any]:
         """Return the system prompt of the settings, then the instructions."""
@@ -115,9 +120,9 @@ class AnthropicModel:
         return replace(reply, usage=self._prices.priced(usage))
 
 
-def _tools(request: ModelRequest, more: Iterable[Any]) -> dict[str, Any]:
+def _tools(request: ModelRequest, more: Iterable[Any], strict: bool | None) -> dict[str, Any]:
     """Return the tools; those that were called before, if there are none now, since the provider wants some then."""
-    tools = [*more, *map(anthropic_tool, request.tools)]
+    tools = [*more, *anthropic_tools(request.tools, strict=strict if request.strict is None else request.strict)]
     if tools:
         kind = {"none": "none", "required": "any"}.get(request.tool_choice)
         return {"tools": tools, **({"tool_choice": {"type": kind}} if kind else {})}

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gatechart.errors import ToolNameTakenError
 from gatechart.handoff import ConversationContext, Message
 from gatechart.hosting.invoke_context import Work
+from gatechart.models.approvals import Approval
+from gatechart.models.completeness import accepted_finishes
 from gatechart.models.limits import MOST_BYTES, Budget, Summarize
 from gatechart.models.loop_run import LoopRun
-from gatechart.models.loop_terms import Approval, LoopTerms, Prompt
-from gatechart.models.model import Model
-from gatechart.models.output import Check, Output
+from gatechart.models.loop_terms import LoopTerms, Prompt
+from gatechart.models.model import Finish, Model
+from gatechart.models.output import ANSWER, Check, Output
 from gatechart.tools import AnyTool
 from gatechart.values import CONVERSATION, BreakerPolicy, Retry, under_tool
 
@@ -26,8 +29,9 @@ class ModelLoop:
     Each turn of the model and each result of a call is an entry of a journal that belongs to the agent. So a repeat of
     the invocation, and a later one of the agent, goes on where the transcript ends: no turn and no call is made again.
     What the context says since then is heard; nothing said, the last answer stands. `done.invoke.<id>` brings
-    `{"answer": …, "messages": […], "usage": {…}, "waits_for": […]}`; `keep_messages` is an action that adds these
-    messages to a ConversationContext. A limit that is reached is `error.invoke.<id>` of type BudgetUsedUpError.
+    `{"answer": …, "finish": …, "messages": […], "usage": {…}, "waits_for": […]}`; `keep_messages` is an action that
+    adds these messages to a ConversationContext. A limit that is reached is `error.invoke.<id>` of type
+    BudgetUsedUpError, an answer that is not complete is one of type IncompleteAnswerError, with its `finish`.
 
     model: a Model, or its name in the services.
     tools: names of tools in the services' tool box, or the tools.
@@ -39,7 +43,11 @@ class ModelLoop:
     longer is cut off, and says so.
     retry: of a turn whose provider fails, unless it says that the request is wrong; `Retry-After` is waited for.
     breaker: a circuit breaker of the model's name in the services; while it is open, retries wait for it.
-    approval: of calls; those that wait for a person end the loop.
+    approval: of calls; those that wait for a person end the loop. withdraw: answer the calls that wait as withdrawn
+    if somebody spoke since; the model then decides anew.
+    accept: reasons (Finish) for which an answer that is not complete is taken for one all the same.
+    strict: whether providers hold the model to the tools' schemas, unless a tool says so itself; None: as the model
+    says.
     compaction: what becomes of a long transcript; None keeps all of it.
     stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
     journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
@@ -61,6 +69,9 @@ class ModelLoop:
         retry: Retry | None = USUAL_RETRY,
         breaker: BreakerPolicy | None = None,
         approval: Approval | None = None,
+        withdraw: bool = False,
+        accept: Iterable[Finish | str] = (),
+        strict: bool | None = None,
         compaction: Summarize | None = USUAL_SUMMARY,
         stream: bool = True,
         journal: str = CONVERSATION,
@@ -71,9 +82,12 @@ class ModelLoop:
                 raise ValueError(f"ModelLoop({limit}={number}) leaves the model nothing; give 1 or more")
         if breaker is not None and not isinstance(model, str):
             raise ValueError("ModelLoop(breaker=...) needs the model's name in the services, which all its loops share")
+        names = tuple(each if isinstance(each, str) else each.name for each in tools)
+        if output is not None and ANSWER in names:
+            raise ToolNameTakenError(ANSWER, "the answer of ModelLoop(output=...)")
         self.terms = LoopTerms(
             model=model,
-            tools=tuple(each if isinstance(each, str) else each.name for each in tools),
+            tools=names,
             instructions=instructions,
             prompt=prompt,
             output=Output(output, checks),
@@ -83,6 +97,9 @@ class ModelLoop:
             retry=retry,
             breaker=breaker and under_tool(breaker),
             approval=approval,
+            is_withdrawn_by_speech=withdraw,
+            accept=accepted_finishes(accept),
+            strict=strict,
             compaction=compaction,
             stream=stream,
             journal=journal,
@@ -105,7 +122,8 @@ class ModelLoop:
     async def __call__(self, context: Any, work: Work[Any]) -> dict[str, Any]:
         """Run the loop until it has an answer, or calls that wait for approval.
 
-        Raises BudgetUsedUpError, what the model raises, and InvocationOverError.
+        Raises BudgetUsedUpError, IncompleteAnswerError, ToolNameTakenError, what the model raises, and
+        InvocationOverError.
         """
         return await (await LoopRun.begun(self.terms, context, work)).result()
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
-from pydantic import JsonValue
-from pydantic_core import to_json, to_jsonable_python
+from pydantic import JsonValue, TypeAdapter
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from gatechart.errors import BudgetUsedUpError, ModelFailedError
+from gatechart.errors import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
+from gatechart.handoff.packet import readable
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.tool_records import Identity, key_of_call
+from gatechart.hosting.transfers import epoch_of_choice
+from gatechart.models.approvals import decision
+from gatechart.models.completeness import calls_not_made, is_incomplete
 from gatechart.models.limits import cut_off
 from gatechart.models.loop_terms import LoopTerms
-from gatechart.models.model import NO_USAGE, ModelReply, ModelRequest, Usage, is_by_model
+from gatechart.models.model import NO_USAGE, Finish, ModelReply, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
+from gatechart.models.repair import PLAINER, in_form, is_refusal
 from gatechart.models.transcript import (
     CallResult,
     Compaction,
@@ -38,7 +43,7 @@ from gatechart.models.transcript import (
     without_secrets,
 )
 from gatechart.secrets import hidden, marked_by, revealed
-from gatechart.tools import AnyTool, ToolBox, ToolResult, is_passing, without_nulls
+from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox, ToolResult, is_passing, without_nulls
 from gatechart.turn import one_line
 from gatechart.values import LONGEST_TOLD, digest_of
 
@@ -48,6 +53,7 @@ ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
+_WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class _Final:
     """The answer with which a loop ends."""
 
     answer: JsonValue
+    finish: Finish
 
 
 class LoopRun:
@@ -70,19 +77,32 @@ class LoopRun:
         self._transcript = Transcript(self._journal.entries)
         it = self._journal.invocation
         self._by = f"{it.epoch}.{it.invoke}"
+        self._strict = terms.strict
 
     @classmethod
     async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
         """Read the transcript, and hear what the context says since."""
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
+        run._check_names()
         await run._leave_out()
         new = run._transcript.unheard(terms.told_by(context))
         if new:
             await run._write(run._free_name(), Heard(messages=new))
         return run
 
+    def _check_names(self) -> None:
+        """Raise ToolNameTakenError if a tool has the name of a transfer of the state."""
+        chosen = self._talk.transfer_names
+        taken = next((each for each in (*self._tools.names, *map(_name, self._answer_tool())) if each in chosen), None)
+        if taken is not None:
+            raise ToolNameTakenError(taken, "a transfer of the state")
+
     async def _leave_out(self) -> None:
-        """Leave out what ways out have left out of the conversation, if that is not done yet."""
+        """Leave out what operators, and ways out, have left out of the conversation, if that is not done yet."""
+        asked = self._transcript.asked_cut()
+        if asked is not None:
+            name, old, left = asked
+            await self._replaced(f"cut.{name}", self._in_place_of(old, Cut, None), old.names, left)
         for part in (await self._work.escapes()).cut:
             old, left = self._transcript.without(part, partial(self._is_call, part.call))
             if not old.names:
@@ -120,11 +140,11 @@ class LoopRun:
         while True:
             waiting = await self._answer_calls()
             if waiting:
-                return self._brought(None, waiting)
+                return self._brought(_Final(None, Finish.CALLS), waiting)
             await self._tell_trail()
             final = await self._final()
             if final is not None:
-                return self._brought(final.answer, ())
+                return self._brought(final, ())
             self._check_limits()
             await self._compact()
             await self._hear_nudge()
@@ -140,6 +160,7 @@ class LoopRun:
             messages=self._messages_sent(),
             instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
             tools=(*self._tools, *offer.tools, *self._answer_tool()),
+            strict=self._strict,
             tell=self._tell(number),
         )
         turn = await self._recorded(f"turn.{number}", partial(self._turn, number, request, offer.tools.names))
@@ -159,15 +180,18 @@ class LoopRun:
     def _messages_sent(self) -> tuple[Message, ...]:
         """Return what the model is told, with its own calls as it made them.
 
-        Models want the last word to be somebody else's.
+        Models want the last word to be somebody else's, but for a turn that was paused.
         """
-        told = self._transcript.messages
-        messages = tuple(with_arguments(each, lambda _, given: revealed(given)) for each in told)
+        told = zip(self._transcript.messages, self._transcript.forms, strict=True)
+        messages = tuple(each for message, form in told for each in in_form(with_arguments(message, _revealed), form))
+        last = self._transcript.last
+        if last is not None and last.finish is Finish.PAUSED and self._transcript.is_answered:
+            return messages
         is_own = bool(messages) and is_by_model(messages[-1]) and not messages[-1].tool_calls
         return (*messages, _GO_ON) if is_own else messages
 
     async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...]) -> ModelTurn:
-        reply = await self._reply(request)
+        reply, form = await self._repaired_reply(request)
         message = with_own_ids(reply.message, self._transcript.call_ids())
         message = with_arguments(message.model_copy(update={"time": self._work.now}), self._marked)
         return ModelTurn(
@@ -179,15 +203,49 @@ class LoopRun:
             usage=reply.usage,
             transfers=transfers,
             reason=reply.reason,
+            form=form,
         )
 
     def _marked(self, name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Mark the secrets among the arguments of a call, which only the call itself needs."""
-        tool = self._terms.output.tool if name == ANSWER else self._tools.get(name)
+        answers = self._terms.output.tool
+        tool = answers if answers is not None and name == ANSWER else self._tools.get(name)
         found: dict[str, JsonValue] = arguments if tool is None else marked_by(tool.takes.schema, arguments)
         return found
 
+    async def _repaired_reply(self, request: ModelRequest) -> tuple[ModelReply, int]:
+        """Return the model's answer, and the form of the messages in which its provider took them.
+
+        Where it refuses them, it is asked again in plainer forms. Raises the first refusal if it takes none of them.
+        """
+        try:
+            return await self._reply(request), 0
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            refusal = error
+        for form in PLAINER:
+            messages = tuple(each for message in request.messages for each in in_form(message, form))
+            if messages == request.messages:
+                continue
+            try:
+                return await self._reply(replace(request, messages=messages)), form
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+        raise refusal
+
     async def _reply(self, request: ModelRequest) -> ModelReply:
+        """Return the model's answer. Tools are less strict from here on if the provider takes no more strict ones."""
+        try:
+            return await self._reply_once(request)
+        except ModelFailedError as error:
+            if error.code != "too_many_strict_tools" or request.strict is False:
+                raise
+        self._strict = False
+        return await self._reply_once(replace(request, strict=False))
+
+    async def _reply_once(self, request: ModelRequest) -> ModelReply:
         model, policy = self._terms.model_of(self._work.services), self._terms.breaker
         if policy is None:
             return await model.reply(request)
@@ -226,10 +284,16 @@ class LoopRun:
         last, found = self._transcript.last, self._transcript.open_calls()
         if last is None or not found:
             return ()
+        not_made = calls_not_made(last, self._terms.accept)
+        for place, _ in found:
+            if place in not_made:
+                await self._result(last, place, None, not_made[place])
+        found = [each for each in found if each[0] not in not_made]
         allowed = {place: self._approval(call) for place, call in found}
-        waiting = tuple(call for place, call in found if allowed[place] is None)
-        if waiting:
-            return waiting
+        waiting = {call.id: call for place, call in found if allowed[place] is None}
+        if waiting and not self._is_withdrawn():
+            return tuple(waiting.values())
+        allowed = {place: _WITHDRAWN if each is None else each for place, each in allowed.items()}
         judged = await self._answers(last, found)
         choices = [(place, call) for place, call in found if call.name in last.transfers and not call.error]
         others = [each for each in found if each[0] not in judged and each not in choices]
@@ -238,10 +302,20 @@ class LoopRun:
             await self._choose(last, place, call)
         return ()
 
+    def _is_withdrawn(self) -> bool:
+        """Return whether somebody spoke while calls waited for a person, and the loop withdraws these."""
+        return self._terms.is_withdrawn_by_speech and not self._transcript.is_answered
+
     def _approval(self, call: ToolCall) -> bool | str | None:
-        if self._terms.approval is None or call.error or call.name not in self._tools:
+        """Return whether a call may be made. Nobody is asked about one that cannot be made."""
+        tool = self._tools.get(call.name)
+        if self._terms.approval is None or call.error or tool is None:
             return True
-        return self._terms.approval(self._context, _shown(call))
+        try:
+            tool.takes.read(without_nulls(tool.takes.schema, revealed(call.arguments)))
+        except ArgumentsMisfitError:
+            return True
+        return decision(self._terms.approval, self._context, _shown(call))
 
     async def _answers(self, last: ModelTurn, found: list[tuple[int, ToolCall]]) -> set[int]:
         """Judge the calls that give the answer, the first one that fits is accepted. Return their places."""
@@ -259,33 +333,43 @@ class LoopRun:
     async def _answer_call(self, last: ModelTurn, place: int, call: ToolCall, allowed: bool | str | None) -> None:
         if call.error:
             await self._result(last, place, None, call.error)
-        elif call.name not in self._tools:
+        elif self._tools.get(call.name) is None:
             await self._result(last, place, None, f"there is no tool {call.name!r} now; {self._named()}")
         elif allowed is not True:
-            await self._result(last, place, None, allowed or "this call was not approved")
+            await self._result(last, place, None, str(allowed))
         else:
             await self._made(last, place, call)
 
     async def _choose(self, last: ModelTurn, place: int, call: ToolCall) -> None:
-        """Choose a transfer, unless the choice is older than this entry of the state."""
-        if last.by == self._by:
+        """Choose a transfer, unless something happened since the model chose it."""
+        if self._is_current(last):
             outcome = await self._talk.transfer(call.name, call.arguments, call_id=call.id)
             await self._result(last, place, outcome.answer, "")
         else:
             await self._result(last, place, _EARLIER, "")
+
+    def _is_current(self, turn: ModelTurn) -> bool:
+        """Return whether nothing happened since the turn, even if the agent left the state to have calls approved."""
+        it = self._journal.invocation
+        if turn.by == self._by:
+            return True
+        calls = (call for call in turn.message.tool_calls if call.name in turn.transfers)
+        epochs = {epoch_of_choice(self._journal, call.id) for call in calls} - {None, it.epoch}
+        return turn.state == it.state and self._transcript.is_answered and not epochs
 
     async def _made(self, last: ModelTurn, place: int, call: ToolCall) -> None:
         """Make a call, and record what the model is told of it."""
         tool = self._tools.get(call.name)
         assert tool is not None
         arguments = without_nulls(tool.takes.schema, revealed(call.arguments))
-        result: ToolResult[Any] = await self._talk.call(tool.name, call_id=call.id, **arguments)
-        output, error = told_of(result)
+        result: ToolResult[Any] = await self._talk.call_with(tool.name, arguments, call_id=call.id)
+        output, error = told_of(result, self._tools)
         await self._result(last, place, output, error)
 
     async def _result(self, last: ModelTurn, place: int, output: JsonValue, error: str) -> None:
         most = self._terms.most_bytes
-        entry = CallResult(turn=last.number, place=place, output=cut_off(output, most), error=str(cut_off(error, most)))
+        told = str(cut_off(readable(error), most))
+        entry = CallResult(turn=last.number, place=place, output=cut_off(output, most), error=told)
         await self._write(f"result.{last.number}.{place}", entry)
 
     def _named(self) -> str:
@@ -309,7 +393,9 @@ class LoopRun:
     async def _final(self) -> _Final | None:
         """Return the answer of the newest turn; tell the model what is wrong with it.
 
-        There is none if somebody said something since, or if the turn is that of another state's loop.
+        There is none if somebody said something since, if the turn is that of another state's loop, or if it was
+        paused. Raises IncompleteAnswerError for an incomplete one of this entry of the state; after an earlier one the
+        model is asked again.
         """
         last = self._transcript.last
         if last is None or not self._transcript.is_answered or last.state != self._journal.invocation.state:
@@ -317,20 +403,23 @@ class LoopRun:
         for place, call in enumerate(last.message.tool_calls):
             result = self._transcript.result(last, place)
             if call.name == ANSWER and result is not None and result.output == ACCEPTED and self._terms.output.tool:
-                return _Final(self._terms.output.read(revealed(call.arguments))[0])
-        if last.message.tool_calls:
+                return _Final(self._terms.output.read(revealed(call.arguments))[0], Finish.ANSWERED)
+        if last.by == self._by and is_incomplete(self._transcript.turns_of(self._by), self._terms.accept):
+            raise IncompleteAnswerError(last.finish.value, last.reason)
+        if last.message.tool_calls or last.finish is Finish.PAUSED or is_incomplete([last], self._terms.accept):
             return None
         answer, problem = self._terms.output.read_text(last.message.content)
         if not problem:
-            return _Final(answer)
+            return _Final(answer, last.finish)
         told = Message(role="user", content=f"[This answer does not fit] {problem}")
         await self._write(f"feedback.{last.number}", Feedback(turn=last.number, message=told))
         return None
 
-    def _brought(self, answer: JsonValue, waiting: Iterable[ToolCall]) -> dict[str, Any]:
+    def _brought(self, final: _Final, waiting: Iterable[ToolCall]) -> dict[str, Any]:
         said = self._context.messages if isinstance(self._context, ConversationContext) else ()
         return {
-            "answer": answer,
+            "answer": final.answer,
+            "finish": final.finish.value,
             "messages": [_brought(each) for each in self._transcript.untold(said)],
             "usage": asdict(self._transcript.usage_of(self._by)),
             "waits_for": [
@@ -373,16 +462,33 @@ class LoopRun:
         return reply
 
 
+def _revealed(_name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = revealed(arguments)
+    return found
+
+
+def _name(tool: AnyTool) -> str:
+    return tool.name
+
+
 def _brought(message: Message) -> dict[str, Any]:
     """Return a message for the agent's context. Its verbatim form stays in the transcript."""
     return without_secrets(message).model_dump(mode="json", exclude={"verbatim"})
 
 
-def told_of(result: ToolResult[Any]) -> tuple[JsonValue, str]:
+def told_of(result: ToolResult[Any], tools: ToolBox) -> tuple[JsonValue, str]:
     """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
     if result.failure is not None:
         return None, f"{result.failure.kind}: {result.failure.message}"
-    return hidden(to_jsonable_python(result.value)), ""
+    return hidden(_jsonable(result, tools.get(result.answered_by))), ""
+
+
+def _jsonable(result: ToolResult[Any], tool: AnyTool | None) -> Any:
+    """Return the value of a call as a JSON value. Only the tool's type may know how to write it."""
+    try:
+        return to_jsonable_python(result.value)
+    except (PydanticSerializationError, ValueError):
+        return TypeAdapter[Any](Any if tool is None else tool.returns).dump_python(result.value, mode="json")
 
 
 def _asked(call: ToolCall) -> str:

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gatechart.errors import ModelFailedError, suggestion
-from gatechart.handoff import ConversationContext, Message, ToolCall
+from gatechart.handoff import ConversationContext, Message
+from gatechart.models.approvals import Approval
 from gatechart.models.limits import Budget, Summarize
-from gatechart.models.model import Model
+from gatechart.models.model import Finish, Model
 from gatechart.models.output import Output
 from gatechart.tools import ToolBox
 from gatechart.values import BreakerPolicy, Retry
 
 Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
 """What a model is told, from the agent's context: one text, or messages."""
-
-Approval: TypeAlias = "Callable[[Any, ToolCall], bool | str | None]"
-"""Whether a call may be made, from the agent's context: True; False or why not; None if a person is to be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +34,9 @@ class LoopTerms:
     retry: Retry | None
     breaker: BreakerPolicy | None
     approval: Approval | None
+    is_withdrawn_by_speech: bool
+    accept: frozenset[Finish]
+    strict: bool | None
     compaction: Summarize | None
     stream: bool
     journal: str

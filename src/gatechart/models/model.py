@@ -111,6 +111,7 @@ class ModelRequest:
     instructions: str = ""
     tools: tuple[AnyTool, ...] = ()  # that it may call
     tool_choice: ToolChoice = "auto"
+    strict: bool | None = None  # whether tools are strict that do not say so themselves; None: as the model says
     tell: Callable[[str], None] | None = None  # given each piece of text as it comes; None to get the answer at once
 
 

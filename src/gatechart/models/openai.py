@@ -22,7 +22,7 @@ from gatechart.models.openai_messages import sent_messages
 from gatechart.models.openai_stream import ChatCollector, answer_of_choice
 from gatechart.models.provider import OPENAI_SDK, Provider, checked_settings
 from gatechart.models.usage import merged_usage, openai_usage
-from gatechart.tools import openai_tool
+from gatechart.tools import openai_tools
 
 if TYPE_CHECKING:
     from gatechart.models.provider import Http
@@ -37,8 +37,9 @@ class OpenAIModel:
     request, such as `{"temperature": 0}`; tools among them are offered beside the loop's. prices: for `cost` in
     the usage. timeout_s: the longest silence. http: a client of httpx or httpx2 that makes the connections; its owner
     closes it. headers: more of the request's headers. accepts: media types of the files that the model is shown,
-    "image/*" for all of a kind; a text takes the place of any other file. bounds: of an answer. Needs
-    `gatechart[openai]`.
+    "image/*" for all of a kind; a text takes the place of any other file. bounds: of an answer.
+    strict: whether the model is held to the tools' schemas, where neither the tool nor the loop says so; None: wherever
+    a schema allows. Needs `gatechart[openai]`.
 
     Raises ExtraMissingError if the SDK is not installed; it is imported with the first request.
     """
@@ -56,6 +57,7 @@ class OpenAIModel:
         headers: Mapping[str, str] | None = None,
         accepts: Iterable[str] = (*IMAGES, "application/pdf"),
         bounds: AnswerBounds = USUAL_BOUNDS,
+        strict: bool | None = None,
     ) -> None:
         key = {"authorization": f"Bearer {api_key}"} if api_key else {}
         sent = key | {name.lower(): value for name, value in (headers or {}).items()}
@@ -65,6 +67,7 @@ class OpenAIModel:
         self._prices = prices or Prices()
         self._accepts = tuple(accepts)
         self._bounds = bounds
+        self._strict = strict
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """See Model. Raises ModelFailedError."""
@@ -83,7 +86,8 @@ class OpenAIModel:
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = sent_messages(request, self._provider.host, self._accepts)
         body = {"model": self._model, **self._settings, "messages": messages}
-        tools = [*(self._settings.get("tools") or ()), *map(openai_tool, request.tools)]
+        strict = self._strict if request.strict is None else request.strict
+        tools = [*(self._settings.get("tools") or ()), *openai_tools(request.tools, strict=strict)]
         if tools:
             body["tools"] = tools
             if request.tool_choice != "auto":

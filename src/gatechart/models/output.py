@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
 from typing import Any, Final
@@ -11,10 +12,14 @@ from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from gatechart.context import problems_of
+from gatechart.errors import PayloadError, contained, failure_in, message_of
 from gatechart.graph import JsonSchema
 from gatechart.secrets import marked
 from gatechart.tools import AnyTool, Described, Signature, Takes, Tool, without_nulls
 from gatechart.tools.checkable import at_pointer
+from gatechart.turn import plain_payload
+
+logger = logging.getLogger(__name__)
 
 ANSWER: Final = "answer"
 """The tool by which a model gives an answer in a shape."""
@@ -44,10 +49,17 @@ class Output:
         assert self._adapter is not None
         given = without_nulls(self.tool.takes.schema, arguments)
         try:
-            answer = self._adapter.validate_json(to_json(given if self._is_whole else given.get(ANSWER)))
+            with contained():
+                answer = self._adapter.validate_json(to_json(given if self._is_whole else given.get(ANSWER)))
+                told = marked(answer, self._adapter.dump_python(answer, mode="json"))
+                plain_payload({ANSWER: told}, ANSWER)
         except ValidationError as error:
             return None, "; ".join(problems_of(error))
-        return marked(answer, self._adapter.dump_python(answer, mode="json")), self._problem(answer)
+        except PayloadError as error:
+            return None, "; ".join(error.problems)
+        except Exception as error:  # of a validator or a serializer
+            return None, f"reading it raised {type(failure_in(error)).__name__}: {message_of(failure_in(error))}"
+        return told, self._problem(answer)
 
     def read_text(self, text: str) -> tuple[JsonValue, str]:
         """Return the answer that a text gives, and what is wrong with it; "" if it fits."""
@@ -57,9 +69,15 @@ class Output:
 
     def _problem(self, answer: Any) -> str:
         for check in self._checks:
-            problem = check(answer)
+            try:
+                with contained():
+                    problem = check(answer)
+            except Exception as error:
+                raised = failure_in(error)
+                logger.warning("a check of a model's answer raised", exc_info=error)
+                problem = f"a check of it raised {type(raised).__name__}: {message_of(raised)}"
             if problem:
-                return problem
+                return str(problem)
         return ""
 
 

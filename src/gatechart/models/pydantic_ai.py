@@ -38,7 +38,8 @@ class PydanticAIModel:
 
     settings: its ModelSettings. prices: for `cost` in the usage. accepts: media types of the files that the model is
     shown, "image/*" for all of a kind; a text takes the place of any other file. bounds: of an answer, once pydantic-ai
-    has read it. Needs `pydantic-ai-slim` with the provider's extra.
+    has read it. strict: whether the model is held to the tools' schemas, where neither the tool nor the loop says so;
+    None: as pydantic-ai decides. Needs `pydantic-ai-slim` with the provider's extra.
 
     Raises ExtraMissingError if it is not installed; it is imported with the first request.
     """
@@ -51,6 +52,7 @@ class PydanticAIModel:
         prices: Prices | None = None,
         accepts: Iterable[str] = ("image/*", "application/pdf"),
         bounds: AnswerBounds = USUAL_BOUNDS,
+        strict: bool | None = None,
     ) -> None:
         if find_spec("pydantic_ai") is None:
             raise ExtraMissingError("a model of pydantic-ai", "pydantic-ai", "pydantic_ai")
@@ -59,13 +61,14 @@ class PydanticAIModel:
         self._prices = prices or Prices()
         self._accepts = tuple(accepts)
         self._bounds = bounds
+        self._strict = strict
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """See Model. Raises ModelFailedError and ExtraMissingError."""
         direct = _imported("direct")
         with raising_failures():
             asked = self._model, list(_as_sent(request, self._accepts))
-            options = {"model_settings": self._asked(request), "model_request_parameters": _parameters(request)}
+            options = {"model_settings": self._asked(request), "model_request_parameters": self._parameters(request)}
             if request.tell is None:
                 response = await direct.model_request(*asked, **options)
             else:
@@ -80,6 +83,20 @@ class PydanticAIModel:
         if request.tool_choice == "auto" or not request.tools:
             return self._settings
         return {**(self._settings or {}), "tool_choice": request.tool_choice}
+
+    def _parameters(self, request: ModelRequest) -> Any:
+        strict = self._strict if request.strict is None else request.strict
+        definition = _imported("tools").ToolDefinition
+        tools = [
+            definition(
+                name=model_name(each.name),
+                description=each.description,
+                parameters_json_schema=each.takes.schema,
+                strict=strict if each.strict is None else each.strict,
+            )
+            for each in request.tools
+        ]
+        return _imported("models").ModelRequestParameters(function_tools=tools)
 
     async def _reply(self, response: Any, request: ModelRequest) -> ModelReply:
         details = response.provider_details or {}
@@ -105,15 +122,6 @@ def _usage(told: Any) -> Usage:
 def _imported(module: str) -> Any:
     with needing("pydantic-ai", "a model of pydantic-ai"):
         return import_module(f"pydantic_ai.{module}")
-
-
-def _parameters(request: ModelRequest) -> Any:
-    definition = _imported("tools").ToolDefinition
-    tools = [
-        definition(name=model_name(each.name), description=each.description, parameters_json_schema=each.takes.schema)
-        for each in request.tools
-    ]
-    return _imported("models").ModelRequestParameters(function_tools=tools)
 
 
 def _as_sent(request: ModelRequest, accepts: Sequence[str]) -> Iterator[Any]:

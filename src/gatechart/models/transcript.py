@@ -17,10 +17,11 @@ from uuid import uuid4
 from pydantic import Field, JsonValue, TypeAdapter
 
 from gatechart.handoff import Message, ToolCall
+from gatechart.hosting.tool_records import LONGEST_CALL_ID
 from gatechart.models.dialects import StoredMessage, with_call_arguments
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
-from gatechart.values import CutTalk
+from gatechart.values import CutTalk, unkept
 
 _UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
@@ -44,6 +45,7 @@ class ModelTurn:
     usage: Usage
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
+    form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +96,16 @@ class Cut(Replacement):
     """What stands in place of the newest turns, which a way out has left out."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutAsked:
+    """What an operator wrote to have the newest turns left out when the loop begins next."""
+
+    since: int  # number of the first of these turns
+    reason: str = ""
+
+
 E = TypeVar("E")
-Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut | CutAsked
 
 _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "heard": TypeAdapter(Heard),
@@ -105,6 +115,7 @@ _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "nudge": TypeAdapter(Nudged),
     "compaction": TypeAdapter(Compaction),
     "cut": TypeAdapter(Cut),
+    "cutting": TypeAdapter(CutAsked),
 }
 
 
@@ -175,6 +186,15 @@ class Transcript:
         return tuple(message for _, messages in self._entries_with_messages() for message in messages)
 
     @property
+    def forms(self) -> tuple[int, ...]:
+        """The form of each message in which a provider took it; 0 where nothing is known."""
+        form, forms = 0, []
+        for entry, messages in reversed(list(self._entries_with_messages())):
+            forms += [form] * len(messages)
+            form = max(form, entry.form if isinstance(entry, ModelTurn) else 0)
+        return tuple(reversed(forms))
+
+    @property
     def turns(self) -> int:
         """How many turns the model took, replaced ones among them."""
         replaced = max((each.turns for each in self._of(Replacement)), default=0)
@@ -196,7 +216,7 @@ class Transcript:
         """Whether the model had the last word: nobody said anything since its newest turn."""
         had = False
         for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Replacement):
+            if not isinstance(entry, CallResult | Replacement | CutAsked):
                 had = isinstance(entry, ModelTurn)
         return had
 
@@ -280,6 +300,14 @@ class Transcript:
             (new if is_new else old)._put(name, entry)
         return old, new
 
+    def asked_cut(self) -> tuple[str, Transcript, Transcript] | None:
+        """Return a name for the cut that operators asked for, the part that is left out, and the rest; else None."""
+        asked = {name: each.since for name, each in self._entries.items() if isinstance(each, CutAsked)}
+        if not asked:
+            return None
+        since = min(asked.values())
+        return next(iter(asked)), *self._split(lambda each: isinstance(each, CutAsked) or _number(each) >= since)
+
     def without(self, part: CutTalk, is_first: Callable[[ToolCall], bool]) -> tuple[Transcript, Transcript]:
         """Return the turns of a part with what belongs to them, and the rest. What others said is left there.
 
@@ -291,9 +319,14 @@ class Transcript:
         numbers = {each.number for each in meant[first:]}
         old, left = Transcript(), Transcript()
         for name, entry in self._entries.items():
-            number = entry.number if isinstance(entry, ModelTurn) else getattr(entry, "turn", 0)
-            is_old = number in numbers or (isinstance(entry, Nudged) and bool(old.names))
+            is_old = _number(entry) in numbers or (isinstance(entry, Nudged) and bool(old.names))
             (old if is_old else left)._put(name, entry)
+        return old, left
+
+    def _split(self, is_old: Callable[[Entry], bool]) -> tuple[Transcript, Transcript]:
+        old, left = Transcript(), Transcript()
+        for name, entry in self._entries.items():
+            (old if is_old(entry) else left)._put(name, entry)
         return old, left
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
@@ -345,6 +378,13 @@ class Transcript:
         return [each for each in self._entries.values() if isinstance(each, kind)]
 
 
+def _number(entry: Entry) -> int:
+    """Return the number of the turn that an entry is, or is about; 0 if it is about none."""
+    if isinstance(entry, ModelTurn):
+        return entry.number
+    return entry.turn if isinstance(entry, CallResult | Feedback) else 0
+
+
 def _epoch(turn: ModelTurn) -> int:
     return int(turn.by.partition(".")[0])
 
@@ -354,10 +394,16 @@ def _answered(call: ToolCall, result: CallResult) -> ToolCall:
 
 
 def with_own_ids(message: Message, taken: set[str]) -> Message:
-    """Return a message of a model with an id for each call that no other call has."""
+    """Return a message of a model with an id for each call that no other call has, and that every store can keep.
+
+    Calls of one message with the same id, name and arguments are one call, so they keep one id.
+    """
     calls: list[ToolCall] = []
-    for call in message.tool_calls:
+    for position, call in enumerate(message.tool_calls):
+        earlier = message.tool_calls[:position]
+        same = next((at for at, each in enumerate(earlier) if call.id and each == call), None)
         used = taken | {each.id for each in calls}
-        is_fresh = call.id and call.id not in used
-        calls.append(call if is_fresh else call.model_copy(update={"id": f"call_{uuid4().hex}"}))
+        is_fresh = call.id and call.id not in used and not unkept(call.id, LONGEST_CALL_ID)
+        new_id = calls[same].id if same is not None else call.id if is_fresh else f"call_{uuid4().hex}"
+        calls.append(call if call.id == new_id else call.model_copy(update={"id": new_id}))
     return message.model_copy(update={"tool_calls": tuple(calls)})

@@ -83,7 +83,7 @@ def write_entry(config: ServiceConfig) -> Handler:
     async def enter(ctx: ObjectContext, told: dict[str, Any]) -> Any:
         record, text = RECORD.validate_python(told), await ctx.get("agent", BYTES)
         running = STATE.validate_json(text).calls if text else []
-        if not any(each.invocation == record.invocation for each in running):
+        if not record.is_by_operator and not any(each.invocation == record.invocation for each in running):
             return [Verdict.STALE.value, None]
         return json.loads(await ctx.generic_call(config.names.journals, "enter", to_json(told), ctx.key()))
 

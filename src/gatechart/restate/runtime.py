@@ -28,7 +28,7 @@ from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, Isolate
 from gatechart.api.directory import ChooseCommand
 from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
 from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
-from gatechart.api.history import HistoryCommand, JournalCommand, SnapshotAtCommand
+from gatechart.api.history import CutCommand, HistoryCommand, JournalCommand, SnapshotAtCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
@@ -39,7 +39,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
-from gatechart.hosting.agent_journal import journal_page
+from gatechart.hosting.agent_journal import journal_cut, journal_page
 from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.choosing import DirectoryChooser
@@ -58,6 +58,7 @@ from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
+from gatechart.restate.journals import told_of
 from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import RESTATE, Names
 from gatechart.stores import open_store
@@ -292,6 +293,14 @@ class RestateRuntime(AgentHome):
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
         return journal_page(entries, command)
 
+    async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
+        await self._calls.look("cut", command.agent_id)
+        entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
+        record, gone = journal_cut(entries, command, command.idempotency_key or self._ids())
+        if record is not None:
+            await self._calls.ask("enter", command.agent_id, told_of(record))
+        return gone
+
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         """Return an old snapshot, after waiting for the projection."""
         store = self._projection("snapshot_at")
@@ -444,6 +453,7 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     SnapshotAtCommand: RestateRuntime._snapshot_at,
     HistoryCommand: RestateRuntime._history,
     JournalCommand: RestateRuntime._journal,
+    CutCommand: RestateRuntime._cut,
     FindCommand: RestateRuntime._find,
     CountsCommand: RestateRuntime._counts,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),

@@ -9,10 +9,10 @@ from gatechart.api import Command
 from gatechart.api.agents import EndInvokeCommand, EraseCommand, ForkCommand, StopCommand
 from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
 from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
-from gatechart.api.history import HistoryCommand, JournalCommand
+from gatechart.api.history import CutCommand, HistoryCommand, JournalCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
-from gatechart.hosting.agent_journal import journal_page
+from gatechart.hosting.agent_journal import journal_cut, journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import check_entries
@@ -72,6 +72,15 @@ class Operations:
         store, agent_id = self._core.store, known_id(command.agent_id)
         await store.load(agent_id)
         return journal_page(await store.journal(agent_id, command.journal), command)
+
+    async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
+        store, agent_id = self._core.store, known_id(command.agent_id)
+        await store.load(agent_id)
+        entries = await store.journal(agent_id, command.journal)
+        record, gone = journal_cut(entries, command, command.idempotency_key or self._core.ids())
+        if record is not None:
+            await self._core.persist(record)
+        return gone
 
     async def _stop(self, command: StopCommand) -> Snapshot:
         return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
@@ -152,6 +161,7 @@ OPERATIONS: Final[Mapping[type[Command], Callable[[Operations, Any], Awaitable[A
     CountsCommand: Operations._counts,
     HistoryCommand: Operations._history,
     JournalCommand: Operations._journal,
+    CutCommand: Operations._cut,
     ForkCommand: Operations._fork,
     StopCommand: Operations._stop,
     EraseCommand: Operations._erase,

@@ -322,7 +322,8 @@ class _Batch:
         return Verdict.COMMITTED
 
     def _take_invocation_task(self, task: InvocationTask) -> Verdict:
-        if not self._is_active(task.invocation):
+        is_by_operator = isinstance(task, JournalRecord) and task.is_by_operator
+        if not is_by_operator and not self._is_active(task.invocation):
             return Verdict.STALE
         match task:
             case StepRecord():

@@ -55,6 +55,7 @@ class Home:
     snapshot_at = waiting(AgentHome.snapshot_at)
     history = waiting(AgentHome.history)
     journal = waiting(AgentHome.journal)
+    cut = waiting(AgentHome.cut)
     find = waiting(AgentHome.find)
     schedule = waiting(AgentHome.schedule)
     schedules = waiting(AgentHome.schedules)

@@ -212,6 +212,13 @@ class InvocationContract:
         assert await store.journal("a", "other") == {"a": "3"}
         assert await store.journal("a", "") == await store.journal("b", TEXT) == {}
 
+    async def test_an_operator_writes_an_entry_whatever_runs(self, store: Store) -> None:
+        """An operator's JournalRecord depends on no invocation, also for an agent that runs none."""
+        await calling(store, "a", "f")
+        record = JournalRecord.by_operator("a", "j", "n", "1")
+        assert await verdicts(store, record, replace(record, entry="2")) == [COMMITTED, REPEATED]
+        assert await store.journal("a", "j") == {"n": "1"}
+
     async def test_an_entry_is_written_once(self, store: Store) -> None:
         """A second entry of the same name is REPEATED, also within one commit; the same name elsewhere is another."""
         call = call_of(await calling(store, "a", "f"), "f")

@@ -1,7 +1,7 @@
 """Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
 
 from gatechart.secrets import MASK, masked
-from gatechart.tools.arguments import RESERVED_ARGUMENT, ArgumentsMisfitError, Described, Signature, Takes
+from gatechart.tools.arguments import ArgumentsMisfitError, Described, Signature, Takes
 from gatechart.tools.breaker import Breaker, breaker_snapshot
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
 from gatechart.tools.definition import USUAL, AnyTool, Repeat, Tool, ToolContext, ToolMaker, ToolOptions, tool
@@ -31,7 +31,6 @@ __all__ = [
     "LONGEST_TOOL_NAME",
     "MASK",
     "MOST_RETRY_AFTER_S",
-    "RESERVED_ARGUMENT",
     "USUAL",
     "AnyTool",
     "ArgumentsMisfitError",

@@ -19,9 +19,6 @@ from gatechart.graph import JsonSchema
 from gatechart.secrets import marked, revealed
 from gatechart.tools.checkable import checkable
 
-RESERVED_ARGUMENT: Final = "call_id"
-"""The name that no argument may have: it is a keyword of the call itself."""
-
 _CLOSED: Final = ConfigDict(extra="forbid")
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -109,8 +106,6 @@ class Signature:
                 yield Fault(here, "it has no single name", "list each argument by its name")
             elif each.annotation is each.empty:
                 yield Fault(here, "it has no annotation", "say of which type it is, as in `order: str`")
-            if each.name == RESERVED_ARGUMENT:
-                yield Fault(here, "the name is that of a call's identity", "give the argument another name")
 
     def _annotation_faults(self, place: str) -> Iterator[Fault]:
         try:
@@ -149,8 +144,6 @@ class Described:
         yield from (Fault(place, *each) for each in self._checked.faults())
         if not isinstance(self.schema, Mapping):
             yield Fault(place, "its schema is not an object", "describe the arguments by a JSON Schema of an object")
-        elif RESERVED_ARGUMENT in self.schema.get("properties", {}):
-            yield Fault(place, f"an argument is named {RESERVED_ARGUMENT!r}", "give the argument another name")
 
     def written(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """See Takes."""

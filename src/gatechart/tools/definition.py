@@ -103,7 +103,7 @@ class Tool(Generic[P, R_co]):
     output_schema: Mapping[str, Any] | None = None  # of the result, if it came with the tool's definition
     takes_context: bool = False  # whether the function is called with a ToolContext first
 
-    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R_co:
+    def __call__(self, /, *args: P.args, **arguments: P.kwargs) -> R_co:
         """Call the function itself."""
         found: R_co = self.function(*args, **arguments)
         return found

@@ -15,6 +15,7 @@ from gatechart.values.effects import ChangeHandoff, Effect, mail_sent
 from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced, value
 from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import AgentId
 
 
 @value
@@ -91,14 +92,24 @@ class StepRecord:
 
 @value
 class JournalRecord:
-    """An entry of one of the agent's journals, written by an invocation. It outlives the invocation."""
+    """An entry of one of the agent's journals, written by an invocation or an operator. It outlives the invocation."""
 
-    invocation: Invocation
+    invocation: Invocation  # without a state if an operator writes it
     journal: str  # its name; an agent may have several
     name: str  # unique in the journal
     entry: str  # JSON text
     replaces: tuple[str, ...] = ()  # names of entries that are forgotten with the write
     tells: Mail | None = None  # mail to the agent that is accepted with the write
+
+    @classmethod
+    def by_operator(cls, agent_id: AgentId, journal: str, name: str, entry: str) -> JournalRecord:
+        """Return an entry that an operator writes, whatever runs."""
+        return cls(Invocation(agent_id, "", 0, ""), journal, name, entry)
+
+    @property
+    def is_by_operator(self) -> bool:
+        """Whether an operator writes it, so that it depends on no invocation."""
+        return not self.invocation.state
 
     def numbered(self, number: int) -> JournalRecord:
         """Return the same record with this number for its mail, if it has any."""
