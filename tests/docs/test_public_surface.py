@@ -47,7 +47,7 @@ TOP = {
         "RetriesOver",
     ),
     *("Best", "Hours", "NeedRule", "Needs", "Profile"),
-    *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "UserAsked", "VisitsOver"),
+    *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "ToolRefusals", "UserAsked", "VisitsOver"),
 }
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),

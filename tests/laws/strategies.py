@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from gatechart import AgentContext
-from gatechart.graph import ANY, EntryPoint, Initial, State, StateTransitionGraph, Transition
+from gatechart.graph import ANY, EntryPoint, Initial, Precedence, State, StateTransitionGraph, Transition
 
 EVENTS = ("a", "b", "b.x", "c")
 GUARDS = 4
@@ -36,6 +36,7 @@ class Chart:
             context=Trace,
             states=self.states,
             transitions=self.transitions,
+            precedence=Precedence.DOCUMENT,  # as the standard has it
             entry_points=[EntryPoint(state.name) for state in every(self.states)],
             max_microsteps=20,
         )

@@ -208,6 +208,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "fallbacks": None,
         "idempotency_key": "k",
     },
+    "cut": {"agent_id": AGENT, "journal": "conversation", "turns": 1, "reason": "again", "idempotency_key": "k"},
     "schedule": {
         "name": "weekly",
         "graph": GRAPH,

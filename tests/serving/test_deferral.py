@@ -54,7 +54,7 @@ async def test_a_client_hears_that_its_event_is_deferred_and_sees_what_comes_of_
     with pytest.raises(EventIdReusedError):
         await client.send("t", "CLOSED", event_id="1")
     assert [mail.reason for mail in await client.mail("t", status=MailStatus.WAITING)] == ["deferred in THINKING"]
-    assert (await agent.can("ASKED")).agrees == "no"
+    assert (await agent.can("ASKED")).agrees == "deferred"
     async with HttpClient(served.url, graphs=[talk]) as watching, asyncio.timeout(10):
         reached = asyncio.create_task((await watching.resume("t")).until("IDLE"))
         await client.send("t", "ANSWERED")

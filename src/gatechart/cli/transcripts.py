@@ -15,17 +15,20 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, print_table
 from gatechart.drawing.text import visible
-from gatechart.handoff.media import without_bytes
 from gatechart.values import CONVERSATION, JournalEntry
 
 if TYPE_CHECKING:
     from gatechart.api import AgentHome
     from gatechart.cli import connection, handoff_views
+    from gatechart.handoff import media
     from gatechart.models import transcript
     from gatechart.models.transcript import Transcript
 else:
-    connection, handoff_views, transcript = late(
-        "gatechart.cli.connection", "gatechart.cli.handoff_views", "gatechart.models.transcript"
+    connection, handoff_views, transcript, media = late(
+        "gatechart.cli.connection",
+        "gatechart.cli.handoff_views",
+        "gatechart.models.transcript",
+        "gatechart.handoff.media",
     )
 
 _PAGE: Final = 200
@@ -59,7 +62,7 @@ async def show_transcript(
     document = {
         "agent_id": agent,
         "journal": journal,
-        "messages": [without_bytes(each).model_dump(mode="json") for each in told.messages],
+        "messages": [media.without_bytes(each).model_dump(mode="json") for each in told.messages],
         "usage": asdict(told.usage),
         "steps": others,
     }

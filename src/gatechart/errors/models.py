@@ -58,7 +58,7 @@ class IncompleteAnswerError(OutsideError):
         word = f" ({self.reason})" if self.reason else ""
         return (
             f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to ask for another, "
-            f"or accept it with ModelLoop(accept=[{self.finish!r}])"
+            "or let the loop accept this finish reason"
         )
 
 

@@ -15,14 +15,7 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
-from gatechart.errors import (
-    BreakerOpenError,
-    InvocationOverError,
-    StepResultError,
-    failure_in,
-    is_failure,
-    message_of,
-)
+from gatechart.errors import BreakerOpenError, InvocationOverError, StepResultError, failure_in, is_failure, message_of
 from gatechart.hosting.breaker_waits import refusal_text, wait_for_breakers
 from gatechart.hosting.breakers import Breakers, refusal_of
 from gatechart.hosting.durable_waits import Waits

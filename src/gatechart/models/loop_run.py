@@ -9,8 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
-from pydantic import JsonValue, TypeAdapter
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic import JsonValue
 
 from gatechart.errors import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
@@ -22,6 +21,7 @@ from gatechart.hosting.media_entries import fetch_missing, message_apart, with_b
 from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.hosting.transfers import epoch_of_choice
 from gatechart.models.approvals import decision
+from gatechart.models.call_texts import call_line, masked_call, short_text, told_of
 from gatechart.models.completeness import calls_not_made, is_incomplete
 from gatechart.models.limits import cut_off, shortened
 from gatechart.models.loop_terms import LoopTerms
@@ -44,7 +44,7 @@ from gatechart.models.transcript import (
     with_own_ids,
     without_secrets,
 )
-from gatechart.secrets import hidden, marked_by, revealed
+from gatechart.secrets import marked_by, revealed
 from gatechart.tasks import start_task
 from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox, ToolResult, is_passing, without_nulls
 from gatechart.turn import one_line
@@ -320,7 +320,7 @@ class LoopRun:
             tool.takes.read(without_nulls(tool.takes.schema, revealed(call.arguments)))
         except ArgumentsMisfitError:
             return True
-        return decision(self._terms.approval, self._context, _shown(call))
+        return decision(self._terms.approval, self._context, masked_call(call))
 
     async def _answers(self, last: ModelTurn, found: list[tuple[int, ToolCall]]) -> set[int]:
         """Judge the calls that give the answer, the first one that fits is accepted. Return their places."""
@@ -392,8 +392,8 @@ class LoopRun:
             return
         calls = last.message.tool_calls
         results = [self._transcript.result(last, place) for place in range(len(calls))]
-        action = " ".join((last.message.content[:LONGEST_TOLD], *map(_asked, calls)))
-        outcome = " ".join(each.error or _text(each.output) for each in results if each is not None)
+        action = " ".join((last.message.content[:LONGEST_TOLD], *map(call_line, calls)))
+        outcome = " ".join(each.error or short_text(each.output) for each in results if each is not None)
         name = f"turn.{last.number}.{digest_of(self._terms.journal)}"
         await self._work.reasoned(one_line(action), one_line(outcome), name=name)
 
@@ -432,7 +432,7 @@ class LoopRun:
             "messages": [_brought(each) for each in self._transcript.untold(said)],
             "usage": asdict(self._transcript.usage_of(self._by)),
             "waits_for": [
-                _shown(each).model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting
+                masked_call(each).model_dump(mode="json", include={"id", "name", "arguments"}) for each in waiting
             ],
         }
 
@@ -483,33 +483,6 @@ def _name(tool: AnyTool) -> str:
 def _brought(message: Message) -> dict[str, Any]:
     """Return a message for the agent's context. Its verbatim form stays in the transcript."""
     return without_secrets(message).model_dump(mode="json", exclude={"verbatim"})
-
-
-def told_of(result: ToolResult[Any], tools: ToolBox) -> tuple[JsonValue, str]:
-    """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
-    if result.failure is not None:
-        return None, f"{result.failure.kind}: {result.failure.message}"
-    return hidden(_jsonable(result, tools.get(result.answered_by))), ""
-
-
-def _jsonable(result: ToolResult[Any], tool: AnyTool | None) -> Any:
-    """Return the value of a call as a JSON value. Only the tool's type may know how to write it."""
-    try:
-        return to_jsonable_python(result.value)
-    except (PydanticSerializationError, ValueError):
-        return TypeAdapter[Any](Any if tool is None else tool.returns).dump_python(result.value, mode="json")
-
-
-def _asked(call: ToolCall) -> str:
-    return f"{call.name} {_text(hidden(call.arguments))}"
-
-
-def _text(value: JsonValue) -> str:
-    return (value if isinstance(value, str) else to_json(value).decode())[:LONGEST_TOLD]
-
-
-def _shown(call: ToolCall) -> ToolCall:
-    return call.model_copy(update={"arguments": hidden(call.arguments)})
 
 
 async def _all(made: Iterable[Awaitable[None]]) -> None:
