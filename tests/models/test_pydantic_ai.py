@@ -151,6 +151,6 @@ async def test_files_are_shown_if_the_model_takes_them_and_named_otherwise():
     first, _, results = seen[0]
     text, shown, named = first.parts[1].content
     assert (text, shown.media_type, shown.data) == ("See", "image/png", bytes(3))
-    assert named == "[A file that you cannot be shown: audio/wav, call.wav]"
+    assert named == "[A file that you cannot be shown: audio/wav, call.wav, 3 bytes]"
     assert results.parts[0].content == "found\n[image/png, shown below]"
     assert results.parts[1].content[0].media_type == "image/png"

@@ -267,7 +267,7 @@ async def test_files_are_shown_to_anthropic():
     assert photo["source"] == {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     assert linked["source"] == {"type": "url", "url": LINKED.url}
     assert (paper["type"], paper["title"]) == ("document", "paper.pdf")
-    assert sound["text"] == "[A file that you cannot be shown: audio/mpeg, call.mp3]"
+    assert sound["text"] == "[A file that you cannot be shown: audio/mpeg, call.mp3, 3 bytes]"
     assert note_["text"] == "[note.txt]\nHi"
     assert elsewhere["text"] == "[A file that you cannot be shown: image/png]"
 
