@@ -198,6 +198,19 @@ UNREADABLE = {
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize(("name", "what"), [("large", "bytes"), ("many", "brackets"), ("several", "parts")])
+async def test_a_large_answer_over_stdio_is_cut_off(tmp_path: Path, name: str, what: str) -> None:
+    """The error names the limit, and the connection goes on."""
+    async with McpTools.open(program(tmp_path, tools=[name, "photo"]), pins=tmp_path / "p") as found:
+        bad, photo = found.tools
+        with pytest.raises(ToolError, match=f"its answer has .*{what}") as raised:
+            await bad()
+        assert raised.value.in_doubt
+        assert len(await photo()) == 2
+    assert calls(tmp_path) == [name, "photo"]
+
+
+@pytest.mark.processes
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
 async def test_an_answer_that_cannot_be_read_ends_the_call(tmp_path: Path, answer: bytes) -> None:
     """It does not wait until the limit. Lines that are no messages are passed over."""

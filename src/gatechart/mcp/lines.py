@@ -1,12 +1,14 @@
 """The lines of a server over stdio: UTF-8, each of bounded length.
 
 The SDK reads a server's output by the encoding that it is given, and keeps a line until it ends, however long it is.
-This encoding is UTF-8 whose decoder ends the connection at a line that is too long.
+This encoding is UTF-8 whose decoder cuts off a line above the limits. The connection stays open, because the SDK would
+otherwise wait for the end of the server's output.
 """
 
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
 from typing import Final
 
 from gatechart.mcp.bounds import Meter
@@ -15,20 +17,29 @@ BOUNDED_UTF_8: Final = "gatechart_bounded_utf_8"
 """Name of the encoding. Bytes that are not UTF-8 become U+FFFD, if the error handler is `replace`."""
 
 
-class LineTooLongError(ConnectionError):
-    """A server wrote a line above the bounds. The SDK takes it for a broken connection."""
+CUT_OFF: Final = "\N{REPLACEMENT CHARACTER}[cut off] "
+"""Text after the part of a line that is kept; then comes the limit that the line exceeds."""
 
 
 class _Decoder(codecs.IncrementalDecoder):
     def __init__(self, errors: str = "strict") -> None:
         super().__init__(errors)
         self._inner = codecs.getincrementaldecoder("utf-8")(errors)
-        self._meter = Meter(by_line=True)
+        self._meter = Meter(by_line=False)
+        self._is_cut = False
 
     def decode(self, chunk: bytes, final: bool = False) -> str:  # type: ignore[override]
-        if problem := self._meter.problem(chunk):
-            raise LineTooLongError(problem)
-        return self._inner.decode(chunk, final)
+        return self._inner.decode(b"\n".join(self._pieces(chunk)), final)
+
+    def _pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the pieces of lines in a chunk, nothing of a line that was cut off."""
+        for place, piece in enumerate(chunk.split(b"\n")):
+            if place:
+                self._meter, self._is_cut = Meter(by_line=False), False
+            problem = "" if self._is_cut else self._meter.problem(piece)
+            kept = b"" if self._is_cut else piece
+            self._is_cut = self._is_cut or bool(problem)
+            yield f"{CUT_OFF}{problem}".encode() if problem else kept
 
 
 def _found(name: str) -> codecs.CodecInfo | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,10 +17,12 @@ from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, JSON
 from pydantic import ValidationError
 
 from gatechart.mcp.bounds import Meter, problem_of
+from gatechart.mcp.lines import CUT_OFF
 from gatechart.mcp.listed import readable_tools
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})')
+_NOT_VALID: Final = "its answer cannot be read: it is no valid JSON-RPC message"
 _HEAD: Final = 2_000  # characters at either end of an unreadable answer that are searched for its id
 
 
@@ -115,27 +118,33 @@ class _Incoming(_Stream):
 
         A line that a server prints by mistake answers no request.
         """
-        for found in _ids_in(error):
-            waiting = self._waiting.pop(found, None)
-            if waiting is not None:
-                return _failed(waiting, "its answer cannot be read: it is no valid JSON-RPC message")
-        return error
+        text = _unreadable(error)
+        waiting = [found for found in _ids_in(text) if found in self._waiting]
+        if not waiting and text.lstrip().startswith("{") and len(self._waiting) == 1:
+            waiting = list(self._waiting)
+        if not waiting:
+            return error
+        problem = text.rpartition(CUT_OFF)[2] if CUT_OFF in text[-_HEAD:] else _NOT_VALID
+        return _failed(self._waiting.pop(waiting[0]), problem)
 
 
 def _key(request_id: int | str) -> str:
     return f'"{request_id}"' if isinstance(request_id, str) else str(request_id)
 
 
-def _ids_in(error: Exception) -> list[str]:
-    """Return the JSON texts of what may be the id of a message that could not be read."""
+def _unreadable(error: Exception) -> str:
+    """Return the JSON text of a message that could not be read; "" if it is not known."""
     if not isinstance(error, ValidationError):
-        return []
+        return ""
     given = error.errors(include_url=False, include_context=False)[0]["input"]
     if isinstance(given, dict):
-        return [_key(given["id"])] if isinstance(given.get("id"), int | str) else []
-    if not isinstance(given, str) or not given.lstrip().startswith("{"):
-        return []
-    return _ID.findall(f"{given[:_HEAD]} {given[-_HEAD:]}")
+        return json.dumps({"id": given.get("id")}, default=str)
+    return given if isinstance(given, str) else ""
+
+
+def _ids_in(text: str) -> list[str]:
+    """Return the JSON texts of possible ids of an unreadable message."""
+    return _ID.findall(f"{text[:_HEAD]} {text[-_HEAD:]}") if text.lstrip().startswith("{") else []
 
 
 def _failed(request_id: int | str, problem: str) -> SessionMessage:
