@@ -84,13 +84,6 @@ def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[Event
     )
 
 
-def deferred_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
-    """Return the descriptors of the events that active states defer and a caller may send, innermost state first."""
-    states = dict.fromkeys(state for leaf in configuration for state in (leaf, *graph.nodes[leaf].ancestors))
-    names = (sendable(descriptor) for state in states for descriptor in graph.nodes[state].defers)
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
 def accepted_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
     """Return those of the awaited events that a caller may send: without the framework's own."""
     names = map(sendable, awaited_events(graph, configuration))

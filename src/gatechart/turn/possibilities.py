@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gatechart.context import problems_of, read_only_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
 from gatechart.graph import AnyGraph, Edge
-from gatechart.kernel import accepted_events, candidates, deferred_events, defers
+from gatechart.kernel import accepted_events, candidates
 from gatechart.turn.macrostep import active_states, agrees
 from gatechart.turn.payloads import check_known, payload_data, with_data
 from gatechart.turn.turn_context import one_line, own_copy, told
@@ -30,7 +30,7 @@ from gatechart.values import (
 
 
 def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[AcceptedEvent, ...]:
-    """Return the events that the agent takes or defers now: first those of its transitions, in the order of selection.
+    """Return the events that the agent could take now, in the order in which its transitions are asked.
 
     Without the framework's own. A guard that looks at the payload makes the answer depend on it.
     Raises IncompatibleGraphError if the graph cannot read the context.
@@ -76,13 +76,12 @@ def _declared(graph: AnyGraph, event: EventName) -> tuple[str, Payload | None]:
 
 
 def _names(graph: AnyGraph, snapshot: Snapshot) -> tuple[EventName, ...]:
-    """Return the names and patterns that active states take or defer, then declared events that match a pattern."""
+    """Return the names and patterns that active states wait for, then declared events that only a pattern takes."""
     here = snapshot.configuration
-    descriptors = (*accepted_events(graph, here), *deferred_events(graph, here))
-    words = [word.removesuffix(".") for each in descriptors for word in each.split()]
+    words = [word.removesuffix(".") for each in accepted_events(graph, here) for word in each.split()]
     if graph.events_closed:
         words = [word for word in words if word in graph.event_types]
-    matched = (name for name in graph.event_types if candidates(graph, here, name) or defers(graph, here, name))
+    matched = (name for name in graph.event_types if candidates(graph, here, name))
     return tuple(dict.fromkeys((*words, *matched)))
 
 
@@ -144,9 +143,7 @@ class _Inquiry:
         several = tuple({each.label: each for group in found for each in group}.values())
         said = {each.agrees for each in several}
         verdict = next((each for each in (Agrees.YES, Agrees.DEPENDS) if each in said), Agrees.NO)
-        if verdict is Agrees.NO and defers(self._graph, self._snapshot.configuration, event.name):
-            verdict = Agrees.DEFERRED
-        why_not = "" if verdict in (Agrees.YES, Agrees.DEFERRED) else self._why_not(several)
+        why_not = "" if verdict is Agrees.YES else self._why_not(several)
         description, schema = _declared(self._graph, event.name)
         return AcceptedEvent(event.name, verdict, several, why_not, description, schema, _is_wildcard(event.name))
 

@@ -1,4 +1,4 @@
-"""The events that an agent accepts now, and whether guards agree."""
+"""What can happen to an agent now: the events that it accepts, and whether guards agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ class Agrees(StrEnum):
     YES = "yes"
     NO = "no"
     DEPENDS = "depends"  # on the payload, which was not given
-    DEFERRED = "deferred"  # no transition is enabled, and an active state keeps the event for a later state
 
 
 @value
@@ -31,7 +30,7 @@ class PossibleTransition:
 
 @value
 class AcceptedEvent:
-    """An event and its effect now. It is true if `send` would not refuse it: it is applied at once, or deferred."""
+    """An event, and what it would do now. It counts as true if it would be applied."""
 
     event: EventName
     agrees: Agrees  # what the guards of its transitions come to
@@ -42,4 +41,4 @@ class AcceptedEvent:
     is_wildcard: bool = False  # whether the name is a pattern, such as `error.*`
 
     def __bool__(self) -> bool:
-        return self.agrees in (Agrees.YES, Agrees.DEFERRED)
+        return self.agrees is Agrees.YES
