@@ -25,7 +25,7 @@ from gatechart.hosting.troubles import UNDOES, Trouble
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings
-from gatechart.runtime.deferral import Deferral
+from gatechart.runtime.deferral import Deferral, limited
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.home_turns import decide_mail
 from gatechart.runtime.interventions import decide_handoff, decide_rollback
@@ -230,16 +230,21 @@ class LiveAgent:
     async def accepts(self) -> Sequence[AcceptedEvent]:
         """See Host."""
         self._admit_look("accepts")
-        with OpenTurn(self.snapshot.agent_id):
-            return accepted(self.graph, self.snapshot, self.core.clock.now())
+        snapshot = self.snapshot
+        with OpenTurn(snapshot.agent_id):
+            found = accepted(self.graph, snapshot, self.core.clock.now())
+        return await limited(self.core, self.graph, snapshot, found)
 
     async def can(self, event: Name, payload: Any) -> AcceptedEvent:
         """See Host."""
         self._admit_look("can")
         name = checked_name(event)
         given = None if payload is None else plain_payload(payload, name)
-        with OpenTurn(self.snapshot.agent_id):
-            return possible(self.graph, self.snapshot, name, given, self.core.clock.now())
+        snapshot = self.snapshot
+        with OpenTurn(snapshot.agent_id):
+            asked = possible(self.graph, snapshot, name, given, self.core.clock.now())
+        (answer,) = await limited(self.core, self.graph, snapshot, (asked,))
+        return answer
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""
