@@ -98,11 +98,11 @@ class Agent(Generic[ContextT]):
     async def accepts(self) -> Sequence[AcceptedEvent]:
         """Return the events that the agent could take or defer now.
 
-        They are in the order in which transitions are asked; events that a state defers and no transition takes follow.
+        Events are in the order of their transitions. Events that a state defers and no transition takes follow.
         Without the framework's own events (timers, ends of invokes, handoffs). Guards are asked, on a context that they
         cannot change; nothing else happens. A guard that reads the payload makes the answer depend on it. A transition
         on a pattern such as `error.*` stands under the pattern, and under the declared events that it takes. So does a
-        pattern that a state defers. `AcceptedEvent.deferred` marks what is deferred unless a guard agrees.
+        pattern that a state defers. `AcceptedEvent.deferred` marks events that are deferred unless a guard agrees.
         """
         return await self._host.accepts()
 

@@ -221,7 +221,7 @@ _Accepted: TypeAlias = Annotated[AcceptedEvent, Shape(shows={"refused": bool})]
 
 
 class Accepts(TypedDict):
-    """The events that an agent could take or defer now, in the order in which its transitions are asked."""
+    """The events that an agent could take or defer now, in the order of its transitions."""
 
     accepts: tuple[_Accepted, ...]
 

@@ -142,7 +142,7 @@ def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
 
 
 def _taken(graph: AnyGraph, here: Configuration, event: EventName) -> Iterator[tuple[EventName, Sequence[Edge]]]:
-    """Yield what a caller may send of an awaited descriptor, with its transitions; nothing if all of it is deferred."""
+    """Yield the part of an awaited descriptor that a caller may send and no state defers, with its transitions."""
     whole = sendable(event)
     name = without_hidden(graph, here, whole)
     if name:

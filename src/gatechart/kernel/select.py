@@ -85,7 +85,7 @@ def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[Event
 
 
 def accepted_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
-    """Return those of the awaited events that a caller may send, without the framework's own.
+    """Return the awaited events that a caller may send, without the framework's own.
 
     Events whose transitions are all hidden by a state that defers them are left out: nothing takes them here.
     """
@@ -117,7 +117,7 @@ def deferred_events(graph: AnyGraph, configuration: Configuration) -> tuple[Even
 
 
 def may_defer(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
-    """Tell whether an active state defers the event, and no transition without a guard takes it first."""
+    """Return whether an active state defers the event, and no transition without a guard takes it first."""
     if not defers(graph, configuration, event):
         return False
     return all(edge.ask is not None for edges in candidates(graph, configuration, event) for edge in edges)

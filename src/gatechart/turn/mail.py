@@ -131,7 +131,7 @@ def deferred_reason(snapshot: Snapshot) -> str:
 
 
 def has_room(graph: AnyGraph, snapshot: Snapshot, waiting: Iterable[Mail], now: datetime) -> bool:
-    """Tell whether the agent can defer one more event. waiting: its waiting mail, or all of its mail."""
+    """Return whether the agent can defer one more event. waiting: its waiting mail, or all of its mail."""
     deferred = (mail for mail in waiting if _is_deferred(graph, snapshot, mail, now))
     return sum(1 for _ in islice(deferred, MOST_DEFERRED)) < MOST_DEFERRED
 

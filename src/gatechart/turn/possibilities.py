@@ -32,11 +32,11 @@ from gatechart.values.frozen import replaced
 
 
 def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[AcceptedEvent, ...]:
-    """Return the events that the agent could take or defer now: the order is that in which transitions are asked.
+    """Return the events that the agent could take or defer now.
 
-    Events that no transition takes and a state defers come last. The framework's own events are left out. A guard that
-    looks at the payload makes the answer depend on it. The number of events deferred already is not considered: see
-    `without_room`.
+    Events are in the order of their transitions. Events that a state defers and no transition takes come last. The
+    framework's own events are left out. A guard that looks at the payload makes the answer depend on it. The number of
+    events deferred already is not considered: see `without_room`.
     Raises IncompatibleGraphError if the graph cannot read the context.
     """
     if snapshot.status is not Status.ACTIVE or graph.is_framework:
@@ -48,7 +48,7 @@ def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Accept
 def possible(
     graph: AnyGraph, snapshot: Snapshot, event: EventName, payload: Payload | None, now: datetime
 ) -> AcceptedEvent:
-    """Return what an event would do now. payload: None if it is not known yet. Room and errors as in `accepted`."""
+    """Return the effect that an event would have now. payload: None if it is unknown. Errors as in `accepted`."""
     if snapshot.status is not Status.ACTIVE:
         return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.AGENT_ENDED))
     if graph.is_framework:
@@ -64,7 +64,7 @@ def possible(
 
 
 def without_room(asked: AcceptedEvent) -> AcceptedEvent:
-    """Return the answer for an agent that has deferred as many events as it can: what it would defer is refused."""
+    """Return the answer for an agent that has deferred as many events as it can: deferred events become refused."""
     if not asked.deferred:
         return asked
     return replaced(asked, deferred=False, why_not=str(RefusalReason.DEFERRED_TOO_MANY))
@@ -89,7 +89,7 @@ def _declared(graph: AnyGraph, event: EventName) -> tuple[str, Payload | None]:
 def _names(graph: AnyGraph, snapshot: Snapshot) -> tuple[EventName, ...]:
     """Return the names and patterns to list.
 
-    These are what active states wait for, what they defer, then declared events that only a pattern takes or defers.
+    First come awaited events, then deferred ones, then declared events that only a pattern takes or defers.
     """
     here = snapshot.configuration
     words = [word.removesuffix(".") for each in accepted_events(graph, here) for word in each.split()]

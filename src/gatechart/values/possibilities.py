@@ -30,7 +30,7 @@ class PossibleTransition:
 
 @value
 class AcceptedEvent:
-    """An event, and what it would do now. It counts as true if it would be applied.
+    """An event, and the effect that it would have now. It counts as true if it would be applied.
 
     `deferred` says what happens if no guard agrees: the event is kept for a later state instead of being refused. With
     `agrees` DEPENDS, the event is therefore applied or deferred, as its payload decides.
