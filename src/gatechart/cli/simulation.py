@@ -152,12 +152,14 @@ class Choice:
 
 
 async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
-    """List what can happen now: events, timers, and the ends of invokes."""
+    """List the possible next steps: events, timers, the ends of invokes, then events that are only deferred."""
     waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
-    events = [_event(each.event, each) for each in await now.agent.accepts()]
+    asked = await now.agent.accepts()
+    events = [_event(each.event, each) for each in asked if each.transitions]
+    deferred = [_event(each.event, each) for each in asked if not each.transitions]
     timers = [_timer(now, graph, mail) for mail in waiting if mail.due is not None]
     ends = [_end(now, graph, invoke, kind) for invoke in now.invokes for kind in ("done", "error")]
-    return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends)
+    return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends, *deferred)
 
 
 async def deferred_in(now: Rehearsal[Any]) -> tuple[str, ...]:
