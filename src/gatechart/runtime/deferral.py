@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from gatechart.errors import EventIdReusedError, OutsideError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
-from gatechart.hosting.migration import waiting_mail
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
-from gatechart.turn import MOST_DEFERRED, deferred, has_room, too_many_deferred, without_room
-from gatechart.values import AcceptedEvent, Event, Mail, Outcome, Posting, Snapshot, Verdict
+from gatechart.turn import MOST_DEFERRED, deferred, too_many_deferred
+from gatechart.values import Event, Mail, Outcome, Posting, Snapshot, Verdict
 from gatechart.values.frozen import value
 
 
@@ -59,17 +58,3 @@ class Deferral:
         if verdict is Verdict.COMMITTED:
             self.defer(mail)
         return deferred(self.snapshot, event, repeat=verdict is not Verdict.COMMITTED)
-
-
-async def limited(
-    core: Core, graph: AnyGraph, snapshot: Snapshot, asked: Sequence[AcceptedEvent]
-) -> tuple[AcceptedEvent, ...]:
-    """Return answers about events, with deferred ones refused if the agent cannot defer any more.
-
-    The store is asked, because a runtime that only reads has no queue.
-    """
-    if not any(each.deferred for each in asked):
-        return tuple(asked)
-    mail = await waiting_mail(core.store, snapshot.agent_id)
-    is_full = not has_room(graph, snapshot, mail, core.clock.now())
-    return tuple(map(without_room, asked)) if is_full else tuple(asked)
