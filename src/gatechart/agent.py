@@ -96,17 +96,20 @@ class Agent(Generic[ContextT]):
         return self._host.send(event, payload, event_id)
 
     async def accepts(self) -> Sequence[AcceptedEvent]:
-        """Return the events that the agent could take now, in the order in which its transitions are asked.
+        """Return the events that the agent could take or defer now.
 
+        Events are in the order of their transitions. Events that a state defers and no transition takes follow.
         Without the framework's own events (timers, ends of invokes, handoffs). Guards are asked, on a context that they
         cannot change; nothing else happens. A guard that reads the payload makes the answer depend on it. A transition
-        on a pattern such as `error.*` stands under the pattern, and under the declared events that it takes.
+        on a pattern such as `error.*` stands under the pattern, and under the declared events that it takes. So does a
+        pattern that a state defers. `AcceptedEvent.deferred` marks events that are deferred unless a guard agrees.
         """
         return await self._host.accepts()
 
     async def can(self, event: Name, payload: Any = None) -> AcceptedEvent:
         """Return what an event would do now: `if await agent.can("APPROVED", payload)` is true if it would be applied.
 
+        The answer has `deferred` if the event would be kept for a later state, and `refused` if it would be refused.
         payload: as in `send`; None if it is not known yet, and then the answer may depend on it.
         Raises ReservedEventError for an event of the framework, and PayloadError for a payload that is no JSON. One
         that the event's type does not take is a no.

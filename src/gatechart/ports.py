@@ -372,7 +372,7 @@ class Host(Protocol):
         ...
 
     async def accepts(self) -> Sequence[AcceptedEvent]:
-        """Return the events that the agent could take now, as `Agent.accepts` does."""
+        """Return the events that the agent could take or defer now, as `Agent.accepts` does."""
         ...
 
     async def can(self, event: Name, payload: Any) -> AcceptedEvent:

@@ -57,3 +57,31 @@ def test_deferred_mail_is_neither_tried_again_nor_discarded(gatechart):
     for verb in ("retry", "discard"):
         assert gatechart("mail", verb, "1").code == 4
     assert len(gatechart("mail", "--json").document["mail"]) == 1
+
+
+@on_both
+def test_what_would_be_deferred_is_shown_as_such(gatechart):
+    listed = gatechart("accepts", "t")
+    assert [row[:2] for row in listed.rows[1:]] == [["ANSWERED", "yes"], ["ASKED", "deferred"]]
+    asked = gatechart("accepts", "t", "ASKED", "--json")
+    assert (asked.code, asked.document["agrees"], asked.document["deferred"], asked.document["refused"]) == (
+        0,
+        "no",
+        True,
+        False,
+    )
+    assert gatechart("accepts", "t", "OTHER").code == 1
+
+
+def test_an_agent_is_shown_with_what_it_defers(gatechart):
+    sent = gatechart("send", "t", "ASKED")
+    assert "accepts  ANSWERED" in sent.out
+    assert "defers   ASKED" in sent.out
+    assert "(deferred)" in gatechart("show", "t").out
+    accepts = gatechart("show", "t", "--json").document["accepts"]
+    assert [(each["event"], each["deferred"], len(each["transitions"])) for each in accepts] == [
+        ("ANSWERED", False, 1),
+        ("ASKED", True, 0),
+    ]
+    refused = gatechart("send", "t", "ASKD")
+    assert "accepted there: ANSWERED; deferred there: ASKED. Did you mean 'ASKED'?" in refused.err

@@ -62,8 +62,13 @@ def test_machines_get_an_agent_with_what_it_accepts(gatechart):
         {
             "event": "ANSWERED",
             "transitions": [{"source": "ANSWERING", "targets": ["LISTENING"], "guard": None, "actions": []}],
+            "deferred": False,
         },
-        {"event": "LEFT", "transitions": [{"source": "*", "targets": ["CLOSED"], "guard": None, "actions": []}]},
+        {
+            "event": "LEFT",
+            "transitions": [{"source": "*", "targets": ["CLOSED"], "guard": None, "actions": []}],
+            "deferred": False,
+        },
     ]
 
 

@@ -124,7 +124,8 @@ def test_a_line_that_cannot_be_carried_out_ends_a_script_and_says_what_would_do(
 def test_a_timer_is_an_item_and_happens_when_it_is_due(positions_of):
     shown = positions_of("PRESSED", "y", "3", "n", "+1d")
     assert states(shown) == [["OFF"], ["ON"], ["ON"], ["ON"]]
-    assert shown[1]["choices"][2] == {"number": 3, "event": "after.2d.ON", "agrees": "depends", "due_s": 172800.0}
+    timer = {"number": 3, "event": "after.2d.ON", "agrees": "depends", "deferred": False, "due_s": 172800.0}
+    assert shown[1]["choices"][2] == timer
     assert [each["elapsed_s"] for each in shown] == [0, 0, 172800, 259200]
 
 
@@ -138,7 +139,8 @@ def test_the_clock_moves_past_what_falls_due_on_the_way(positions_of):
 def test_invokes_do_not_run_and_end_as_the_player_says(positions_of):
     shown = positions_of("PRESSED", "y", "ASKED", '1 {"result": 42}', "ASKED", '2 {"message": "no paper"}')
     assert states(shown) == [["OFF"], ["ON"], ["ASKING"], ["ON"], ["ASKING"], ["BROKEN"]]
-    assert [each["event"] for each in shown[2]["choices"]] == ["done.invoke.search", "error.invoke.search"]
+    choices = [(each["event"], each["deferred"]) for each in shown[2]["choices"]]
+    assert choices == [("done.invoke.search", False), ("error.invoke.search", False), ("PRESSED", True)]
     assert shown[3]["turns"][0]["event"]["payload"] == {"result": 42}
     assert shown[5]["turns"][0]["event"]["payload"]["message"] == "no paper"
 

@@ -14,6 +14,7 @@ from gatechart import (
     Transition,
 )
 from gatechart.errors import EventIdReusedError
+from gatechart.turn import MOST_DEFERRED
 from gatechart.values import RefusalReason
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -119,6 +120,37 @@ async def test_an_enabled_transition_of_the_state_itself_goes_before_its_deferra
     await said(runtime, "now", "ANSWERED", "early")
 
 
+async def test_an_agent_says_what_it_would_defer(runtime, agent):
+    said = {each.event: (each.agrees.value, each.deferred) for each in await agent.accepts()}
+    assert said == {
+        "ANSWERED": ("yes", False),
+        "HINTED": ("no", True),
+        "UNLOCKED": ("yes", False),
+        "RESTED": ("yes", False),
+        "NOTED": ("yes", False),
+        "CLOSED": ("yes", False),
+        "ASKED": ("no", True),
+    }
+    for event in ("ASKED", "HINTED"):
+        assert (await agent.can(event)).deferred
+        assert (await agent.send(event)).deferred
+    await agent.send("UNLOCKED")
+    assert await agent.can("HINTED")
+    assert not (await runtime.can("t-1", "HINTED")).deferred
+
+
+async def test_an_agent_that_can_defer_no_more_says_so(runtime, agent):
+    for _ in range(MOST_DEFERRED):
+        asked = await agent.can("ASKED")
+        assert asked.deferred
+        assert (await agent.send("ASKED")).deferred
+    asked = await agent.can("ASKED")
+    assert (asked.refused, asked.why_not) == (True, RefusalReason.DEFERRED_TOO_MANY.value)
+    assert {each.event for each in await runtime.accepts("t-1") if each.deferred} == set()
+    assert (await agent.send("ASKED")).refusal.reason is RefusalReason.DEFERRED_TOO_MANY
+    assert await agent.can("NOTED")
+
+
 regions = StateTransitionGraph(
     "regions",
     context=Talk,
@@ -145,8 +177,10 @@ regions = StateTransitionGraph(
 async def test_an_enabled_transition_in_another_region_goes_before_a_deferral(place):
     async with Runtime.open(place, graphs=[regions]) as runtime:
         agent = await runtime.start("regions", at="WORKING", agent_id="t-1")
+        assert (await agent.can("ASKED")).deferred
         assert (await agent.send("ASKED", asked("a"))).deferred
         await agent.send("PLUGGED")
+        assert await agent.can("ASKED")
         await said(runtime, "a")
         assert (await agent.send("ASKED", asked("b"))).applied
         assert agent.context.said == ["a", "b"]

@@ -70,7 +70,7 @@ async def test_a_refused_event_leads_to_the_error_state_with_itself_and_the_reas
     assert outcome.taken == ("OPEN --error.refused--> STUCK",)
     [[name, event, payload, reason, message]] = agent.context.told
     assert (name, event, payload, reason) == ("error.refused", "RATED", {"stars": 5}, "no transition")
-    assert message == "no transition in ASKING; accepted there: REPLIED, LEFT"
+    assert message == "no transition in ASKING; accepted there: REPLIED, LEFT; deferred there: LATER"
 
 
 async def test_the_turn_is_one_like_any_other_with_the_refused_event_and_its_id(agent, runtime):

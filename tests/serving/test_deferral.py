@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from gatechart import ANY, State, StateTransitionGraph, Transition
+from gatechart.api.codec import ACCEPTED
 from gatechart.clients import HttpClient
 from gatechart.clients.database import open_database_client
 from gatechart.errors import EventIdReusedError
@@ -54,7 +55,8 @@ async def test_a_client_hears_that_its_event_is_deferred_and_sees_what_comes_of_
     with pytest.raises(EventIdReusedError):
         await client.send("t", "CLOSED", event_id="1")
     assert [mail.reason for mail in await client.mail("t", status=MailStatus.WAITING)] == ["deferred in THINKING"]
-    assert (await agent.can("ASKED")).agrees == "deferred"
+    asked = await agent.can("ASKED")
+    assert (asked.agrees, asked.deferred, asked.refused) == ("no", True, False)
     async with HttpClient(served.url, graphs=[talk]) as watching, asyncio.timeout(10):
         reached = asyncio.create_task((await watching.resume("t")).until("IDLE"))
         await client.send("t", "ANSWERED")
@@ -62,6 +64,25 @@ async def test_a_client_hears_that_its_event_is_deferred_and_sees_what_comes_of_
         while (taken := await client.send("t", "ASKED", event_id="1")).deferred:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert taken.taken == ("IDLE --ASKED--> THINKING",)
+
+
+async def test_the_json_says_what_is_deferred_in_a_form_that_earlier_clients_read(served):
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False) as http:
+        asked = (await http.post("/agents/t/accepts", json={"event": "ASKED"})).json()
+        listed = (await http.get("/agents/t/accepts")).json()["accepts"]
+        document = (await http.get("/openapi.json")).json()
+    assert (asked["agrees"], asked["deferred"], asked["refused"]) == ("no", True, False)
+    verdicts = {each["event"]: (each["agrees"], each["deferred"], each["refused"]) for each in listed}
+    assert verdicts == {
+        "ANSWERED": ("yes", False, False),
+        "CLOSED": ("yes", False, False),
+        "ASKED": ("no", True, False),
+    }
+    assert document["components"]["schemas"]["Agrees"]["enum"] == ["yes", "no", "depends"]
+    fields = document["components"]["schemas"]["AcceptedEvent"]["properties"]
+    assert {"deferred", "refused"} <= fields.keys()
+    del asked["deferred"], asked["refused"]
+    assert not ACCEPTED.read_plain(asked).deferred  # as an earlier server writes it
 
 
 async def test_who_asks_the_owner_of_the_database_hears_it_too(sqlite_url):
@@ -72,3 +93,5 @@ async def test_who_asks_the_owner_of_the_database_hears_it_too(sqlite_url):
             assert (outcome.deferred, outcome.repeat) == (True, False)
             assert (await other.send("t", "ASKED", event_id="1")).repeat
             assert [mail.reason for mail in await other.mail("t")] == ["deferred in THINKING"]
+            assert await other.can("t", "ASKED") == await served.runtime.can("t", "ASKED")
+            assert (await other.can("t", "ASKED")).deferred

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 from gatechart.charts import load
 from gatechart.context import AgentContext
 from gatechart.graph import ANY, EventType, Invoke, State, StateTransitionGraph, Transition
-from gatechart.turn import accepted, possible
-from gatechart.values import AcceptedEvent, Agrees, PossibleTransition, Refused, Snapshot, Status
+from gatechart.turn import accepted, possible, take_turn, without_room
+from gatechart.values import AcceptedEvent, Agrees, Outcome, PossibleTransition, Refused, Snapshot, Status
 from gatechart.values.frozen import replaced
-from tests.support import NOW, refused, started
+from tests.support import NOW, happened, refused, started
 
 YES, NO, DEPENDS = Agrees.YES, Agrees.NO, Agrees.DEPENDS
 
@@ -227,3 +227,92 @@ async def test_an_expression_depends_on_the_payload_if_it_names_it(expression, v
     head = "id: g\nentry_points: [A]\ncontext: {n: 1}\n"
     chart = f'{head}states: {{A: {{on: {{GO: {{target: A, guard: {{cel: "{expression}"}}}}}}}}}}\n'
     assert await verdicts(load(chart)) == {"GO": verdict}
+
+
+def deferring(*transitions, defer, **more):
+    return graph_of(*transitions, states=[State("OUTER", states=[State("A", defer=defer), "B"])], **more)
+
+
+async def told_and_done(graph, event, payload=None):
+    """What the agent says of the event without its payload, and what becomes of the event."""
+    snapshot = await begun(graph)
+    asked = possible(graph, snapshot, event, payload, NOW)
+    outcome = await take_turn(graph, snapshot, happened(event, payload or {}))
+    done = "deferred" if getattr(outcome, "deferred", False) else "refused" if isinstance(outcome, Outcome) else "yes"
+    return asked, done
+
+
+async def test_a_deferred_event_is_neither_a_yes_nor_refused():
+    asked, done = await told_and_done(deferring(Transition("B", "COMMENTED", "A"), defer="COMMENTED"), "COMMENTED")
+    assert (asked.agrees, asked.deferred, asked.refused, bool(asked)) == (NO, True, False, False)
+    assert (asked.why_not, done) == ("deferred in A", "deferred")
+
+
+async def test_a_deferral_by_a_state_goes_before_the_transitions_around_it_and_is_listed():
+    graph = deferring(Transition("OUTER", "NOTED LEFT", "B"), Transition("A", "GO", "B"), defer=["NOTED", "mail.*"])
+    found = accepted(graph, await begun(graph), NOW)
+    assert [(each.event, each.agrees, each.deferred, each.is_wildcard) for each in found] == [
+        ("GO", YES, False, False),
+        ("LEFT", YES, False, False),
+        ("NOTED", NO, True, False),
+        ("mail.*", NO, True, True),
+    ]
+    asked, done = await told_and_done(graph, "mail.read")
+    assert (asked.deferred, done) == (True, "deferred")
+
+
+async def test_declared_events_that_only_a_pattern_defers_are_listed_with_their_schema():
+    graph = deferring(
+        Transition("A", "COMMENT.dropped"),
+        defer="*",
+        events=[EventType("COMMENT.made", takes=Decision), "COMMENT.dropped"],
+        events_closed=True,
+    )
+    found = {each.event: each for each in accepted(graph, await begun(graph), NOW)}
+    assert {name: (each.agrees, each.deferred) for name, each in found.items()} == {
+        "COMMENT.dropped": (YES, False),
+        "COMMENT.made": (NO, True),
+    }
+    assert found["COMMENT.made"].payload_schema == Decision.model_json_schema()
+    for event, payload in (("COMMENT.made", {"approved": "perhaps"}), ("OTHER", {})):
+        asked, done = await told_and_done(graph, event, payload)
+        assert (asked.refused, done) == (True, "refused")
+
+
+@pytest.mark.parametrize(
+    ("payload", "agrees", "deferred", "done"),
+    [
+        (None, DEPENDS, True, None),
+        ({"text": "no"}, NO, True, "deferred"),
+        ({"text": "long"}, YES, False, "yes"),
+    ],
+)
+async def test_an_event_that_a_state_takes_with_a_guard_and_defers(payload, agrees, deferred, done):
+    graph = deferring(Transition("A", "GO", "B", guard=is_long), defer="GO")
+    asked = possible(graph, await begun(graph), "GO", payload, NOW)
+    assert (asked.agrees, asked.deferred, asked.refused) == (agrees, deferred, False)
+    if payload is not None:
+        assert (await told_and_done(graph, "GO", payload))[1] == done
+    if done == "deferred":
+        assert asked.why_not == "is_long said no; deferred in A"
+
+
+async def test_an_ended_agent_defers_nothing():
+    graph = deferring(Transition("A", "GO", "B"), defer="NOTED")
+    ended = replaced(await begun(graph), status=Status.STOPPED)
+    assert possible(graph, ended, "NOTED", None, NOW).refused
+    assert accepted(graph, ended, NOW) == ()
+
+
+async def test_without_room_a_deferred_event_is_refused_and_others_stay_as_they_are():
+    graph = deferring(Transition("A", "GO", "B"), defer="NOTED")
+    found = [without_room(each) for each in accepted(graph, await begun(graph), NOW)]
+    assert [(each.event, each.agrees, each.refused) for each in found] == [("GO", YES, False), ("NOTED", NO, True)]
+    assert found[1].why_not == "as many events as an agent can defer are deferred already"
+
+
+async def test_a_refusal_says_what_would_be_deferred():
+    graph = deferring(Transition("OUTER", "NOTED LEFT", "B"), Transition("A", "GO", "B"), defer=["NOTED", "GO"])
+    refusal = (await refused(graph, await begun(graph), "OTHER", {})).refusal
+    assert (refusal.accepts, refusal.defers) == (("GO", "LEFT"), ("NOTED",))
+    assert str(refusal) == "no transition in A; accepted there: GO, LEFT; deferred there: NOTED"

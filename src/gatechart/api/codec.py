@@ -222,10 +222,13 @@ _Entry: TypeAlias = Annotated[DirectoryEntry, Shape(shows={"id": str, "agent_id"
 _Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]
 
 
-class Accepts(TypedDict):
-    """The events that an agent could take now, in the order in which its transitions are asked."""
+_Accepted: TypeAlias = Annotated[AcceptedEvent, Shape(shows={"refused": bool})]
 
-    accepts: tuple[AcceptedEvent, ...]
+
+class Accepts(TypedDict):
+    """The events that an agent could take or defer now, in the order of its transitions."""
+
+    accepts: tuple[_Accepted, ...]
 
 
 class Counts(TypedDict):
@@ -323,7 +326,7 @@ TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
 MAIL: Final[Answer[Mail]] = Answer(_Mail)
 RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number": "mail"})])
 HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
-ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(AcceptedEvent)
+ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(_Accepted)
 ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _Named(Accepts, "accepts")
 COUNTS: Final[Answer[Sequence[GraphCount]]] = _Named(Counts, "counts")
 ASKED: Final[Answer[str]] = _Named(Asked, "handoff")

@@ -47,7 +47,9 @@ class AcceptsCommand(Command):
     """`accepts`."""
 
     answer: ClassVar[Answer[Any]] = ACCEPTS
-    route: ClassVar[Route] = Route("GET", "/agents/{agent_id}/accepts", "List the events that an agent could take now")
+    route: ClassVar[Route] = Route(
+        "GET", "/agents/{agent_id}/accepts", "List the events that an agent could take or defer now"
+    )
     verb: Literal["accepts"] = "accepts"
     agent_id: AgentId
 
@@ -107,7 +109,7 @@ class EventsHome(Executor):
         return receipt
 
     async def accepts(self, agent_id: AgentId) -> Sequence[AcceptedEvent]:
-        """Return the events that an agent could take now: `Agent.accepts` by agent id."""
+        """Return the events that an agent could take or defer now: `Agent.accepts` by agent id."""
         found: Sequence[AcceptedEvent] = await self.execute(made(AcceptsCommand, agent_id=agent_id))
         return found
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -30,13 +30,13 @@ from gatechart.cli.signal_views import attempt_lines, fired_lines
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
-from gatechart.handoff.media import masked
-from gatechart.kernel import awaited_events, candidates, sendable
+from gatechart.kernel import Configuration, awaited_events, candidates, deferred_events, sendable, without_hidden
 from gatechart.turn import FORKED
 from gatechart.values import (
     TRANSFER,
     AcceptedEvent,
     ActiveInvocation,
+    Agrees,
     Event,
     EventName,
     FailureReport,
@@ -53,6 +53,23 @@ from gatechart.values import (
     hidden,
     shown,
 )
+from gatechart.values.frozen import value
+
+
+@value
+class Accepted:
+    """The events that an agent accepts or defers, guards aside."""
+
+    edges: Mapping[EventName, Sequence[Edge]]  # transitions of each accepted event, in the order guards are asked
+    deferred: tuple[EventName, ...] = ()  # events that are deferred unless a guard agrees
+
+    @property
+    def events(self) -> tuple[EventName, ...]:
+        """All of them, accepted ones first."""
+        return tuple(dict.fromkeys((*self.edges, *self.deferred)))
+
+
+NOTHING: Final = Accepted({})
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
@@ -91,10 +108,15 @@ def running_document(running: ActiveInvocation) -> Document:
     return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}
 
 
-def accepted_document(accepted: Mapping[str, Sequence[Edge]]) -> list[Document]:
-    """Describe the events that an agent accepts, each with its transitions in the order their guards are asked."""
+def accepted_document(accepted: Accepted) -> list[Document]:
+    """Describe the events that an agent accepts or defers, each with its transitions in the order guards are asked."""
     return [
-        {"event": event, "transitions": [_edge_document(edge) for edge in edges]} for event, edges in accepted.items()
+        {
+            "event": event,
+            "transitions": [_edge_document(edge) for edge in accepted.edges.get(event, ())],
+            "deferred": event in accepted.deferred,
+        }
+        for event in accepted.events
     ]
 
 
@@ -107,23 +129,31 @@ def _edge_document(edge: Edge) -> Document:
     }
 
 
-Accepted: TypeAlias = Mapping[EventName, Sequence[Edge]]
 _LONGEST: Final = 200  # characters of a value in a history; --json has all of it
 
 
 def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
-    """Find the events that an agent accepts now, guards aside, with their transitions in the order guards are asked."""
+    """Find the events that an agent accepts or defers now, guards aside."""
     if snapshot.status is not Status.ACTIVE:
-        return {}
+        return NOTHING
     here = snapshot.configuration
-    awaited = ((sendable(event), event) for event in awaited_events(graph, here))
-    found = {name: candidates(graph, here, event) for name, event in awaited if name}
-    return {event: tuple(dict.fromkeys(edge for edges in groups for edge in edges)) for event, groups in found.items()}
+    edges = {name: found for event in awaited_events(graph, here) for name, found in _taken(graph, here, event)}
+    return Accepted(edges, deferred_events(graph, here))
+
+
+def _taken(graph: AnyGraph, here: Configuration, event: EventName) -> Iterator[tuple[EventName, Sequence[Edge]]]:
+    """Yield the part of an awaited descriptor that a caller may send and no state defers, with its transitions."""
+    whole = sendable(event)
+    name = without_hidden(graph, here, whole)
+    if name:
+        names = [event] if name == whole else name.split()
+        groups = [edges for each in names for edges in candidates(graph, here, each)]
+        yield name, tuple(dict.fromkeys(edge for edges in groups for edge in edges))
 
 
 def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Print an agent in short: its state, and the events it accepts."""
-    print_facts([*_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
+    """Print an agent in short: its state, and the events it accepts or defers."""
+    print_facts([*_agent_facts(snapshot), *_accepts_facts(graph, snapshot)])
 
 
 def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
@@ -132,8 +162,8 @@ def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
     context = snapshot.context
     if context:
         print_line()
-        print_table(("CONTEXT", ""), ((name, _plain(masked(value))) for name, value in context.items()))
-    if accepted:
+        print_table(("CONTEXT", ""), ((name, _plain(value)) for name, value in context.items()))
+    if accepted.events:
         print_line()
         print_table(("ACCEPTS", "LEADS TO", "IF", "DOING"), _accepted_rows(accepted))
 
@@ -151,7 +181,7 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
     elif outcome.repeat:
         print_hint(f"an event with this id was applied before, as version {outcome.version}; nothing was done again")
     took = [] if outcome.deferred else [("took", Text("\n".join(outcome.taken)))]
-    print_facts([*took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
+    print_facts([*took, *_agent_facts(snapshot), *_accepts_facts(graph, snapshot)])
 
 
 def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
@@ -200,23 +230,29 @@ def _times_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
             yield name, zoned_text(moment)
 
 
-def _accepts_fact(graph: AnyGraph, snapshot: Snapshot) -> tuple[str, Cell]:
-    return "accepts", ", ".join(accepted_by(graph, snapshot)) or "nothing"
+def _accepts_facts(graph: AnyGraph, snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
+    accepted = accepted_by(graph, snapshot)
+    yield "accepts", ", ".join(accepted.edges) or "nothing"
+    if accepted.deferred:
+        yield "defers", ", ".join(accepted.deferred)
 
 
 def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
-    for event, edges in accepted.items():
+    for event in accepted.events:
+        edges = accepted.edges.get(event, ())
         for place, edge in enumerate(edges):
             implied = "else" if place else ""
             guard = function_text(edge.ask.name) if edge.ask else implied
             doing = ", ".join(function_text(step.name) for step in edge.steps)
             yield "" if place else event, ", ".join(edge.targets) or "(stays)", guard, doing
+        if event in accepted.deferred:
+            yield ("", "(deferred)", "else", "") if edges else (event, "(deferred)", "", "")
 
 
 def refusal_text(event: EventName, refusal: Refusal) -> str:
     """Say why an event was refused, and which one may have been meant."""
     is_unknown = refusal.reason is RefusalReason.NO_TRANSITION
-    near = nearest(event, refusal.accepts) if is_unknown else ()
+    near = nearest(event, (*refusal.accepts, *refusal.defers)) if is_unknown else ()
     meant = f". Did you mean {near[0]!r}?" if near else ""
     return f"refused {event!r}: {refusal}{meant}"
 
@@ -355,7 +391,7 @@ def _time(moment: datetime | None) -> str | None:
 
 
 def print_accepted(found: Sequence[AcceptedEvent]) -> None:
-    """Print the events that an agent could take now, a row for each transition."""
+    """Print the events that an agent could take or defer now, a row for each transition."""
     if found:
         print_table(
             ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in accepted_rows(each))
@@ -367,11 +403,18 @@ def print_accepted(found: Sequence[AcceptedEvent]) -> None:
 def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
     """Yield a row for each transition, the first with the event: event, verdict, targets, guard, and why not."""
     if not event.transitions:
-        yield event.event, event.agrees.value, "", "", event.why_not
+        yield event.event, _verdict(event), "", "", event.why_not
     for place, each in enumerate(event.transitions):
         guard = function_text(each.guard) if each.guard else "else" if place else ""
-        first = ("", "") if place else (event.event, event.agrees.value)
+        first = ("", "") if place else (event.event, _verdict(event))
         yield *first, ", ".join(each.targets) or "(stays)", guard, each.why_not or each.raised
+
+
+def _verdict(event: AcceptedEvent) -> str:
+    """Say whether the event would be taken: what guards agree to, or that it is deferred."""
+    if not event.deferred:
+        return event.agrees.value
+    return "deferred" if event.agrees is Agrees.NO else f"{event.agrees.value}, else deferred"
 
 
 def failure_document(failure: FailureReport) -> Document:

@@ -78,12 +78,12 @@ def complete_states(context: typer.Context) -> list[str]:
 
 
 def complete_events(context: typer.Context) -> list[str]:
-    """Offer the events that the agent accepts."""
+    """Offer the events that the agent accepts or defers."""
 
     def accepted() -> Iterable[str]:
         snapshot = next(each for each in _agents(context) if each.agent_id == context.params.get("agent"))
         graphs = loading.load_graphs(settings_of(context, context.params))
-        return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot)
+        return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot).events
 
     return _offered(accepted)
 

@@ -153,7 +153,7 @@ AskedEventArgument = Annotated[
 
 
 async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> ExitCode | None:
-    """Show an agent: its state, context, waiting mail, the events it accepts, and dead mail.
+    """Show an agent: its state, context, waiting mail, the events it accepts or defers, and dead mail.
 
     The exit code is 1 if the agent may be waiting for mail that is dead, such as a timer, the result of an invoke or
     the answer to a handoff, and 8 if it went round in circles, found no way out and ended as failed.
@@ -175,7 +175,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     accepted, problem = _accepted(settings, snapshot)
 
     def show() -> None:
-        agent_views.print_whole_agent(snapshot, accepted or {})
+        agent_views.print_whole_agent(snapshot, accepted or agent_views.NOTHING)
         agent_views.print_failure(failure)
         agent_views.print_waiting(mail, running)
         agent_views.print_dead(dead)
@@ -226,7 +226,11 @@ def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
 
 
 def _show_past(settings: Settings, snapshot: Snapshot) -> None:
-    emit(settings, agent_views.snapshot_document(snapshot), partial(agent_views.print_whole_agent, snapshot, {}))
+    emit(
+        settings,
+        agent_views.snapshot_document(snapshot),
+        partial(agent_views.print_whole_agent, snapshot, agent_views.NOTHING),
+    )
 
 
 async def list_agents(
@@ -306,10 +310,11 @@ async def _count_agents(settings: Settings, graph: str | None, *, framework: boo
 async def show_accepted(
     settings: Settings, agent: AgentArgument, event: AskedEventArgument = None, payload: PayloadOption = None
 ) -> ExitCode | None:
-    """Show what can happen to an agent now: the events that it accepts, and whether its guards agree.
+    """Show what can happen to an agent now: the events that it accepts or defers, and whether its guards agree.
 
-    Guards are asked, and nothing else happens. AGREES is yes, no, or depends: on the payload, which is not known. With
-    an EVENT, only that one is asked about, with a --payload if there is one; the exit code is 1 if it would be refused.
+    Guards are asked, and nothing else happens. AGREES is yes, no, deferred, or depends: on the payload, which is not
+    known. With an EVENT, only that one is asked about, with a --payload if there is one; the exit code is 1 if it would
+    be refused, and 0 if it would be deferred.
 
     Examples:
       gatechart accepts case-1
@@ -326,7 +331,7 @@ async def show_accepted(
             return None
         asked = await runtime.can(agent, event, read_payload(payload))
     emit(settings, codec.ACCEPTED.plain(asked), lambda: agent_views.print_accepted((asked,)))
-    return ExitCode.REFUSED if asked.agrees == "no" else None
+    return ExitCode.REFUSED if asked.refused else None
 
 
 async def show_history(
@@ -382,7 +387,7 @@ async def show_trail(settings: Settings, agent: AgentArgument) -> None:
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
-    """Find the events that the agent accepts, or why that is unknown; neither of an agent of the framework itself."""
+    """Return the events that the agent accepts or defers, or why they are unknown; neither for framework agents."""
     if is_framework_graph(snapshot.graph):
         return None, None
     try:

@@ -329,7 +329,13 @@ class _Player:
             "context": now.context.model_dump(mode="json"),
             "not_bound": acted,
             "choices": [
-                {"number": number, "event": each.name, "agrees": each.asked.agrees, "due_s": each.due_s}
+                {
+                    "number": number,
+                    "event": each.name,
+                    "agrees": each.asked.agrees,
+                    "deferred": each.asked.deferred,
+                    "due_s": each.due_s,
+                }
                 for number, each in enumerate(self._choices, 1)
             ],
         }

@@ -18,7 +18,7 @@ from gatechart.cli.output import interruptible, print_hint
 from gatechart.graph import AnyGraph
 from gatechart.testing import Rehearsal
 from gatechart.turn import possible
-from gatechart.values import AcceptedEvent, Agrees, Mail, MailStatus, Outcome
+from gatechart.values import AcceptedEvent, Mail, MailStatus, Outcome
 
 _MOST_WAITING: Final = 100  # mail that is shown
 _YES_OR_NO: Final = {"y": True, "yes": True, "n": False, "no": False}
@@ -152,12 +152,14 @@ class Choice:
 
 
 async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
-    """List what can happen now: events, timers, and the ends of invokes."""
+    """List the possible next steps: events, timers, the ends of invokes, then events that are only deferred."""
     waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
-    events = [_event(each.event, each) for each in await now.agent.accepts() if each.agrees is not Agrees.DEFERRED]
+    asked = await now.agent.accepts()
+    events = [_event(each.event, each) for each in asked if each.transitions]
+    deferred = [_event(each.event, each) for each in asked if not each.transitions]
     timers = [_timer(now, graph, mail) for mail in waiting if mail.due is not None]
     ends = [_end(now, graph, invoke, kind) for invoke in now.invokes for kind in ("done", "error")]
-    return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends)
+    return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends, *deferred)
 
 
 async def deferred_in(now: Rehearsal[Any]) -> tuple[str, ...]:

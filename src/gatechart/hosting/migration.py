@@ -64,11 +64,19 @@ class Pending:
 
 async def read_pending(store: Store, agent_id: AgentId) -> Pending:
     """Read the agent's waiting mail and active invocations from the store."""
+    mail = await waiting_mail(store, agent_id)
+    running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
+    return Pending(tuple(mail), tuple(each for _, each in running))
+
+
+async def waiting_mail(store: Store, agent_id: AgentId) -> Sequence[Mail]:
+    """Read the agent's waiting mail from the store, in the order accepted."""
     mail: list[Mail] = []
     while found := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
         mail += found
-    running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
-    return Pending(tuple(mail), tuple(each for _, each in running))
+        if len(found) < PAGE:
+            break
+    return mail
 
 
 async def is_known(store: Store, mail: Mail) -> bool:

@@ -8,11 +8,14 @@ from gatechart.kernel.select import (
     accepted_events,
     awaited_events,
     candidates,
+    deferred_events,
     defers,
     enabled,
     matches,
+    may_defer,
     passes_over,
     sendable,
+    without_hidden,
     without_unasked,
 )
 
@@ -25,9 +28,11 @@ __all__ = [
     "accepted_events",
     "awaited_events",
     "candidates",
+    "deferred_events",
     "defers",
     "enabled",
     "matches",
+    "may_defer",
     "misfit",
     "passes_over",
     "path_of",
@@ -35,5 +40,6 @@ __all__ = [
     "plan_microstep",
     "plan_start",
     "sendable",
+    "without_hidden",
     "without_unasked",
 ]

@@ -6,7 +6,7 @@ event descriptors, section 3.12.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from gatechart.graph import AnyGraph, Edge, Precedence
@@ -85,9 +85,42 @@ def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[Event
 
 
 def accepted_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
-    """Return those of the awaited events that a caller may send: without the framework's own."""
-    names = map(sendable, awaited_events(graph, configuration))
-    return tuple(dict.fromkeys(name for name in names if name))
+    """Return the awaited events that a caller may send, without the framework's own.
+
+    Events whose transitions are all hidden by a state that defers them are left out: nothing takes them here.
+    """
+    awaited = map(sendable, awaited_events(graph, configuration))
+    return tuple(dict.fromkeys(filter(None, (without_hidden(graph, configuration, name) for name in awaited))))
+
+
+def without_hidden(graph: AnyGraph, configuration: Configuration, descriptor: EventName) -> EventName:
+    """Return an awaited descriptor without the words whose transitions are all hidden by a deferral."""
+    if not graph.has_deferring:
+        return descriptor
+    words = descriptor.split()
+    taken = [word for word in words if not passes_over(graph, configuration, word.removesuffix("."))]
+    return descriptor if len(taken) == len(words) else " ".join(taken)
+
+
+def deferred_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
+    """Return the events and patterns that are deferred here unless a guard agrees: one word each, inner states first.
+
+    These are what active states defer, then awaited events whose transitions a deferral hides. Events that a transition
+    without a guard takes are left out.
+    """
+    if not graph.has_deferring:
+        return ()
+    named = (event for state in _active(graph, configuration) for event in graph.nodes[state].defers)
+    descriptors = (*named, *map(sendable, awaited_events(graph, configuration)))
+    names = dict.fromkeys(word.removesuffix(".") for each in descriptors for word in each.split())
+    return tuple(name for name in names if may_defer(graph, configuration, name))
+
+
+def may_defer(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
+    """Return whether an active state defers the event, and no transition without a guard takes it first."""
+    if not defers(graph, configuration, event):
+        return False
+    return all(edge.ask is not None for edges in candidates(graph, configuration, event) for edge in edges)
 
 
 def sendable(descriptor: EventName) -> EventName:
@@ -123,9 +156,13 @@ def _deferring(graph: AnyGraph, configuration: Configuration, event: EventName |
     """Return the active states that defer the event. Only its own agents defer events that the framework sends."""
     if event is None or not graph.has_deferring or (is_reserved(event) and not graph.is_framework):
         return []
-    nodes = graph.nodes
-    active = dict.fromkeys(state for leaf in configuration for state in (leaf, *nodes[leaf].ancestors))
-    return [state for state in active if any(matches(each, event) for each in nodes[state].defers)]
+    active = _active(graph, configuration)
+    return [state for state in active if any(matches(each, event) for each in graph.nodes[state].defers)]
+
+
+def _active(graph: AnyGraph, configuration: Configuration) -> Iterable[StateName]:
+    """Return the active states, each once: inner ones before the states around them."""
+    return dict.fromkeys(state for leaf in configuration for state in (leaf, *graph.nodes[leaf].ancestors))
 
 
 def _asked_together(

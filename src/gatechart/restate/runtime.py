@@ -74,10 +74,12 @@ from gatechart.turn import (
     checked_name,
     checked_operator_reason,
     fit_payload,
+    has_room,
     known_handoff,
     known_id,
     plain_payload,
     possible,
+    without_room,
 )
 from gatechart.values import (
     SCHEDULE_GRAPH,
@@ -278,12 +280,24 @@ class RestateRuntime(AgentHome):
     async def _accepts(self, command: AcceptsCommand) -> Sequence[AcceptedEvent]:
         graph, snapshot, now = await self._as_of_today(command.agent_id)
         with OpenTurn(snapshot.agent_id):
-            return accepted(graph, snapshot, now)
+            found = accepted(graph, snapshot, now)
+        return await self._limited(graph, snapshot, now, found)
 
     async def _can(self, command: CanCommand) -> AcceptedEvent:
         graph, snapshot, now = await self._as_of_today(command.agent_id)
         with OpenTurn(snapshot.agent_id):
-            return possible(graph, snapshot, checked_name(command.event), command.payload, now)
+            asked = possible(graph, snapshot, checked_name(command.event), command.payload, now)
+        (answer,) = await self._limited(graph, snapshot, now, (asked,))
+        return answer
+
+    async def _limited(
+        self, graph: AnyGraph, snapshot: Snapshot, now: datetime, asked: Sequence[AcceptedEvent]
+    ) -> tuple[AcceptedEvent, ...]:
+        """Return answers about events, with deferred ones refused if the agent cannot defer any more."""
+        if not any(each.deferred for each in asked):
+            return tuple(asked)
+        mail = MAILS.validate_python(await self._calls.read("mail", "mails", snapshot.agent_id) or [])
+        return tuple(asked) if has_room(graph, snapshot, mail, now) else tuple(map(without_room, asked))
 
     async def _as_of_today(self, agent_id: AgentId) -> tuple[AnyGraph, Snapshot, datetime]:
         """Return an agent as it will be when something comes to it, with its graph, and the time."""

@@ -22,7 +22,7 @@ from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, w
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.troubles import UNDOES, Trouble
-from gatechart.hosting.turn_guard import OpenTurn, in_turn
+from gatechart.hosting.turn_guard import in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
@@ -30,12 +30,12 @@ from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.home_turns import decide_mail
 from gatechart.runtime.interventions import decide_handoff, decide_rollback
 from gatechart.runtime.offers import answer, erase, waits
+from gatechart.runtime.possibilities import accepted_now, possible_now
 from gatechart.runtime.watchers import Watchers
 from gatechart.stores import entry_of
 from gatechart.turn import (
     Rejection,
     Turn,
-    accepted,
     asks_for_choice,
     check_declared,
     check_part,
@@ -47,7 +47,6 @@ from gatechart.turn import (
     is_passed_over,
     keeps,
     plain_payload,
-    possible,
     stopped,
     take_mail,
     take_turn,
@@ -230,16 +229,14 @@ class LiveAgent:
     async def accepts(self) -> Sequence[AcceptedEvent]:
         """See Host."""
         self._admit_look("accepts")
-        with OpenTurn(self.snapshot.agent_id):
-            return accepted(self.graph, self.snapshot, self.core.clock.now())
+        return await accepted_now(self.core, self.graph, self.snapshot)
 
     async def can(self, event: Name, payload: Any) -> AcceptedEvent:
         """See Host."""
         self._admit_look("can")
         name = checked_name(event)
         given = None if payload is None else plain_payload(payload, name)
-        with OpenTurn(self.snapshot.agent_id):
-            return possible(self.graph, self.snapshot, name, given, self.core.clock.now())
+        return await possible_now(self.core, self.graph, self.snapshot, name, given)
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""

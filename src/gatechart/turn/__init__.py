@@ -46,6 +46,7 @@ from gatechart.turn.mail import (
     after_refusal,
     fatal_mail,
     graph_offered,
+    has_room,
     in_order,
     is_about_handoff,
     is_awaited,
@@ -60,7 +61,7 @@ from gatechart.turn.mail import (
 )
 from gatechart.turn.noticing import foreseen, with_trail_of
 from gatechart.turn.payloads import check_declared, payload_data
-from gatechart.turn.possibilities import accepted, possible
+from gatechart.turn.possibilities import accepted, possible, without_room
 from gatechart.turn.replaying import replay_turn
 from gatechart.turn.rollback import (
     FORKED,
@@ -141,6 +142,7 @@ __all__ = [
     "forked",
     "graph_offered",
     "has_plans",
+    "has_room",
     "in_order",
     "is_about_handoff",
     "is_awaited",
@@ -188,4 +190,5 @@ __all__ = [
     "undecided",
     "with_trail_of",
     "withdrawn",
+    "without_room",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Ask, Edge, Step
-from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, enabled, plan_microstep
+from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, deferred_events, enabled, plan_microstep
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.transfers import counted
@@ -176,9 +176,9 @@ class Macrostep:
             reason = RefusalReason.GUARDS_SAID_NO
         accepts = accepted_events(self.graph, self.configuration)
         guards = tuple(dict.fromkeys(edge.ask.name for edge in asked if edge.ask))
-        return Refusal(
-            reason, self.configuration, accepts, guards, explanations=tuple(dict.fromkeys(self.explanations))
-        )
+        explanations = tuple(dict.fromkeys(self.explanations))
+        defers = deferred_events(self.graph, self.configuration)
+        return Refusal(reason, self.configuration, accepts, guards, explanations=explanations, defers=defers)
 
     async def _settle(self) -> None:
         """Take eventless transitions first, then raised events, oldest first, until there are neither."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from random import Random
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
 from gatechart.turn.noticing import begun_anew, with_timer
 from gatechart.turn.turn_context import told
-from gatechart.turn.turns import take_trail_mail, take_turn
+from gatechart.turn.turns import MOST_DEFERRED, take_trail_mail, take_turn
 from gatechart.values import (
     ERROR_MAIL,
     ESCAPE_DUE,
@@ -119,10 +120,25 @@ def is_passed_over(graph: AnyGraph, snapshot: Snapshot, mail: Mail) -> bool:
 
 def shown(graph: AnyGraph, snapshot: Snapshot, mail: Mail, now: datetime) -> Mail:
     """Return mail as a list shows it: with the reason why it waits, if it is deferred."""
-    is_waiting = mail.status is MailStatus.WAITING and (mail.due is None or mail.due <= now) and not mail.reason
-    if not is_waiting or snapshot.status is not Status.ACTIVE or not defers(graph, snapshot.configuration, mail.event):
+    if mail.reason or not _is_deferred(graph, snapshot, mail, now):
         return mail
-    return replaced(mail, reason=f"deferred in {', '.join(snapshot.configuration)}")
+    return replaced(mail, reason=deferred_reason(snapshot))
+
+
+def deferred_reason(snapshot: Snapshot) -> str:
+    """Return the reason why an event that the agent defers waits."""
+    return f"deferred in {', '.join(snapshot.configuration)}"
+
+
+def has_room(graph: AnyGraph, snapshot: Snapshot, waiting: Iterable[Mail], now: datetime) -> bool:
+    """Return whether the agent can defer one more event. waiting: its waiting mail, or all of its mail."""
+    deferred = (mail for mail in waiting if _is_deferred(graph, snapshot, mail, now))
+    return sum(1 for _ in islice(deferred, MOST_DEFERRED)) < MOST_DEFERRED
+
+
+def _is_deferred(graph: AnyGraph, snapshot: Snapshot, mail: Mail, now: datetime) -> bool:
+    is_waiting = mail.status is MailStatus.WAITING and (mail.due is None or mail.due <= now)
+    return is_waiting and snapshot.status is Status.ACTIVE and defers(graph, snapshot.configuration, mail.event)
 
 
 def fatal_mail(graph: AnyGraph, snapshot: Snapshot, dead: Sequence[Mail], waiting: Sequence[Mail]) -> Mail | None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gatechart.graph import AnyGraph
-from gatechart.kernel import accepted_events
+from gatechart.kernel import accepted_events, deferred_events
 from gatechart.values import (
     AgentId,
     Event,
@@ -50,10 +50,10 @@ def admitted(graph: AnyGraph, agent_id: AgentId, event: Event) -> Event | None:
 
 def not_admitted(graph: AnyGraph, configuration: tuple[StateName, ...]) -> Refusal:
     """Return the refusal of an event that the gate stops."""
-    accepts = () if graph.is_framework else accepted_events(graph, configuration)
-    return Refusal(
-        RefusalReason.NOT_FROM_FRAMEWORK if graph.is_framework else RefusalReason.FOR_FRAMEWORK, configuration, accepts
-    )
+    if graph.is_framework:
+        return Refusal(RefusalReason.NOT_FROM_FRAMEWORK, configuration, ())
+    accepts, defers = accepted_events(graph, configuration), deferred_events(graph, configuration)
+    return Refusal(RefusalReason.FOR_FRAMEWORK, configuration, accepts, defers=defers)
 
 
 def _has_id(of: Callable[[Event], object]) -> Callable[[Event], bool]:

@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError, UndeclaredEventError, contained
 from gatechart.graph import AnyGraph, EventType, JsonSchema
-from gatechart.kernel import accepted_events
+from gatechart.kernel import accepted_events, deferred_events
 from gatechart.secrets import has_secrets, marked_by
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import one_line
@@ -80,12 +80,11 @@ def refused_as(
     misfit: PayloadError | UndeclaredEventError, graph: AnyGraph, configuration: tuple[StateName, ...]
 ) -> Refusal:
     """Return the refusal of an event that `payload_data` raised for."""
-    accepts = accepted_events(graph, configuration)
+    accepts, defers = accepted_events(graph, configuration), deferred_events(graph, configuration)
     if isinstance(misfit, PayloadError):
-        return Refusal(
-            RefusalReason.PAYLOAD_MISFIT, configuration, accepts, problems=tuple(map(one_line, misfit.problems))
-        )
-    return Refusal(RefusalReason.UNDECLARED, configuration, accepts)
+        problems = tuple(map(one_line, misfit.problems))
+        return Refusal(RefusalReason.PAYLOAD_MISFIT, configuration, accepts, problems=problems, defers=defers)
+    return Refusal(RefusalReason.UNDECLARED, configuration, accepts, defers=defers)
 
 
 def check_declared(graph: AnyGraph, outcome: Outcome) -> None:

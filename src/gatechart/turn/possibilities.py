@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from gatechart.context import problems_of, read_only_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
 from gatechart.graph import AnyGraph, Edge
-from gatechart.kernel import accepted_events, candidates
+from gatechart.kernel import accepted_events, candidates, deferred_events, defers, may_defer
 from gatechart.turn.macrostep import active_states, agrees
+from gatechart.turn.mail import deferred_reason
 from gatechart.turn.payloads import check_known, payload_data, with_data
 from gatechart.turn.turn_context import one_line, own_copy, told
 from gatechart.values import (
@@ -27,12 +28,15 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.values.frozen import replaced
 
 
 def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[AcceptedEvent, ...]:
-    """Return the events that the agent could take now, in the order in which its transitions are asked.
+    """Return the events that the agent could take or defer now.
 
-    Without the framework's own. A guard that looks at the payload makes the answer depend on it.
+    Events are in the order of their transitions. Events that a state defers and no transition takes come last. The
+    framework's own events are left out. A guard that looks at the payload makes the answer depend on it. The number of
+    events deferred already is not considered: see `without_room`.
     Raises IncompatibleGraphError if the graph cannot read the context.
     """
     if snapshot.status is not Status.ACTIVE or graph.is_framework:
@@ -44,7 +48,7 @@ def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Accept
 def possible(
     graph: AnyGraph, snapshot: Snapshot, event: EventName, payload: Payload | None, now: datetime
 ) -> AcceptedEvent:
-    """Return what an event would do now. payload: None if it is not known yet. Raises as `accepted` does."""
+    """Return the effect that an event would have now. payload: None if it is unknown. Errors as in `accepted`."""
     if snapshot.status is not Status.ACTIVE:
         return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.AGENT_ENDED))
     if graph.is_framework:
@@ -57,6 +61,13 @@ def possible(
         reason = f"{RefusalReason.PAYLOAD_MISFIT} ({one_line('; '.join(error.problems))})"
         return AcceptedEvent(event, Agrees.NO, (), reason, *_declared(graph, event))
     return _Inquiry(graph, snapshot).answer(asked)
+
+
+def without_room(asked: AcceptedEvent) -> AcceptedEvent:
+    """Return the answer for an agent that has deferred as many events as it can: deferred events become refused."""
+    if not asked.deferred:
+        return asked
+    return replaced(asked, deferred=False, why_not=str(RefusalReason.DEFERRED_TOO_MANY))
 
 
 def _asked(graph: AnyGraph, event: EventName, payload: Payload | None, now: datetime) -> Event:
@@ -76,12 +87,16 @@ def _declared(graph: AnyGraph, event: EventName) -> tuple[str, Payload | None]:
 
 
 def _names(graph: AnyGraph, snapshot: Snapshot) -> tuple[EventName, ...]:
-    """Return the names and patterns that active states wait for, then declared events that only a pattern takes."""
+    """Return the names and patterns to list.
+
+    First come awaited events, then deferred ones, then declared events that only a pattern takes or defers.
+    """
     here = snapshot.configuration
     words = [word.removesuffix(".") for each in accepted_events(graph, here) for word in each.split()]
+    words += deferred_events(graph, here)
     if graph.events_closed:
         words = [word for word in words if word in graph.event_types]
-    matched = (name for name in graph.event_types if candidates(graph, here, name))
+    matched = (name for name in graph.event_types if candidates(graph, here, name) or may_defer(graph, here, name))
     return tuple(dict.fromkeys((*words, *matched)))
 
 
@@ -143,9 +158,11 @@ class _Inquiry:
         several = tuple({each.label: each for group in found for each in group}.values())
         said = {each.agrees for each in several}
         verdict = next((each for each in (Agrees.YES, Agrees.DEPENDS) if each in said), Agrees.NO)
-        why_not = "" if verdict is Agrees.YES else self._why_not(several)
-        description, schema = _declared(self._graph, event.name)
-        return AcceptedEvent(event.name, verdict, several, why_not, description, schema, _is_wildcard(event.name))
+        is_open = verdict is not Agrees.YES
+        deferred = is_open and defers(self._graph, self._snapshot.configuration, event.name)
+        why_not = self._why_not(several, deferred=deferred) if is_open else ""
+        described = _declared(self._graph, event.name)
+        return AcceptedEvent(event.name, verdict, several, why_not, *described, _is_wildcard(event.name), deferred)
 
     def _group(self, edges: Sequence[Edge], event: Event) -> Iterator[PossibleTransition]:
         """Yield the transitions of one active leaf up to the one that would surely be taken."""
@@ -155,12 +172,14 @@ class _Inquiry:
             if asked.agrees is Agrees.YES:
                 return
 
-    def _why_not(self, several: Sequence[PossibleTransition]) -> str:
-        if not several:
+    def _why_not(self, several: Sequence[PossibleTransition], *, deferred: bool) -> str:
+        if not several and not deferred:
             return f"{RefusalReason.NO_TRANSITION} in {', '.join(self._snapshot.configuration)}"
         refusing = (each for each in several if each.agrees is Agrees.NO)
-        told_by = (each.why_not or f"{each.guard} {'raised' if each.raised else 'said no'}" for each in refusing)
-        return "; ".join(dict.fromkeys(told_by))
+        reasons = [each.why_not or f"{each.guard} {'raised' if each.raised else 'said no'}" for each in refusing]
+        if deferred:
+            reasons.append(deferred_reason(self._snapshot))
+        return "; ".join(dict.fromkeys(reasons))
 
     def _guard(self, edge: Edge, event: Event) -> PossibleTransition:
         """Ask the guard of a transition, with a context that no other guard has."""

@@ -424,7 +424,10 @@ def deferred(snapshot: Snapshot, event: Event, *, repeat: bool = False) -> Outco
 
 
 def too_many_deferred(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Outcome:
-    """Return the refusal of an event to be deferred by an agent that has deferred as many as it can."""
+    """Return the refusal of an event to be deferred by an agent that has deferred as many as it can.
+
+    It names no deferred events, because none would be deferred any more.
+    """
     accepts = accepted_events(graph, snapshot.configuration)
     return _refused(snapshot, event, Refusal(RefusalReason.DEFERRED_TOO_MANY, snapshot.configuration, accepts))
 

@@ -188,13 +188,15 @@ class Refusal:
     guards: tuple[str, ...] = ()  # those that said no, in evaluation order
     problems: tuple[str, ...] = ()  # with the payload, each with the path of its field
     explanations: tuple[str, ...] = ()  # of the guards that gave one, in evaluation order
+    defers: tuple[EventName, ...] = ()  # events that would have been deferred, unless a guard agrees
 
     def __str__(self) -> str:
         where = ", ".join(self.configuration)
         asked = f" ({', '.join(self.guards or self.problems)})" if self.guards or self.problems else ""
         because = f": {'; '.join(self.explanations)}," if self.explanations else ""
         accepted = f"accepted there: {', '.join(self.accepts)}" if self.accepts else "nothing is accepted there"
-        return f"{self.reason}{asked}{because} in {where}; {accepted}"
+        deferred = f"; deferred there: {', '.join(self.defers)}" if self.defers else ""
+        return f"{self.reason}{asked}{because} in {where}; {accepted}{deferred}"
 
 
 @value

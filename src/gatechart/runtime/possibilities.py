@@ -1,0 +1,40 @@
+"""What can happen to an agent now, with the room for deferred events that its stored mail leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gatechart.graph import AnyGraph
+from gatechart.hosting.migration import waiting_mail
+from gatechart.hosting.turn_guard import OpenTurn
+from gatechart.runtime.core import Core
+from gatechart.turn import accepted, has_room, possible, without_room
+from gatechart.values import AcceptedEvent, EventName, Payload, Snapshot
+
+
+async def accepted_now(core: Core, graph: AnyGraph, snapshot: Snapshot) -> Sequence[AcceptedEvent]:
+    """Return the events that the agent could take or defer now. Raises as `accepted` does."""
+    with OpenTurn(snapshot.agent_id):
+        found = accepted(graph, snapshot, core.clock.now())
+    return await _limited(core, graph, snapshot, *found)
+
+
+async def possible_now(
+    core: Core, graph: AnyGraph, snapshot: Snapshot, event: EventName, payload: Payload | None
+) -> AcceptedEvent:
+    """Return the effect that an event would have now. payload: None if it is unknown. Raises as `possible` does."""
+    with OpenTurn(snapshot.agent_id):
+        asked = possible(graph, snapshot, event, payload, core.clock.now())
+    (answer,) = await _limited(core, graph, snapshot, asked)
+    return answer
+
+
+async def _limited(core: Core, graph: AnyGraph, snapshot: Snapshot, *asked: AcceptedEvent) -> tuple[AcceptedEvent, ...]:
+    """Return the answers, with deferred events refused if the agent cannot defer any more.
+
+    The store is asked, because a runtime that only reads has no queue.
+    """
+    if not any(each.deferred for each in asked):
+        return asked
+    mail = await waiting_mail(core.store, snapshot.agent_id)
+    return asked if has_room(graph, snapshot, mail, core.clock.now()) else tuple(map(without_room, asked))
