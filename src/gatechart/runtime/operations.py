@@ -101,10 +101,14 @@ class Operations:
 
     async def _erase(self, command: EraseCommand) -> None:
         agent_id = known_id(command.agent_id)
-        with suppress(StoreCorruptError):  # nothing but erasing it helps then, whose agent it may have been
-            for found in await self._core.store.load_many([agent_id]):
-                check_open(found)
         agent = self._effects.directory.known(agent_id)
+        if agent is not None:
+            check_open(agent.snapshot)
+            return await agent.erase()
+        with suppress(StoreCorruptError):  # nothing but erasing helps then, whoever's agent it was
+            for snapshot in await self._core.store.load_many([agent_id]):
+                check_open(snapshot)
+        agent = self._effects.directory.known(agent_id)  # which may have been resumed meanwhile
         await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
