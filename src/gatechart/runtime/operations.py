@@ -104,7 +104,8 @@ class Operations:
         agent = self._effects.directory.known(agent_id)
         if agent is not None:
             check_open(agent.snapshot)
-            return await agent.erase()
+            await agent.erase()
+            return
         with suppress(StoreCorruptError):  # nothing but erasing helps then, whoever's agent it was
             for snapshot in await self._core.store.load_many([agent_id]):
                 check_open(snapshot)
