@@ -1,4 +1,4 @@
-"""How far through the code an event, posted mail and a handoff travel.
+"""How far through the code events, posted mail, handoffs, tool calls, model loops and escapes travel.
 
 Counts gatechart's own functions while an agent is on its way a second time, in every thread: the calls, the files they
 lie in, how often one call lies in another file than the call before it (within a thread), and how often a context is
@@ -27,8 +27,23 @@ from typing import Any, TypeAlias
 
 import gatechart
 from benchmarks.checkout import command, environment
-from gatechart import AgentContext, EntryPoint, Handoff, Runtime, StateTransitionGraph, Transition
-from gatechart.handoff import ConversationContext, HandoffPacket
+from gatechart import (
+    AgentContext,
+    EntryPoint,
+    Handoff,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    Transition,
+    looping,
+    tool,
+)
+from gatechart.escape import EscapePlan, GiveUp, Reroute
+from gatechart.graph import Invoke
+from gatechart.handoff import ConversationContext, HandoffPacket, Message, ToolCall
+from gatechart.models import ModelLoop
+from gatechart.models.model import Finish, ModelReply, ModelRequest
 
 SOURCE = str(Path(gatechart.__file__).parent)
 QUIET_S = 0.25  # without a call: then a journey is over
@@ -92,6 +107,75 @@ refunds = StateTransitionGraph(
 )
 
 
+@tool(repeat="safe")
+async def look_up(topic: str) -> str:
+    """Look a topic up."""
+    return f"about {topic}"
+
+
+class OneCall:
+    """A model that makes one call for each message of a user, and then answers."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        last = request.messages[-1]
+        if last.role == "user":
+            call = ToolCall(id=f"call_{len(request.messages)}", name="look_up", arguments={"topic": last.content})
+            return ModelReply(message=Message(role="agent", tool_calls=(call,)), finish=Finish.CALLS)
+        return ModelReply(message=Message(role="agent", content="Done."), finish=Finish.ANSWERED)
+
+
+class Services:
+    """Services of the agents that work."""
+
+    def __init__(self) -> None:
+        self.model = OneCall()
+        self.tools = ToolBox([look_up])
+
+
+async def look(_context: Counted, work: Any) -> str:
+    result = await work.call("look_up", topic="the weather")
+    return str(result.value)
+
+
+def hear(context: ConversationContext, event: Any) -> None:
+    context.say("user", "What is the weather?", time=event.time)
+
+
+looker = StateTransitionGraph(
+    "looker",
+    context=Counted,
+    states=[State("WORKING", invoke=Invoke(look, id="look"))],
+    transitions=[Transition("WAITING", "ASKED", "WORKING"), Transition("WORKING", "done.invoke.look", "WAITING")],
+    entry_points=["WAITING"],
+)
+talker = StateTransitionGraph(
+    "talker",
+    context=ConversationContext,
+    states=[State("THINKING", invoke=Invoke(ModelLoop(tools=[look_up]), id="think"))],
+    transitions=[
+        Transition("LISTENING", "ASKED", "THINKING", actions=hear),
+        Transition("THINKING", "done.invoke.think", "LISTENING"),
+    ],
+    entry_points=["LISTENING"],
+)
+searcher = StateTransitionGraph(
+    "searcher",
+    context=Counted,
+    states=[State("FOUND", final=True)],
+    transitions=[
+        Transition("SEARCHING", "MISSED", "REPHRASING"),
+        Transition("REPHRASING", "REPHRASED", "SEARCHING"),
+        Transition("SEARCHING", "SEEN", "FOUND"),
+        Transition("ASKING", "ANSWERED", "FOUND"),
+    ],
+    entry_points=["SEARCHING", "ASKING"],
+    signals=looping(),
+    escape=EscapePlan({"repeats": Reroute()}, last=GiveUp()),
+)
+GRAPHS = [single, orders, refunds, looker, talker, searcher]
+CIRCLE = ("MISSED", "REPHRASED")
+
+
 async def event(runtime: Runtime, _times: int) -> Callable[[], Awaitable[object]]:
     agent = await runtime.start("single", at="WAITING")
     return lambda: agent.send("CHANGED")
@@ -107,10 +191,50 @@ async def handoff(runtime: Runtime, times: int) -> Callable[[], Awaitable[object
     return lambda: next(agents).send("REFUND_ASKED")
 
 
+async def tool_call(runtime: Runtime, _times: int) -> Callable[[], Awaitable[object]]:
+    agent = await runtime.start("looker", at="WAITING")
+    return lambda: agent.send("ASKED")
+
+
+async def model_loop(runtime: Runtime, _times: int) -> Callable[[], Awaitable[object]]:
+    agent = await runtime.start("talker", at="LISTENING")
+
+    async def drive() -> None:
+        await agent.send("ASKED")
+        await agent.until("LISTENING")
+
+    return drive
+
+
+async def escape(runtime: Runtime, times: int) -> Callable[[], Awaitable[object]]:
+    """Bring agents to the event after which a circle is noticed, which a first agent finds."""
+    first = await runtime.start("searcher", at="SEARCHING")
+    events = 0
+    while first.configuration != ("ASKING",):
+        await first.send(CIRCLE[events % len(CIRCLE)])
+        events += 1
+        await asyncio.sleep(QUIET_S)
+    agents = [await runtime.start("searcher", at="SEARCHING") for _ in range(times)]
+    for agent in agents:
+        for number in range(events - 1):
+            await agent.send(CIRCLE[number % len(CIRCLE)])
+    waiting = iter(agents)
+
+    async def drive() -> None:
+        agent = next(waiting)
+        await agent.send(CIRCLE[(events - 1) % len(CIRCLE)])
+        await agent.until("ASKING")
+
+    return drive
+
+
 JOURNEYS: Mapping[str, Drive] = {
     "an event": event,
     "posted mail until applied": post,
     "a handoff until its answer": handoff,
+    "a tool call until its state is left": tool_call,
+    "a model loop with one call": model_loop,
+    "a signal until its escape": escape,
 }
 
 
@@ -212,7 +336,7 @@ def count_parses(kind: type[AgentContext], trace: Trace) -> None:
 
 async def journeys(url: str, trace: Trace, times: int) -> dict[str, Journey]:
     """Every journey, on a store."""
-    async with Runtime.open(url, graphs=[single, orders, refunds]) as runtime:
+    async with Runtime.open(url, graphs=GRAPHS, services=Services()) as runtime:
         await asyncio.sleep(QUIET_S)  # it may still look for what waited for it
         trace.idle = frozenset(asyncio.all_tasks()) - {asyncio.current_task()}
         return {name: await journey(await drive(runtime, 1 + times), trace, times) for name, drive in JOURNEYS.items()}
@@ -242,11 +366,11 @@ def measured(times: int) -> dict[str, dict[str, Journey]]:
 
 
 def table(found: Mapping[str, Mapping[str, Journey]]) -> str:
-    lines = [f"{'':40} {'calls':>6} {'files':>6} {'moves':>6} {'parses':>7}"]
+    lines = [f"{'':46} {'calls':>6} {'files':>6} {'moves':>6} {'parses':>7}"]
     for store, journeys in found.items():
         for name, journey in journeys.items():
             each = journey.figures
-            lines.append(f"{f'{name}, {store}':40} {each.calls:6} {each.files:6} {each.moves:6} {each.parses:7}")
+            lines.append(f"{f'{name}, {store}':46} {each.calls:6} {each.files:6} {each.moves:6} {each.parses:7}")
     return "\n".join(lines)
 
 
