@@ -65,7 +65,7 @@ async def live(url, folder, *, dies=False):
     clock = KeptClock(folder)
     async with Runtime.open(url, graphs=[looking], services=Services(folder, clock), clock=clock) as runtime:
         agent = await runtime.start_or_resume("looking", at="LOOKING", agent_id="w-1")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while agent.configuration != ("FOUND",):
                 await asyncio.sleep(0.001)
                 if clock.next_due is None or clock.next_due < NOON + HOUR or clock.sleeping != runtime.pending_work:

@@ -69,7 +69,7 @@ async def _talk(runtime, day):
 
 
 async def _until(runtime, day):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len((await runtime.resume("daily")).context.notes) < day:  # noqa: ASYNC110  the store tells nobody
             await asyncio.sleep(0.001)
         while len((await runtime.schedules())[0].started) < day:  # noqa: ASYNC110
@@ -77,7 +77,7 @@ async def _until(runtime, day):
 
 
 async def _settled(runtime):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await runtime.mail("talk"):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 

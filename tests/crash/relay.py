@@ -64,7 +64,7 @@ async def _agent(runtime, agent_id, graph, at):
 
 
 async def _until(runtime, holds):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds(await runtime.handoffs(), await runtime.mail()):  # noqa: ASYNC110  the store tells nobody
             await asyncio.sleep(0.001)
 

@@ -75,7 +75,7 @@ async def live(url, folder):
     clock = KeptClock(folder)
     async with Runtime.open(url, graphs=[shipping], services=Services(folder, clock), clock=clock) as runtime:
         agent = await runtime.start_or_resume("shipping", at="SHIPPING", agent_id="s-1")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while agent.configuration != ("SHIPPED",):
                 await asyncio.sleep(0.001)
                 if clock.next_due is not None and clock.next_due >= clock.now() + HOUR:

@@ -832,9 +832,10 @@ for name, body in {
     "no message": b'{"choices": [{}]}',
     "a message that is no object": b'{"choices": [{"message": "x"}]}',
     "cut off": b'{"choices": [{"mess',
-    "deep": b'{"choices": [{"message": {"content": "a", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}}]}",
 }.items():
     at_once("no chat completion", name, body, Wanted(code="invalid_answer"))
+DEEP = b'{"choices": [{"message": {"content": "a", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}}]}"
+at_once("an answer that is too large", "nested deep", DEEP, Wanted(code="answer_too_large", is_permanent=True))
 streamed("a stream that is cut off", "at once", "", Wanted(code="cut_off"))
 streamed("a stream that is cut off", "only [DONE]", sse(), Wanted(code="cut_off"))
 streamed("a stream that is cut off", "within the text", sse(delta({"content": "Hi"}), done=""), Wanted(code="cut_off"))

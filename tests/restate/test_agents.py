@@ -363,7 +363,7 @@ async def test_leaving_the_state_cancels_what_it_invoked(runtime, agent, tools):
 
     await eventually(is_begun)
     await agent.send("LEFT")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await tools.ended.wait()
     assert (await agent.send("NOTED", {"n": 1})).applied
 

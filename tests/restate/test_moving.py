@@ -165,7 +165,7 @@ async def test_an_invoke_that_moves_while_it_waits_counts_on_and_waits_for_the_r
     old_tools = Tools()
     async with Runtime.open(sqlite_url, graphs=[cooling], services=old_tools) as runtime:
         await runtime.start("cooling", at="BUSY", agent_id="c-1")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(await recorded(sqlite_url)) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         failed = datetime.now(UTC)
@@ -194,7 +194,7 @@ async def test_a_schedule_that_moves_goes_on_with_the_moment_that_was_next(engin
         made = await runtime.schedule("often", report, at="SENT", every="500ms", overlap="start", missed="each")
     async with home(engine, tmp_path, served=[report], schedules=True) as (namespace, _tools, opened):
         await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
-        async with opened() as runtime, asyncio.timeout(20):
+        async with opened() as runtime, asyncio.timeout(60):
             while len((found := (await runtime.schedules())[0]).started) < 3:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             await runtime.delete_schedule("often")

@@ -147,7 +147,7 @@ async def nothing(_):
 
 async def soon(awaitable):
     """The result, or a failure where it would never come."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await awaitable
 
 
@@ -168,7 +168,7 @@ async def nothing_changes(runtime, *agents):
 
 async def eventually(holds):
     """Returns as soon as it holds; a failure where it never would."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         for looks in count():  # it may hold by what no event tells of
             if holds():
                 return

@@ -82,7 +82,7 @@ class Home:
         """Returns when a call has come to where agents are hosted."""
         await asyncio.sleep(0)
         if self.is_engine:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not await asyncio.to_thread(self.place.engine.waiting, self.place.namespace, "send"):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         assert not call.done()
@@ -188,7 +188,7 @@ async def migrates_ahead(home, has):
         else:
             elsewhere(runtime.migrate, "when something comes to it")
             await runtime.post("n-1", "NOTED")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await runtime.resume("n-1")).snapshot.graph_version != "2":  # noqa: ASYNC110  it tells nobody
                 await asyncio.sleep(0.02)
 
@@ -250,7 +250,7 @@ async def lists_all_mail(home, has):
             return
         with pytest.raises(ElsewhereError, match="name the agent"):
             await runtime.mail()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not await runtime.mail("nobody-yet"):  # noqa: ASYNC110  it tells nobody
                 await asyncio.sleep(0.02)
 
@@ -329,7 +329,7 @@ async def tried_by(runtime):
 async def knows_hosts(home, has):
     async with home.open(**{"limits": Limits(beat_s=0.05)} if has else {}) as runtime:
         if has:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (hosts := await runtime.hosts()):  # noqa: ASYNC110
                     await asyncio.sleep(0)
             assert [each.role for each in hosts] == [Role.OWNER]

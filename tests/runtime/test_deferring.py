@@ -69,7 +69,7 @@ async def agent(runtime):
 
 async def said(runtime, *texts):
     """Waits until the agent has said this much, and returns what it has said."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(context := (await runtime.resume("t-1")).context.said) < len(texts):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert context == list(texts)
@@ -213,7 +213,7 @@ async def test_no_more_than_a_hundred_events_are_deferred(runtime, agent):
 
 
 async def refused_mail(runtime, count):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(found := await runtime.mail("t-1", status="refused")) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found

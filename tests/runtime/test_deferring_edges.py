@@ -51,7 +51,7 @@ def clock():
 
 async def said(runtime, *texts, agent_id="t-1"):
     """Waits until the agent has said this much, and checks what."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(context := (await runtime.resume(agent_id)).context.said) < len(texts):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert context == list(texts)
@@ -70,7 +70,7 @@ async def waiting(runtime, agent_id="t-1"):
 
 
 async def refused(runtime, count):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(found := await runtime.mail("t-1", status="refused")) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return [(mail.payload["text"], mail.reason) for mail in found]
@@ -240,7 +240,7 @@ def asking(mode):
 
 
 async def worker_of(runtime):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (found := (await runtime.find(graph="desk")).agents):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found[0].agent_id

@@ -125,7 +125,7 @@ case = StateTransitionGraph(
 
 async def settled(runtime, agent, status=MailStatus.DEAD):
     """The agent's mail of this status, once there is some."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := await runtime.mail(agent.id, status=status)):  # noqa: ASYNC110  mail tells nobody
             await asyncio.sleep(0.01)
     return found
@@ -152,7 +152,7 @@ async def test_mail_whose_action_exits_is_counted_and_what_comes_behind_it_is_no
         for how in RAISED:
             await runtime.post(agent.id, "LEFT", {"how": how})
             await runtime.post(agent.id, "NOTED", {"at": how})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await runtime.resume(agent.id)).context.notes != list(RAISED):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         dead = await runtime.mail(agent.id, status=MailStatus.DEAD)
@@ -251,7 +251,7 @@ async def test_an_invoke_that_exits_is_tried_again_and_told(place, function, tim
     invoke = Invoke(function, id="it", timeout_s=timeout_s, retry=Retry(attempts=2, first_s=0.01))
     async with opened(place, working(invoke), services=calls) as runtime:
         agent = await runtime.start("working", at="WORKING")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await agent.until("FAILED")
         assert (await runtime.resume(agent.id)).context.notes == ["error.invoke.it: SystemExit"]
         assert calls == ["called"] * (4 if "step" in function.__name__ else 2)
@@ -265,7 +265,7 @@ async def test_an_invoke_that_raises_no_exception_does_not_wait_in_silence(place
 
     async with opened(place, working(Invoke(raises, id="it", timeout_s=timeout_s))) as runtime:
         agent = await runtime.start("working", at="WORKING")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await agent.until("FAILED")
         kind = type(RAISED[how]).__name__
         assert (await runtime.resume(agent.id)).context.notes == [f"error.invoke.it: {kind}"]

@@ -225,7 +225,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
         number = await asking.ask(Request("r-1", "ana", call, until))
         assert [each.number for each in await store.requests.take(until, limit=9)] == [number]
     async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (answer := await asking.answer_to(number)) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         begun = [agent.agent_id for agent in (await runtime.find()).agents]
@@ -431,7 +431,7 @@ async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_i
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
         lost = asyncio.ensure_future(runtime.ownership_lost())
         async with Runtime.open(place, graphs=GRAPHS, role=Role.TAKE_OVER) as taker:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert (await lost).current == 2
             with pytest.raises(OwnershipLostError):
                 await runtime.start("lamp", at="ON")

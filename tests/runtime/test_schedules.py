@@ -68,7 +68,7 @@ async def runtime(place, clock):
 
 async def seen(runtime, holds):
     """The schedule, as soon as this holds of it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             [schedule] = await runtime.schedules()
             if holds(schedule):
@@ -377,7 +377,7 @@ async def test_a_start_whose_report_is_lost_is_not_made_twice(sqlite_url, clock)
             await runtime.schedule("nightly", report, at="WRITING", every="1d", overlap="start")
             lossy.loses = True
             clock.at = NOON + DAY
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not await ids(runtime):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
         assert lossy.lost

@@ -258,7 +258,7 @@ async def test_who_waits_for_an_agent_that_was_resumed_has_its_dead_mail_looked_
 
 
 async def dead_mail(runtime, agent_id):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := await runtime.mail(agent_id, status="dead")):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found[0]

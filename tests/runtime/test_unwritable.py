@@ -77,7 +77,7 @@ async def poison(url, table, column, value, state):
 
 
 async def dead_mail(runtime):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (found := await runtime.mail(status="dead")):  # noqa: ASYNC110  the store tells nobody
             await asyncio.sleep(0.01)
     return found
@@ -215,7 +215,7 @@ async def test_a_report_whose_commit_is_tried_again_comes_behind_what_was_accept
             await eventually(lambda: failed)
             await runtime.post("a", "NOTED")
             is_full = False
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while len(found := await runtime.mail("a")) < 3:  # noqa: ASYNC110  the store tells nobody
                     await asyncio.sleep(0.01)
             assert [mail.event for mail in found] == ["PASSED", "NOTED", "done.invoke.work"]

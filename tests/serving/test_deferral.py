@@ -57,7 +57,7 @@ async def test_a_client_hears_that_its_event_is_deferred_and_sees_what_comes_of_
     assert [mail.reason for mail in await client.mail("t", status=MailStatus.WAITING)] == ["deferred in THINKING"]
     asked = await agent.can("ASKED")
     assert (asked.agrees, asked.deferred, asked.refused) == ("no", True, False)
-    async with HttpClient(served.url, graphs=[talk]) as watching, asyncio.timeout(10):
+    async with HttpClient(served.url, graphs=[talk]) as watching, asyncio.timeout(60):
         reached = asyncio.create_task((await watching.resume("t")).until("IDLE"))
         await client.send("t", "ANSWERED")
         assert (await reached).version == 2

@@ -37,7 +37,7 @@ async def test_a_client_reads_what_the_server_wrote(client):
     assert (made.overlap, made.payload, made.started) == (Overlap.SKIP, {"name": "Ada"}, ())
     assert await client.schedules() == (made,)
     await client.run_schedule("hourly")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (started := (await client.schedules())[0].started):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert (await client.read(started[0])).configuration == ("OPEN",)

@@ -88,7 +88,7 @@ async def moments(customers, kills):
 async def check(client, agent):
     """Each note was taken once, in the order in which they were sent."""
     expected = [f"{number}" for number in range(EVENTS)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len((await client.read(agent)).context["notes"]) < EVENTS:  # noqa: ASYNC110  posts wait
             await asyncio.sleep(0.02)
     assert (await client.read(agent)).context["notes"] == expected

@@ -136,13 +136,13 @@ async def test_posted_mail_is_accepted_and_applied(http, served):
 async def test_the_wait_of_mail_that_failed_is_lifted(http):
     await http.post("/agents", json={**CASE, "agent_id": "a"})
     number = (await http.post("/agents/a/mail", json={"event": "JAMMED"})).json()["mail"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (mail := (await http.get("/mail")).json()["mail"])[0]["retry_at"] is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     lifted = await http.post(f"/mail/{number}/retry")
     assert (lifted.status_code, lifted.json()["status"], lifted.json()["retry_at"]) == (200, "waiting", None)
     assert lifted.json()["attempts"] == mail[0]["attempts"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await http.get("/mail")).json()["mail"][0]["attempts"] == mail[0]["attempts"]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     unknown = await http.post("/mail/99/retry")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatechart.models.arguments import depth_exceeds
+from gatechart.values.nesting import depth_exceeds
 
 MOST_BYTES: Final = 1024 * 1024
 """Most bytes of the text of a result, in UTF-8. A larger result is a failure of the call."""

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from gatechart.models.arguments import depth_exceeds
 from gatechart.models.failures import too_large
+from gatechart.values.nesting import depth_exceeds
 
 ByteString: TypeAlias = bytes  # which is the name of a bound, too
 

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.models.bounds import EVENTS, AnswerBounds
-from gatechart.models.failures import error_in, error_in_answer, invalid_answer, raising_failures
+from gatechart.models.failures import error_in, error_in_answer, invalid_answer, raising_failures, too_large
 
 if TYPE_CHECKING:
     import httpx
@@ -190,7 +190,9 @@ def _read(text: bytes) -> Any:
         pass
     try:
         return json.loads(text)  # which reads halves of characters, too; they are put together later
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise too_large("it is nested too deep") from error
+    except ValueError as error:
         raise invalid_answer(f"it is not JSON: {error}") from error
 
 

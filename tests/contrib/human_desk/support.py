@@ -88,7 +88,7 @@ async def accepted(runtime, **of):
 
 async def answered(runtime, **of):
     """The newest handoff of these once it is no longer pending."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (found := await runtime.handoffs(**of)) or found[-1].status is HandoffStatus.PENDING:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     return found[-1]

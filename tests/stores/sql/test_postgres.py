@@ -245,7 +245,7 @@ async def test_an_idle_owner_whose_connection_was_cut_takes_its_lock_again(postg
 
 
 async def until_owned(url):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await asked(url, f"SELECT pid {HOLDER}"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
@@ -369,12 +369,12 @@ async def test_a_server_that_is_started_again_goes_on_with_its_owner(safe_server
 async def test_an_owner_takes_requests_after_its_server_was_started_again(safe_server, how):
     url = safe_server.url(safe_server.new())
     async with Runtime.open(url, graphs=()):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await answered(url, "before")
         await asyncio.to_thread(safe_server.stop, how)
         await asyncio.sleep(0.7)  # so that it looks while there is no server
         await asyncio.to_thread(safe_server.start)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await answered(url, "after")
 
 

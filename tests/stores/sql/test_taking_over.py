@@ -97,7 +97,7 @@ NOWHERE = {
 
 @pytest.mark.parametrize("nowhere", NOWHERE)
 async def test_a_standby_for_what_can_never_be_owned_says_so_at_once(nowhere, caplog):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with pytest.raises(NOWHERE[nowhere]):
             async with open_store(nowhere, role=Role.STANDBY):
                 pass

@@ -17,6 +17,7 @@ from gatechart.contrib.scxml.faults import Faults
 from gatechart.contrib.scxml.scope import (
     ENVELOPE,
     EVENT_STEPS,
+    MOST_DEPTH,
     PROCESSOR,
     EvaluationError,
     LimitError,
@@ -30,6 +31,7 @@ from gatechart.contrib.scxml.xml import Element
 from gatechart.errors import PayloadError, ReservedEventError
 from gatechart.turn import Turn, plain_payload
 from gatechart.values import seconds_of
+from gatechart.values.nesting import depth_exceeds
 
 _MOST_DIGITS: Final = 300
 
@@ -87,7 +89,7 @@ def constant_of(element: Element, faults: Faults) -> Any:
     try:
         return json_or_text(element.text)
     except LimitError as error:
-        faults.add(element, str(error), "even it out")
+        faults.add(element, str(error), "make it smaller")
 
 
 def json_or_text(text: str) -> Any:
@@ -97,11 +99,18 @@ def json_or_text(text: str) -> Any:
     ([1, 2], 'one two')
     """
     try:
-        return json.loads(text, parse_int=_integer)
+        value = json.loads(text, parse_int=_integer)
     except RecursionError:
-        raise LimitError("the JSON inside has too many arrays and objects in each other; make less depth") from None
+        raise _too_deep() from None
     except ValueError:
         return " ".join(text.split())
+    if depth_exceeds(value, MOST_DEPTH):
+        raise _too_deep()
+    return value
+
+
+def _too_deep() -> LimitError:
+    return LimitError(f"more than {MOST_DEPTH} arrays and objects lie in each other; make less depth")
 
 
 def _integer(text: str) -> int | float:
