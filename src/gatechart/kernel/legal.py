@@ -1,4 +1,4 @@
-"""Whether an agent can be where it is said to be. Pure.
+"""Checks that a configuration is legal in a graph. Pure.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 3.11: legal state configurations.
 """
@@ -16,7 +16,7 @@ from gatechart.values import Memory, StateName
 def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
     """Return why these states cannot be the active leaves of the graph; None if they can.
 
-    memory: what history states remember. Entering that must not lead to where an agent cannot be, either.
+    memory: the states remembered by history states. Entering them must lead to a legal configuration, too.
     """
     leaves = tuple(leaves)
     for leaf in leaves:
