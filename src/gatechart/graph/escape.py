@@ -125,7 +125,7 @@ class HandOn(Strategy):
 
     @property
     def adds(self) -> Adds:
-        """The state that waits until somebody takes the work."""
+        """The state that waits until a target accepts the work."""
         return Adds(f"HANDING_ON_TO_{self.handoff.target}", self.handoff, otherwise=self.otherwise)
 
 
@@ -150,7 +150,7 @@ class ToHuman(Strategy):
 
     @property
     def adds(self) -> Adds:
-        """The state that waits until somebody takes the work."""
+        """The state that waits until a target accepts the work."""
         return Adds("WAITING_FOR_HUMAN", self.handoff, otherwise=self.otherwise)
 
 
@@ -175,9 +175,8 @@ class EscapePlan:
     Each strategy is tried once for each finding; a finding ends when the agent makes progress. A strategy that was
     tried less than `cooldown` ago, even for another finding, is skipped. Once none is left, or the agent has made
     `most_a_day` attempts on one day, `last` is taken. The plan of an inner state takes precedence over the plans of the
-    states around it and of the graph, which answer the signals that it does not list. The strategies that plans list
-    for a tool, named in the signal, come before all of these; the plan of the tool itself (`@tool(escape=…)`) comes
-    directly after them.
+    states around it and of the graph, which answer the signals that it does not list. If the signal names a tool, the
+    lists for that tool come first, then the plan of the tool itself (`@tool(escape=…)`), then the other lists.
     """
 
     strategies: tuple[tuple[str, tuple[Strategy, ...]], ...]  # by signal

@@ -30,7 +30,7 @@ from gatechart.graph.signals import Signal
 from gatechart.values import DELAY_REMEDY
 
 _USUAL_LAST: Final = GiveUp()
-_ANYTHING: Final = Nameable((), None, None)  # stands for an unknown graph
+_ANYTHING: Final = Nameable((), None, None)  # the names of an unknown graph
 
 
 def escape_faults(

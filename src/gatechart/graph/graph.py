@@ -196,12 +196,14 @@ class StateTransitionGraph(Generic[ContextT]):
         profile: Profile | None = None,
         precedence: Precedence = Precedence.SPECIFIC,
     ) -> None:
-        listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
+        listed = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
         changes = one_or_more(transitions)
-        doors = tuple(each if isinstance(each, EntryPoint) else EntryPoint(each) for each in one_or_more(entry_points))
+        doors = tuple(door if isinstance(door, EntryPoint) else EntryPoint(door) for door in one_or_more(entry_points))
         noticed = signals_in(signals)
-        tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
-        tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
+        tree = with_waiting_states(
+            infer_states(listed, [change for change in changes if isinstance(change, Transition)])
+        )
+        tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(state.name for state in walk(tree))))
         known = state_names(walk(tree))
         plans = plans_in(escape, walk(tree))
         added = tuple(states_added(plans, known))
@@ -218,7 +220,7 @@ class StateTransitionGraph(Generic[ContextT]):
             max_microsteps=max_microsteps,
             accepts=accepts,
             event_types=tuple(
-                EventType(each) if isinstance(each, str | Enum) else each for each in one_or_more(events)
+                EventType(event) if isinstance(event, str | Enum) else event for event in one_or_more(events)
             ),
             events_closed=events_closed,
             searchable=one_or_more(searchable),
@@ -232,8 +234,8 @@ class StateTransitionGraph(Generic[ContextT]):
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         compiled["escape_states"] = frozenset(state.name for state in added)
-        given = {state.name for state in walk(listed)}
-        compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in given)
+        declared = {state.name for state in walk(listed)}
+        compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in declared)
         for attribute, value in compiled.items():
             object.__setattr__(self, attribute, value)
 
@@ -253,7 +255,7 @@ class StateTransitionGraph(Generic[ContextT]):
     @property
     def events(self) -> tuple[EventName, ...]:
         """Events that some transition waits for, in document order."""
-        return tuple(dict.fromkeys(each.event for each in self.transitions if each.event is not None))
+        return tuple(dict.fromkeys(edge.event for edge in self.transitions if edge.event is not None))
 
     def entry_point(self, name: Name) -> EntryPoint:
         """Return the entry point of this name. Raises EntryRefusedError, which lists the existing ones."""
@@ -268,8 +270,8 @@ class StateTransitionGraph(Generic[ContextT]):
         A name that the graph lacks, as after a migration, gets the signals of the graph.
         """
         door = self.entry_points.get(entry_point)
-        found = self.signals if door is None or door.signals is None else door.signals
-        return found or None
+        signals = self.signals if door is None or door.signals is None else door.signals
+        return signals or None
 
     def profile_at(self, entry_point: str) -> Profile | None:
         """Return the profile of an entry point, completed from the graph's profile; None if there is neither.
@@ -334,7 +336,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "migrations": migrations,
         "allow": allow,
         "accepts": draft.accepts,
-        "event_types": MappingProxyType({each.name: each for each in draft.event_types}),
+        "event_types": MappingProxyType({event_type.name: event_type for event_type in draft.event_types}),
         "events_closed": draft.events_closed,
         "searchable": tuple(draft.searchable),
         "tools": MappingProxyType(draft.tools),
@@ -368,12 +370,12 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
 
 def _named_events(draft: Draft, nodes: Mapping[StateName, Node]) -> frozenset[EventName]:
     named = (edge.event.split() for node in nodes.values() for edge in node.edges if edge.event is not None)
-    return frozenset(chain(*named, (each.name for each in draft.event_types)))
+    return frozenset(chain(*named, (event_type.name for event_type in draft.event_types)))
 
 
 def _declared(draft: Draft) -> list[object]:
     """Return the structure of the declared events for the fingerprint; empty if there are none."""
-    types = [each.structure for each in draft.event_types]
+    types = [event_type.structure for event_type in draft.event_types]
     return [types, *(["closed"] if draft.events_closed else [])] if types else []
 
 

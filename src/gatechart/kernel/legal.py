@@ -24,7 +24,9 @@ def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) ->
             return f"{leaf!r} is not a leaf of version {graph.version!r}"
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)} | {ROOT}
     problem = _misfit_among(graph, active)
-    return problem or next(filter(None, (_misfit_in_memory(graph, *each) for each in memory)), None)
+    return problem or next(
+        filter(None, (_misfit_in_memory(graph, history, states) for history, states in memory)), None
+    )
 
 
 def path_of(graph: AnyGraph, state: StateName) -> str:

@@ -57,7 +57,7 @@ class Stored:
 
 
 def _renamed_count(count: TransferCount, name: Callable[[StateName], StateName]) -> TransferCount:
-    visits = tuple(replace(each, target=name(each.target)) for each in count.visits)
+    visits = tuple(replace(visit, target=name(visit.target)) for visit in count.visits)
     return replace(count, state=name(count.state), refused=name(count.refused), visits=visits)
 
 
