@@ -127,7 +127,7 @@ class Invoke:
     agent: str | Best = ""  # name of a graph, or a selection of the target
     at: str = ""  # entry point where an agent of that graph starts
     packet: Callable[[Any, Any], Any] | None = None  # function of (context, event) that builds the packet for the agent
-    fallbacks: Fallbacks | None = None  # what to try if the offer is rejected
+    fallbacks: Fallbacks | None = None  # alternatives if the offer is rejected
 
     def __post_init__(self) -> None:
         if not self.id:

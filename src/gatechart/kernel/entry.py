@@ -24,7 +24,7 @@ class Entry:
 
 
 def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]], stays: frozenset[StateName]) -> Entry:
-    """Return the states to enter for each aim, its targets and their domain, which stays active.
+    """Return the states to enter. aims: groups of targets, each with its domain, which stays active.
 
     stays: the active states that are not exited, including the root. None of these is entered: a history state may
     represent states far inside its parent, and may be the target of transitions that stay inside the parent.

@@ -129,7 +129,7 @@ class Awaited:
 
     states: tuple[StateName, ...]
     leaves: frozenset[StateName]  # the states, or those below them
-    ended: bool = False  # whether the agent's end counts, in whatever state
+    ended: bool = False  # whether the agent's end counts, in any state
 
     def is_reached_in(self, snapshot: Snapshot) -> bool:
         """Whether the agent has reached one of the states, or its end."""

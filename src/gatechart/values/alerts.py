@@ -26,7 +26,7 @@ class AlertMessage:
     """A message to a sink. The same id is delivered again only if the sink's answer was lost."""
 
     id: str  # the same for each attempt at delivery, so that a receiver recognises a repeat
-    kind: str  # what happened, such as `escape` or `stuck`; for programs
+    kind: str  # type of the problem, such as `escape` or `stuck`; for programs
     title: str  # one line, for people
     at: datetime  # aware, UTC
     severity: Severity = Severity.WARNING

@@ -83,7 +83,7 @@ class BreakerRecord:
     since: datetime  # when it entered the state
     retry_at: datetime | None = None  # when the next trial may begin; None unless it is open
     breaks: int = 0  # number of times it opened since it last closed
-    reason: str = ""  # what opened it, or the operator's words
+    reason: str = ""  # cause of the opening, or the operator's words
     # When it first opened since it last closed. Databases do not keep it, so comparisons ignore it.
     open_since: datetime | None = field(default=None, compare=False)
 
@@ -104,7 +104,7 @@ class Rejection:
     name: str
     state: BreakerState
     retry_at: datetime | None  # when a retry may succeed; None: once an operator closes it
-    reason: str  # what opened it
+    reason: str  # cause of the opening
     # The first opening since it last closed, and the known refusals since it last opened, including this one.
     open_since: datetime | None = field(default=None, compare=False)
     refused: int = field(default=1, compare=False)

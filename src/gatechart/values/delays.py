@@ -85,7 +85,7 @@ class Retry:
     >>> retry = Retry(attempts=5, first_s=1, factor=3, most_s=10)
     >>> [retry.wait_s(failed) for failed in (1, 2, 3, 4, 5)]
     [1, 3, 9, 10.0, None]
-    >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # ten to the power of that is no float
+    >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # 10**9998 exceeds a float
     60.0
     >>> spread = Retry(first_s=10, jitter=0.1)
     >>> [spread.wait_s(1, draw) for draw in (0.0, 0.5, 0.75)]

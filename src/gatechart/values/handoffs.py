@@ -1,4 +1,4 @@
-"""Handoffs as frozen values: their status, and what both agents remember of them."""
+"""Handoffs as frozen values: their status, and the records that both agents keep of them."""
 
 from __future__ import annotations
 

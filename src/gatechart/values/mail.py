@@ -1,4 +1,4 @@
-"""Mail, which delivers durable events to agents, and invocations, which run outside turns."""
+"""Mail, which holds durable events for agents, and invocations, which run outside turns."""
 
 from __future__ import annotations
 

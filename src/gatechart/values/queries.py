@@ -117,8 +117,10 @@ class Page:
 
     agents: tuple[Snapshot, ...] = field(default=())
     next: str | None = None  # pass it as `after` for the next page; None on the last page
-    places: tuple[str, ...] = field(default=(), compare=False)  # for each agent, the `after` of what follows it
-    incomplete: tuple[str, ...] = ()  # fields of the query not indexed for all old agents yet, which may be missing
+    places: tuple[str, ...] = field(
+        default=(), compare=False
+    )  # for each agent, the `after` of a page that starts behind it
+    incomplete: tuple[str, ...] = ()  # fields of the query without an index for some old agents, which may be missing
 
     @classmethod
     def of(cls, found: Sequence[tuple[Snapshot, str]], limit: int, incomplete: tuple[str, ...] = ()) -> Page:

@@ -41,7 +41,7 @@ class ReplayedTurn:
     time: datetime
     fidelity: Fidelity
     differences: tuple[Difference, ...] = ()
-    effects_known: bool = True  # whether effects were compared, which needs the other, recording version
+    effects_known: bool = True  # whether effects were compared: another version, still available, made the record
     is_own_record: bool = False  # whether the replaying version itself made the record
     reason: str = ""  # why it was skipped
     fires: tuple[str, ...] = ()  # names of the signals that fire in the replay
