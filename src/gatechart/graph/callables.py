@@ -1,4 +1,4 @@
-"""Guards and actions as functions: their names, how many parameters they take, and whether they must be awaited."""
+"""Guards and actions as functions: their names, their numbers of parameters, and whether they are async."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Step:
     function: Callable[..., Any]
     name: str
     is_async: bool
-    takes_turn: bool  # (context, event, turn) rather than (context, event)
+    takes_turn: bool  # called with (context, event, turn) rather than (context, event)
 
 
 @value
@@ -26,8 +26,8 @@ class Ask:
 
     function: Callable[..., Any]
     name: str
-    takes_configuration: bool  # (context, event, configuration) rather than (context, event)
-    takes_counts: bool = False  # the counts of the agent's transfers alone
+    takes_configuration: bool  # called with (context, event, configuration) rather than (context, event)
+    takes_counts: bool = False  # called only with the counts of the agent's transfers
 
 
 def callable_name(function: object) -> str:
@@ -41,36 +41,36 @@ def callable_name(function: object) -> str:
 
 
 def unwrapped(function: Any) -> Any:
-    """Return the function of a partial, however often it is wrapped, or the function itself."""
+    """Return the function inside partials, nested to any depth, or the function itself."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
 def ask_of(guard: Callable[..., Any]) -> Ask:
-    """Wrap a guard for the turn."""
+    """Wrap a guard for turns."""
     counts = bool(getattr(guard, "asks_counts", False))
     return Ask(guard, callable_name(guard), not counts and takes_third(guard, "configuration"), counts)
 
 
 def step_of(action: Callable[..., Any]) -> Step:
-    """Wrap an action for the turn."""
+    """Wrap an action for turns."""
     return Step(action, callable_name(action), is_async(action), takes_third(action, "turn"))
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Tell whether a call returns an awaitable."""
+    """Return whether a call returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def yields(function: Callable[..., Any]) -> bool:
-    """Tell whether a call returns a generator, which runs nothing by itself."""
-    called = (function, getattr(function, "__call__", None))  # noqa: B004
-    return any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in called)
+    """Return whether a call returns a generator, which runs nothing by itself."""
+    callables = (function, getattr(function, "__call__", None))  # noqa: B004
+    return any(inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code) for code in callables)
 
 
 def takes_third(function: Callable[..., Any], name: str) -> bool:
-    """Tell whether the function takes a third argument: it requires one, or has a parameter of this name.
+    """Return whether the function takes a third argument: it requires one, or has a parameter with this name.
 
     >>> takes_third(lambda context, event, limit=3: None, "turn")
     False
@@ -84,7 +84,7 @@ def takes_third(function: Callable[..., Any], name: str) -> bool:
 
 
 def fits(function: Callable[..., Any], *counts: int) -> bool:
-    """Tell whether it accepts one of these counts of positional arguments; True if it has no signature."""
+    """Return whether it accepts one of these numbers of positional arguments; True if it has no signature."""
     signature = _signature(function)
     return signature is None or any(_fits(signature, count) for count in counts)
 

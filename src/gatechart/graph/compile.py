@@ -1,4 +1,4 @@
-"""A definition compiled for execution: a tree of nodes with their places, and indexes."""
+"""The compiled form of a definition: nodes of the state tree, with edges and indexes."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class Edge:
     internal: bool
     ask: Ask | None
     steps: tuple[Step, ...]
-    is_exact: bool = False  # whether its event is a single name, spaces included, that matches nothing else
-    is_fallback: bool = False  # whether it is asked after all others of its source but `*`; signals and plans add such
-    role: TransferRole | None = None  # of a transition that the source's transfers add
+    is_exact: bool = False  # whether its event is one name, possibly with spaces, that matches nothing else
+    is_fallback: bool = False  # evaluated after all other edges of its source but `*`; signals and plans add these
+    role: TransferRole | None = None  # set for a transition that the source's transfers add
     to: str = ""  # key of the transfer's target, for such a transition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Default:
-    """The initial states of a compound state, or of a history state without memory."""
+    """The initial states of a compound state, or the default states of a history state without memory."""
 
     targets: tuple[StateName, ...]
     steps: tuple[Step, ...]
@@ -78,7 +78,7 @@ class Default:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A state at its place in the tree."""
+    """A state with its position in the tree."""
 
     name: StateName
     kind: Kind
@@ -90,7 +90,7 @@ class Node:
     recall: Recall | None  # of a history state
     data: Step | None  # of a final state
     failed: bool  # whether an agent that ends in this final state has failed
-    timers: tuple[tuple[EventName, float], ...]  # events and the seconds in the state after which each is sent
+    timers: tuple[tuple[EventName, float], ...]  # events, and the seconds after entry when each is sent
     invokes: tuple[Invoke, ...]
     on_entry: tuple[Step, ...]
     on_exit: tuple[Step, ...]
@@ -98,12 +98,12 @@ class Node:
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     tools: PoliciesByTool = field(default_factory=dict)  # policies for the tool calls of its invokes
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
-    recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
-    transfers: Transfers | None = None  # None, too, if they are switched off
-    progress: bool = False  # whether an agent that enters it gets on with its work
-    checkpoint: bool = False  # whether an agent may be taken back to it
-    escape: EscapePlan | None = None  # what is tried to get out while it is active
-    expects: Delay | None = None  # how long an agent is normally in it without a turn
+    recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and their recurrences
+    transfers: Transfers | None = None  # also None if they are switched off
+    progress: bool = False  # whether entering it counts as progress
+    checkpoint: bool = False  # whether an agent may be rolled back to it
+    escape: EscapePlan | None = None  # the escape plan while it is active
+    expects: Delay | None = None  # normal time that an agent stays in it without a turn
     description: str = ""
 
     @property
@@ -118,11 +118,13 @@ class Node:
 
 
 def infer_states(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> tuple[State[Any], ...]:
-    """Return the listed states, then those that only transitions name, in the order in which they are named."""
+    """Return the listed states, then states that only transitions name, in the order of appearance."""
     known = {*texts(state.name for state in walk(states)), ANY}
     named = [name for transition in transitions for name in (transition.source, *transition.targets)]
-    timed = [[each.then for each in state.after] + [each.then for each in state.every] for state in walk(states)]
-    named += [name for follows in timed for several in follows for then in several for name in then.targets]
+    timed = [
+        [delayed.then for delayed in state.after] + [delayed.then for delayed in state.every] for state in walk(states)
+    ]
+    named += [name for delays in timed for thens in delays for then in thens for name in then.targets]
     return (*states, *(State(name) for name in dict.fromkeys(texts(named)) if name not in known))
 
 
@@ -161,7 +163,7 @@ def build_nodes(
             recall=state.history,
             data=None if state.data is None else step_of(state.data),
             failed=state.failed,
-            timers=tuple((after_event(state.name, each.delay), each.delay_s or 0.0) for each in state.after),
+            timers=tuple((after_event(state.name, delayed.delay), delayed.delay_s or 0.0) for delayed in state.after),
             invokes=state.invoke,
             on_entry=tuple(map(step_of, state.on_entry)),
             on_exit=tuple(map(step_of, state.on_exit)),
@@ -169,7 +171,7 @@ def build_nodes(
             is_end=state.final and ancestors == (ROOT,),
             defers=state.defer,
             tools=dict(state.tools),
-            recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
+            recurring=tuple((recurring_event(state.name, delayed.every), delayed.every) for delayed in state.every),
             transfers=state.transfers if state.transfers is not None and state.transfers.is_on else None,
             progress=state.progress,
             checkpoint=state.checkpoint,
@@ -194,7 +196,7 @@ def kind_of(state: State[Any]) -> Kind:
 
 
 def initial_of(state: State[Any]) -> Initial | None:
-    """Return where a compound or history state begins; by default, a compound state begins in its first child."""
+    """Return the initial states of a compound or history state; a compound state's default is its first child."""
     if state.initial is not None or state.parallel or state.history is not None:
         return state.initial
     first = next((child.name for child in state.states if child.history is None), None)
@@ -207,14 +209,14 @@ def _default(state: State[Any]) -> Default | None:
 
 
 def _spaced_events(root: State[Any]) -> Iterator[EventName]:
-    """Yield the events of states and invokes with spaces in their names; their words are not separate events."""
+    """Yield the events of states and invokes whose names have spaces. Their words are not separate names."""
     for state in walk((root,)):
         if len(state.name.split()) > 1:
             yield f"done.state.{state.name}"
-            yield from (after_event(state.name, each.delay) for each in state.after)
-            yield from (recurring_event(state.name, each.every) for each in state.every)
+            yield from (after_event(state.name, delayed.delay) for delayed in state.after)
+            yield from (recurring_event(state.name, delayed.every) for delayed in state.every)
         for invoke_id in (invoke.id for invoke in state.invoke if len(invoke.id.split()) > 1):
-            yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
+            yield from (f"{outcome}.invoke.{invoke_id}" for outcome in ("done", "error", "progress"))
 
 
 def _edges(
@@ -225,22 +227,27 @@ def _edges(
 ) -> tuple[Edge, ...]:
     """Compile the transitions of a state, in document order.
 
-    Labels begin with the source, so they can repeat only within a state. Those written are numbered first.
-    exact: events with spaces that are a single name; in other events, spaces separate several names.
+    Labels start with the source, so they can repeat only within a state. Written transitions are numbered first.
+    exact: events with spaces that are one name; in other events, spaces separate several names.
     """
     counts: Counter[str] = Counter()
     delayed = tuple(delayed_transitions(state))
 
-    def compiled(several: Sequence[Transition[Any]], *, is_fallback: bool = False) -> list[Edge]:
+    def compiled(transitions: Sequence[Transition[Any]], *, is_fallback: bool = False) -> list[Edge]:
         return [
-            _edge(each, _numbered(each.label, counts), is_exact=each.event in exact, is_fallback=is_fallback)
-            for each in several
+            _edge(
+                transition,
+                _numbered(transition.label, counts),
+                is_exact=transition.event in exact,
+                is_fallback=is_fallback,
+            )
+            for transition in transitions
         ]
 
     own = (*compiled(written), *compiled(fallbacks, is_fallback=True), *compiled(delayed))
-    first = [_added(each, counts) for each in choices_first(state)]
+    first = [_added(choice, counts) for choice in choices_first(state)]
     ends = choices_last(state, (*written, *fallbacks, *delayed))
-    return (*first, *own, *(replace(_added(each, counts), is_fallback=True) for each in ends))
+    return (*first, *own, *(replace(_added(end, counts), is_fallback=True) for end in ends))
 
 
 def _numbered(label: str, counts: Counter[str]) -> str:
@@ -270,8 +277,8 @@ def _edge(transition: Transition[Any], label: str, *, is_exact: bool, is_fallbac
 def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
     """Yield the delayed and the recurring transitions of a state, with their events."""
     timed = [
-        *((after_event(state.name, each.delay), each.then) for each in state.after),
-        *((recurring_event(state.name, each.every), each.then) for each in state.every),
+        *((after_event(state.name, delayed.delay), delayed.then) for delayed in state.after),
+        *((recurring_event(state.name, delayed.every), delayed.then) for delayed in state.every),
     ]
     for event, follows in timed:
         for then in follows:
@@ -280,12 +287,12 @@ def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
 
 
 def runs_at_once(nodes: Mapping[StateName, Node]) -> bool:
-    """Tell whether no action of the graph must be awaited."""
+    """Return whether all actions of the graph are synchronous."""
     return not any(step.is_async for node in nodes.values() for step in steps_of(node))
 
 
 def steps_of(node: Node) -> Iterator[Step]:
-    """Yield every action that belongs to a state: its own, and those of its transitions."""
+    """Yield every action of a state and its transitions."""
     yield from node.on_entry
     yield from node.on_exit
     if node.default:
@@ -296,34 +303,34 @@ def steps_of(node: Node) -> Iterator[Step]:
 
 @value
 class Asking:
-    """A place in a graph where work is handed on."""
+    """A declaration in a graph that hands on work."""
 
-    state: str  # the state that the agent is in, enters or leaves, or that invokes
+    state: str  # the state that the agent is in, enters or exits, or that invokes
     handoff: Handoff
     edge: Edge | None = None  # the transition that has the action
-    is_left: bool = False  # whether it happens when the state is left
+    is_left: bool = False  # whether it runs when the state is exited
     invoke: str = ""  # id of the invoke that delegates
 
 
 def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
-    """Yield the places where a graph declares that it hands on work, in document order."""
+    """Yield the handoffs that a graph declares, in document order."""
     for node in nodes.values():
         default = node.default.steps if node.default else ()
-        yield from (Asking(node.name, each) for each in _declared((*node.on_entry, *default)))
-        yield from (Asking(node.name, _of_invoke(each), invoke=each.id) for each in node.invokes if each.agent)
-        yield from (Asking(node.name, each, is_left=True) for each in _declared(node.on_exit))
+        yield from (Asking(node.name, handoff) for handoff in _declared((*node.on_entry, *default)))
+        yield from (Asking(node.name, _of_invoke(invoke), invoke=invoke.id) for invoke in node.invokes if invoke.agent)
+        yield from (Asking(node.name, handoff, is_left=True) for handoff in _declared(node.on_exit))
         for edge in node.edges:
-            yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
+            yield from (Asking(node.name, handoff, edge) for handoff in _declared(edge.steps))
 
 
 def selections_in(nodes: Mapping[str, Node]) -> tuple[Best, ...]:
-    """Return the selections by which a graph chooses targets, in document order."""
+    """Return the selections that choose targets for a graph, in document order."""
     return tuple(best for asking in askings(nodes) for best in asking.handoff.selections)
 
 
 def selectors(selections: tuple[Best, ...]) -> dict[str, Scorer | Filter]:
-    """Return the filters and scorers of one's own with which targets are chosen, by name."""
-    return {callable_name(each): each for best in selections for each in best.functions}
+    """Return the custom filters and scorers of the selections, by name."""
+    return {callable_name(function): function for best in selections for function in best.functions}
 
 
 def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
@@ -351,7 +358,7 @@ def fingerprint(
 ) -> str:
     """Return 32 hexadecimal digits that change with the graph's structure and declared names, but not with code.
 
-    declared: what it covers of declared events; empty for none, so that graphs without any keep their fingerprints.
+    declared: structure of the declared events; empty if there are none, so that such graphs keep their fingerprints.
     Source: BLAKE2b (RFC 7693) with 16 bytes over the structure as JSON.
     """
     structure = [
@@ -379,7 +386,7 @@ def _node_structure(node: Node) -> list[object]:
         _names(node.on_exit),
         [_edge_structure(edge) for edge in node.edges],
         *([[[event, every.missed] for event, every in node.recurring]] if node.recurring else []),
-        *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
+        *(["failed"] if node.failed else []),  # only if set, so that other graphs keep their fingerprints
         *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
         *([["defers", *node.defers]] if node.defers else []),
         *([["transfers", *_transfer_structure(node.transfers)]] if node.transfers else []),
@@ -387,7 +394,7 @@ def _node_structure(node: Node) -> list[object]:
 
 
 def _transfer_structure(transfers: Transfers) -> list[object]:
-    takes = [each.takes.__name__ if each.takes else None for each in transfers.targets]
+    takes = [target.takes.__name__ if target.takes else None for target in transfers.targets]
     return [transfers.most, transfers.resets_on, transfers.arguments, takes]
 
 
@@ -395,7 +402,7 @@ def _invoke_structure(invoke: Invoke) -> list[object]:
     if invoke.agent:
         packet = None if invoke.packet is None else callable_name(invoke.packet)
         if isinstance(invoke.agent, Best):
-            chosen_by = [callable_name(each) for each in invoke.agent.functions]
+            chosen_by = [callable_name(function) for function in invoke.agent.functions]
             return [invoke.id, invoke.agent.name, invoke.timeout_s, packet, chosen_by]
         return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s, packet]
     return [invoke.id, callable_name(invoke.function), invoke.timeout_s]

@@ -1,4 +1,4 @@
-"""The parts from which people define a graph: states, transitions, entry points. Frozen, and checked by `validate`."""
+"""The parts of a definition: states, transitions, entry points. Frozen, and checked by `validate`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gatechart.values import (
 from gatechart.values.frozen import fill, value
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
-"""Type of the context that functions of a state or a transition are called with: the context of their graph."""
+"""Type of the context that the functions of a state or a transition receive: their graph's context."""
 
 Guard: TypeAlias = (
     Callable[[ContextT, Event], bool | Refused] | Callable[[ContextT, Event, frozenset[StateName]], bool | Refused]
@@ -47,7 +47,7 @@ Action: TypeAlias = Callable[[ContextT, Event], object] | Callable[[ContextT, Ev
 Data: TypeAlias = Callable[[ContextT, Event], Mapping[str, Any]] | Callable[[ContextT, Event, Any], Mapping[str, Any]]
 Work: TypeAlias = Callable[[ContextT, Any], Any]  # (context, work), sync or async
 
-# The functions in a list are only checked for their events: mypy cannot infer a context that they share.
+# In a list, only the events of functions are checked: mypy cannot infer a shared context type.
 Actions: TypeAlias = Iterable[Action[Any]]
 Follows: TypeAlias = "Name | Then | Action[Any] | Iterable[Name | Then | Action[Any]]"
 
@@ -60,20 +60,20 @@ class OnRefusal(Enum):
 
     RETURN = "return"  # the sender gets an outcome with the reason; a warning is logged
     RAISE = "raise"  # the sender gets an EventRefusedError
-    EVENT = "event"  # a transition for `error.refused` is taken; where there is none, as RETURN
+    EVENT = "event"  # a transition for `error.refused` is taken; without one, as RETURN
 
 
 class Precedence(Enum):
-    """The order of transitions for an event: inner states first, and of two equal descriptors the first one written."""
+    """The order of transitions for an event: inner states first, and of two equal descriptors the first."""
 
-    SPECIFIC = "specific"  # in one state, the event's own name goes first, then longer prefixes, then `*`
-    DOCUMENT = "document"  # in one state, the order of writing, as in W3C SCXML
+    SPECIFIC = "specific"  # in one state, the exact event name first, then longer prefixes, then `*`
+    DOCUMENT = "document"  # in one state, document order, as in W3C SCXML
     XSTATE = "xstate"  # as SPECIFIC; but if a region takes the event, its parallel ancestors do not
 
 
 @dataclass(frozen=True)
 class Then:
-    """A transition whose source and event follow from where it is used."""
+    """A transition whose source and event follow from its context."""
 
     targets: tuple[StateName, ...] = ()
     guard: Guard[Any] | None = None
@@ -94,24 +94,24 @@ class Then:
 
 @dataclass(frozen=True)
 class After:
-    """A delayed transition, taken when a state has been active for a time."""
+    """A delayed transition, taken after a state has been active for some time."""
 
     delay: str  # as written, "30s"
-    delay_s: float | None  # None if the text is not a delay, which validation reports
+    delay_s: float | None  # None if the text is not a duration, which validation reports
     then: tuple[Then, ...]  # tried in this order
 
 
 @dataclass(frozen=True)
 class Recurring:
-    """A transition that is taken again and again while a state is active."""
+    """A transition taken repeatedly while a state is active."""
 
     every: Every
-    then: tuple[Then, ...]  # tried in this order; if no guard agrees, the timer goes on all the same
+    then: tuple[Then, ...]  # tried in this order; the timer continues even if no guard agrees
 
 
 @dataclass(frozen=True)
 class Invoke:
-    """A function that runs outside turns while a state is active, or another agent that works for this one meanwhile.
+    """A function that runs outside turns while a state is active, or a delegation to another agent.
 
     Its end arrives as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the
     exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
@@ -120,14 +120,14 @@ class Invoke:
     delegates to the best agent in the directory.
     """
 
-    function: Work[Any] | None = None  # async (context, work); a plain one blocks everything else while it runs
+    function: Work[Any] | None = None  # async (context, work); a synchronous one blocks the event loop while it runs
     id: str = ""  # by default the function's or the graph's name
-    timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError; idle time is free
-    retry: Retry | None = None  # None: no retries; its waits outlive the process
-    agent: str | Best = ""  # name of a graph, or what chooses one
-    at: str = ""  # entry point at which an agent of that graph begins
+    timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError; idle time is exempt
+    retry: Retry | None = None  # None: no retries; waits survive a restart of the process
+    agent: str | Best = ""  # name of a graph, or a selection of the target
+    at: str = ""  # entry point where an agent of that graph starts
     packet: Callable[[Any, Any], Any] | None = None  # function of (context, event) that builds the packet for the agent
-    fallbacks: Fallbacks | None = None  # what to try if the offer is rejected
+    fallbacks: Fallbacks | None = None  # alternatives if the offer is rejected
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -144,7 +144,7 @@ class Recall(Enum):
 
 @dataclass(frozen=True)
 class Initial:
-    """The initial states of a compound state, or of a history state without memory, with actions on the way."""
+    """The initial states of a compound state, or of a history state without memory, with actions on entry."""
 
     targets: tuple[StateName, ...]
     actions: tuple[Action[Any], ...] = ()
@@ -155,23 +155,23 @@ class Initial:
 
 @dataclass(frozen=True)
 class State(Generic[ContextT_contra]):
-    """A state in which an agent can be.
+    """A state of an agent.
 
     With `states` it is compound, and one of them is active along with it; with `parallel=True` all of them are. A
-    history state represents what was active in its parent when the parent was last left. It is never active itself, and
-    `initial` says where to go while nothing is remembered.
+    history state represents the states that were active in its parent when the parent was last exited. It is never
+    active itself, and `initial` names the states to enter while nothing is remembered.
     A final state ends its parent; at the top level, the agent. A top-level final state may have states, too. Then it
-    ends the agent once they have ended: their exit actions run, and the agent rests in them. With `failed=True` the
-    agent has then failed, and one that waits for it gets `handoff.failed` or `error.invoke.<id>`.
+    ends the agent once they have ended: their exit actions run, and the agent stays in them. With `failed=True` the
+    agent has then failed, and an agent that waits for it gets `handoff.failed` or `error.invoke.<id>`.
     Events in `defer` (names as in a transition) are kept as mail until no active state defers them. An enabled
-    transition of the state itself, of a state inside it or in another region goes first; those of its ancestors do not.
-    The framework's own events, and those that actions raise, are never deferred.
-    The policies in `tools` (by the tool's name, "*" for every tool) hold for the tool calls of its invokes and of those
-    of the states inside it, whose own are stronger.
-    With `progress=True`, to enter the state is progress for the signals of the graph, and the first entry to any other
-    state is none. A state with `checkpoint=True` is one to which a `Rollback` can go back. The plan in `escape`
-    goes before that of the graph. An agent that has had no turn for longer than `expects` is found by the watchdog;
-    states inside have the same, unless they have their own.
+    transition of the state itself, of a state inside it or in another region takes precedence; a transition of its
+    ancestors does not. Events of the framework, and events that actions raise, are never deferred.
+    The policies in `tools` (by the tool's name, "*" for every tool) apply to the tool calls of its invokes and of the
+    states inside it, whose own policies are stronger.
+    With `progress=True`, entering the state counts as progress for the signals of the graph, and first entries of other
+    states no longer do. With `checkpoint=True`, a `Rollback` can return to the state. The plan in `escape` takes
+    precedence over the graph's. The watchdog reports an agent that has had no turn for longer than `expects`; states
+    inside inherit it unless they set their own.
     """
 
     name: StateName
@@ -181,7 +181,7 @@ class State(Generic[ContextT_contra]):
     every: tuple[Recurring, ...] = ()  # recurring transitions, in the order given
     invoke: tuple[Invoke, ...] = ()
     states: tuple[State[Any], ...] = ()
-    initial: Initial | None = None  # descendants entered first; by default the first child
+    initial: Initial | None = None  # descendants to enter; by default the first child
     parallel: bool = False
     final: bool = False
     failed: bool = False  # for a final state at the top level: an agent that ends there has failed
@@ -189,11 +189,11 @@ class State(Generic[ContextT_contra]):
     history: Recall | None = None
     defer: tuple[EventName, ...] = ()
     tools: tuple[tuple[str, ToolPolicies], ...] = ()  # policies by tool, for the calls of its invokes
-    transfers: Transfers | None = None  # targets among which its invoke chooses
-    progress: bool = False  # whether an agent that enters it gets on with its work, see `Signals`
-    checkpoint: bool = False  # whether `Rollback` may go back to it
-    escape: EscapePlan | None = None  # what is tried to get out while it is active
-    expects: Delay | None = None  # how long an agent is normally in it without a turn; None: that is not said
+    transfers: Transfers | None = None  # targets that its invoke can choose from
+    progress: bool = False  # whether entering it counts as progress, see `Signals`
+    checkpoint: bool = False  # whether `Rollback` can return to it
+    escape: EscapePlan | None = None  # the escape plan while it is active
+    expects: Delay | None = None  # normal time that an agent stays in it without a turn; None: unknown
     description: str = ""
 
     @overload
@@ -281,8 +281,8 @@ class State(Generic[ContextT_contra]):
             on_entry=one_or_more(on_entry),
             on_exit=one_or_more(on_exit),
             after=tuple(_after(delay, then) for delay, then in (after or {}).items()),
-            every=tuple(_recurring(each, then) for each, then in (every or {}).items()),
-            invoke=tuple(each if isinstance(each, Invoke) else Invoke(each) for each in one_or_more(invoke)),
+            every=tuple(_recurring(recurrence, then) for recurrence, then in (every or {}).items()),
+            invoke=tuple(work if isinstance(work, Invoke) else Invoke(work) for work in one_or_more(invoke)),
             states=children,
             initial=initial if initial is None or isinstance(initial, Initial) else Initial(initial),
             parallel=parallel,
@@ -305,7 +305,7 @@ class State(Generic[ContextT_contra]):
 class Transition(Generic[ContextT_contra]):
     """A transition: the reaction of a state to an event, with a guard, targets and actions.
 
-    Without a target, no state is left or entered. With its source as target, it leaves and re-enters the source;
+    Without a target, no state is exited or entered. With its source as target, it exits and re-enters the source;
     `internal=True` then stays inside it. A transition to a history state around the source stays inside if the
     remembered states lie inside. Several targets are states in different regions of a parallel state. An event is also
     matched by a prefix of whole words: `error` matches `error.tool`, and `*` matches every event.
@@ -316,7 +316,7 @@ class Transition(Generic[ContextT_contra]):
     targets: tuple[StateName, ...] = ()
     guard: Guard[ContextT_contra] | None = None
     actions: tuple[Action[ContextT_contra], ...] = ()
-    internal: bool = False  # to the source itself or one of its descendants, without leaving the source
+    internal: bool = False  # to the source itself or one of its descendants, without exiting the source
     description: str = ""
 
     @overload
@@ -368,7 +368,7 @@ class Transition(Generic[ContextT_contra]):
 
     @property
     def label(self) -> str:
-        """Transition in one line, as history, outcomes and drawings name it.
+        """The transition in one line, as in history, outcomes and drawings.
 
         >>> Transition("IDLE", "STARTED", "WORKING").label, Transition("IDLE", "NOTED").label
         ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
@@ -382,7 +382,7 @@ class Transition(Generic[ContextT_contra]):
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A state in which an agent may begin, and the payload that it needs.
+    """A state where an agent can start, and the payload that it needs.
 
     The state `ANY`, the root, means the initial states of the graph. A handoff fills the fields of the payload and of
     the context with the source agent's own values. Entities of the packet, such as the words of a user, fill only the
@@ -396,8 +396,8 @@ class EntryPoint:
     maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None  # see `context_fields`
     guard: EntryGuard | None = None  # called with the context made from the payload
     description: str = ""
-    signals: Signals | None = None  # in place of the graph's for agents that begin here; None: those of the graph
-    profile: Profile | None = None  # what it can do, for selections; what it leaves out is the graph's
+    signals: Signals | None = None  # replace the graph's signals for agents that start here; None: use the graph's
+    profile: Profile | None = None  # its abilities, for selections; missing fields come from the graph's profile
     entities: tuple[str, ...] = ()  # fields of the payload or the context that entities of a packet may fill
 
     def __init__(
@@ -431,8 +431,8 @@ class EntryPoint:
     def context_fields(self, payload: BaseModel) -> dict[str, Any]:
         """Return the context's fields that a payload fills.
 
-        By default each field of the payload fills the context's field of the same name. `maps` changes that: a mapping
-        from payload fields to context fields selects those, and a function of the payload returns the fields.
+        By default each field of the payload fills the context's field of the same name. `maps` changes this: a mapping
+        from payload fields to context fields selects fields, and a function of the payload returns them.
         """
         if callable(self.maps):
             return dict(self.maps(payload))
@@ -441,7 +441,7 @@ class EntryPoint:
 
 
 def after_event(state: StateName, delay: str) -> EventName:
-    """Return the name of the event that fires when the state has been active for this long.
+    """Return the name of the event that fires after the state has been active for this long.
 
     >>> after_event("WAITING", "30s")
     'after.30s.WAITING'
@@ -467,11 +467,13 @@ def _after(delay: Delay, then: Follows) -> After:
 
 
 def _follows(then: Follows) -> tuple[Then, ...]:
-    """Return the transitions that targets, transitions and actions stand for; actions alone are of one transition."""
-    each = one_or_more(then)
-    if each and all(map(_is_action, each)):
-        return (Then(actions=each),)
-    return tuple(one if isinstance(one, Then) else Then(actions=one) if _is_action(one) else Then(one) for one in each)
+    """Convert targets, transitions and actions to transitions. Actions alone form one transition."""
+    parts = one_or_more(then)
+    if parts and all(map(_is_action, parts)):
+        return (Then(actions=parts),)
+    return tuple(
+        part if isinstance(part, Then) else Then(actions=part) if _is_action(part) else Then(part) for part in parts
+    )
 
 
 def _is_action(value: object) -> bool:
@@ -491,7 +493,7 @@ def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoi
 
 @value
 class Allow:
-    """An intended finding, and its reason. An allowance for something that is not found is itself a finding."""
+    """An intended finding, and its reason. An allowance that matches no finding is itself a finding."""
 
     code: str  # "GC102"
     place: str  # place of the finding, "state 'WAITING'"

@@ -1,4 +1,4 @@
-"""Escape plans as a graph declares them: for each signal what is tried to get out, from cheap to drastic."""
+"""Escape plans as a graph declares them: strategies for each signal, from cheap to drastic."""
 
 from __future__ import annotations
 
@@ -27,103 +27,105 @@ from gatechart.values import (
 from gatechart.values.frozen import fill, value
 
 GAVE_UP: Final[StateName] = "GAVE_UP"
-"""Failed final state that a plan adds. Its output is the evidence."""
+"""Final state for failure that a plan adds. Its output is the evidence."""
 
 UNDOING: Final[StateName] = "UNDOING"
-"""State that a plan adds, in which calls are taken back before the agent goes back over them."""
+"""State that a plan adds for undoing calls before the agent rolls back past them."""
 
 UNDO: Final = "undo_calls"
-"""Id of the invoke that takes them back."""
+"""Id of the invoke that undoes the calls."""
 
 UNDO_FAILED: Final = "undo_failed"
-"""Name of the signal that fires if a call could not be taken back. Only what names it answers it."""
+"""Name of the signal that fires if a call could not be undone. Only strategies listed for this name answer it."""
 
 REFUSED_TOOL: Final = "refused_tool"
-"""Name of the signal that circuit breakers refuse calls of a tool. It needs no declaration where a plan answers it."""
+"""Name of the signal that fires when circuit breakers refuse calls of a tool. Plans can answer it undeclared."""
 
 EVERY_SIGNAL: Final = "*"
-"""In place of a signal's name: the strategies are those for every signal that has none of its own."""
+"""In place of a signal's name: the strategies for every signal without its own list."""
 
 
 @value
 class Adds:
-    """What a strategy adds to the chart: a transition from anywhere on its event, and the state to which it leads.
+    """The additions of a strategy to the chart: a transition from every state on its event, and the target state.
 
-    The work is handed on, or a flow runs while the agent waits, or the agent ends there as failed.
+    In that state the work is handed on, a flow runs while the agent waits, or the agent ends as failed.
     """
 
     state: StateName
     handoff: Handoff | None = None
     flow: Any = None  # an Invoke
-    then: StateName = ""  # follows the flow's end
-    otherwise: StateName = GAVE_UP  # follows if nobody takes the work, or the flow fails
+    then: StateName = ""  # state after the flow has ended
+    otherwise: StateName = GAVE_UP  # state if no target accepts the work, or the flow fails
 
 
 @value
 class Nameable:
-    """What strategies can refer to by name in their graph."""
+    """The names in a graph that strategies can refer to."""
 
     states: tuple[StateName, ...]
-    entry_points: tuple[str, ...] | None  # None if it can have any
-    fields: tuple[str, ...] | None  # of the context; None if it can have any
+    entry_points: tuple[str, ...] | None  # None if any name is possible
+    fields: tuple[str, ...] | None  # of the context; None if any name is possible
 
 
 class Strategy:
-    """One thing to try. Subclasses are frozen dataclasses; those with the same name do the same.
+    """A strategy for escaping. Subclasses are frozen dataclasses; strategies with the same name must do the same.
 
-    By itself a strategy has the chart take the event `escape.<name>`.
+    By default a strategy makes the chart take the event `escape.<name>`.
     """
 
     __slots__ = ()
 
-    looks_back: ClassVar[bool] = False  # whether its ways depend on the agent's past turns
-    goes_back: ClassVar[bool] = False  # whether its ways lead back over calls, which are taken back before that
-    awaits_breakers: ClassVar[bool] = False  # whether it waits for circuit breakers, so that its list answers refusals
-    bounds_itself: ClassVar[bool] = False  # whether it may be tried again at any time, as its ways say when they close
+    looks_back: ClassVar[bool] = False  # whether its routes depend on the agent's past turns
+    goes_back: ClassVar[bool] = False  # whether its routes roll back past calls, which are undone first
+    awaits_breakers: ClassVar[bool] = False  # whether it waits for circuit breakers; its list then answers refusals
+    bounds_itself: ClassVar[bool] = (
+        False  # whether it can be retried at any time, because its routes limit it themselves
+    )
 
     @property
     def name(self) -> str:
-        """Its name in events, in the agent's record and in charts: `switch_tool` for SwitchTool."""
+        """The strategy's name in events, in the agent's record and in charts: `switch_tool` for SwitchTool."""
         return usual_name(type(self))
 
     @property
     def event(self) -> EventName:
-        """Event that the chart may take in its place."""
+        """The event that the chart can take for it."""
         return f"{ESCAPE}{self.name}"
 
     @property
     def adds(self) -> Adds | None:
-        """What it adds to the chart; None for nothing."""
+        """Its additions to the chart; None if there are none."""
         return None
 
-    def ways(self, scene: Any) -> Iterator[Way]:  # noqa: ARG002  for subclasses that look at it
-        """Yield the ways that it leads, the best first, from a `gatechart.escape.Scene`. Pure.
+    def ways(self, scene: Any) -> Iterator[Way]:  # noqa: ARG002  for subclasses that use it
+        """Yield its escape routes from a `gatechart.escape.Scene`, the best first. Pure.
 
-        The first that is open is taken: a transition that is enabled, an entry point whose guard and payload agree, a
-        version to which the agent can go back. A `NoWay` says why there is none.
+        The first open route is taken: an enabled transition, an entry point whose guard agrees and whose payload fits,
+        or a version that the agent can roll back to. A `NoWay` gives the reason why there is none.
         """
         yield TakeTransition()
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
-        """Yield what is wrong with it in a graph, for which the graph is refused. place: where it stands."""
+        """Yield the faults of the strategy, which make its graph invalid. place: where it is declared."""
         yield from ()
 
 
 @value
 class HandOn(Strategy):
-    """Hand the work on. In a plan, the handoff itself may be written."""
+    """Hand the work on. A plan can also list the handoff itself."""
 
     handoff: Handoff
-    otherwise: StateName = GAVE_UP  # follows if nobody takes it
+    otherwise: StateName = GAVE_UP  # state if no target accepts the work
 
     @property
     def name(self) -> str:
-        """Its name, with that of the target."""
+        """The strategy's name, with the name of the target."""
         return f"hand_on_{self.handoff.target}"
 
     @property
     def adds(self) -> Adds:
-        """The state that waits until somebody takes the work."""
+        """The state that waits until a target accepts the work."""
         return Adds(f"HANDING_ON_TO_{self.handoff.target}", self.handoff, otherwise=self.otherwise)
 
 
@@ -132,7 +134,7 @@ class ToHuman(Strategy):
     """Hand the work to a person, with the evidence in its packet."""
 
     handoff: Handoff
-    otherwise: StateName  # follows if nobody takes it
+    otherwise: StateName  # state if no target accepts the work
 
     def __init__(
         self,
@@ -143,12 +145,12 @@ class ToHuman(Strategy):
         fallbacks: Fallbacks | None = None,
         otherwise: Name = GAVE_UP,
     ) -> None:
-        made = Handoff(to, at=at, mode=Mode.TRANSFER, reason=reason, fallbacks=fallbacks)
-        fill(self, handoff=made, otherwise=name_of(otherwise))
+        handoff = Handoff(to, at=at, mode=Mode.TRANSFER, reason=reason, fallbacks=fallbacks)
+        fill(self, handoff=handoff, otherwise=name_of(otherwise))
 
     @property
     def adds(self) -> Adds:
-        """The state that waits until somebody takes the work."""
+        """The state that waits until a target accepts the work."""
         return Adds("WAITING_FOR_HUMAN", self.handoff, otherwise=self.otherwise)
 
 
@@ -158,7 +160,7 @@ class GiveUp(Strategy):
 
     @property
     def adds(self) -> Adds:
-        """The state in which it ends."""
+        """The state where the agent ends."""
         return Adds(GAVE_UP)
 
 
@@ -168,23 +170,23 @@ Tactics: TypeAlias = Mapping[Name, Iterable[Strategy | Handoff] | Strategy | Han
 
 @dataclass(frozen=True, init=False)
 class EscapePlan:
-    """What agents try to get out of what their signals notice, where no transition of the chart takes the signal.
+    """The strategies of agents for signals that no transition of the chart takes.
 
-    Each strategy is tried once for each finding; a finding ends when the agent makes progress. If a strategy was tried
-    less than `cooldown` ago, be it for another finding, the next one is taken. Once none is left, or the agent has
-    tried `most_a_day` times on one day, `last` is taken. The plan of an inner state goes before those of the states
-    around it and of the graph; what a plan does not answer is left to them. What plans say of a tool that the signal
-    names goes before all that, and after it the plan of the tool itself (`@tool(escape=…)`).
+    Each strategy is tried once for each finding; a finding ends when the agent makes progress. A strategy that was
+    tried less than `cooldown` ago, even for another finding, is skipped. Once none is left, or the agent has made
+    `most_a_day` attempts on one day, `last` is taken. The plan of an inner state takes precedence over the plans of the
+    states around it and of the graph, which answer the signals that it does not list. If the signal names a tool, the
+    lists for that tool come first, then the plan of the tool itself (`@tool(escape=…)`), then the other lists.
     """
 
     strategies: tuple[tuple[str, tuple[Strategy, ...]], ...]  # by signal
-    tools: tuple[tuple[str, tuple[tuple[str, tuple[Strategy, ...]], ...]], ...]  # those for one tool, by its name
+    tools: tuple[tuple[str, tuple[tuple[str, tuple[Strategy, ...]], ...]], ...]  # lists by the name of a tool
     cooldown_s: float | None  # None if the text is not a duration, which validation reports
     most_a_day: int  # attempts of one agent, by UTC
-    turns: int  # moves within which an attempt must have come to progress
+    turns: int  # number of moves within which an attempt must lead to progress
     last: Strategy
-    learns: bool  # whether strategies that came to progress before are tried earlier; False keeps the order given
-    shared: bool  # whether it may name signals that the graph does not have, as a plan for several graphs does
+    learns: bool  # whether strategies that led to progress before are tried earlier; False keeps the declared order
+    shared: bool  # whether it may name signals that the graph lacks, as a plan for several graphs does
 
     def __init__(
         self,
@@ -200,7 +202,7 @@ class EscapePlan:
     ) -> None:
         fields: dict[str, Any] = {
             "strategies": _by_signal(strategies),
-            "tools": tuple((name, _by_signal(each)) for name, each in (tools or {}).items()),
+            "tools": tuple((name, _by_signal(tactics)) for name, tactics in (tools or {}).items()),
             "cooldown_s": seconds_of(cooldown),
             "most_a_day": most_a_day,
             "turns": turns,
@@ -212,41 +214,41 @@ class EscapePlan:
 
     @property
     def every(self) -> tuple[Strategy, ...]:
-        """All its strategies, each once, in the order given; the last resort is the last."""
-        return each_once((*(each for _, some in self.lists for each in some), self.last))
+        """All its strategies without duplicates, in declared order; the last resort comes last."""
+        return each_once((*(strategy for _, some in self.lists for strategy in some), self.last))
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Names of the signals that it answers, each once; "*" stands for every other one."""
+        """Names of the signals that it answers, without duplicates; "*" means every other one."""
         return tuple(dict.fromkeys(name for name, _ in self.lists))
 
     @property
     def lists(self) -> Iterator[tuple[str, tuple[Strategy, ...]]]:
-        """Each list of strategies with its signal; those for single tools come last."""
-        for group in (self.strategies, *(each for _, each in self.tools)):
+        """Each list of strategies with its signal; lists for single tools come last."""
+        for group in (self.strategies, *(lists for _, lists in self.tools)):
             yield from group
 
     def answers(self, signal: str) -> tuple[Strategy, ...]:
-        """Return the strategies for a signal, whichever tool it names; empty if there are none.
+        """Return the strategies for a signal, regardless of its tool; empty if there are none.
 
         Refusals of circuit breakers (`refused_tool`) are answered by the list of that name, or else by the first list
-        that waits for breakers. No other list answers them, not even "*": a refused call is no reason to hand on the
+        that waits for breakers. No other list answers them, not even "*": a refused call is not a reason to hand on the
         work.
         """
         return _answer(self.strategies, signal)
 
     def answers_for(self, tool: str, signal: str) -> tuple[Strategy, ...]:
-        """Return what is tried for a signal that names a tool, by what the plan says of it; empty for nothing."""
+        """Return the plan's strategies for a signal that names a tool; empty if it has none for the tool."""
         return _answer(dict(self.tools).get(tool, ()), signal)
 
 
 def each_once(strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
-    """Return the strategies in order without those that are there already."""
-    found: list[Strategy] = []
-    for each in strategies:
-        if each not in found:  # compared rather than hashed: one with a fault may have no hash
-            found.append(each)
-    return tuple(found)
+    """Return the strategies in order, without duplicates."""
+    unique: list[Strategy] = []
+    for strategy in strategies:
+        if strategy not in unique:  # compared rather than hashed: an invalid one may have no hash
+            unique.append(strategy)
+    return tuple(unique)
 
 
 def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[str] | None) -> Iterator[Fault]:
@@ -259,16 +261,16 @@ def unknown_names(place: str, what: str, names: Iterable[str], known: Sequence[s
 def _answer(group: Sequence[tuple[str, tuple[Strategy, ...]]], signal: str) -> tuple[Strategy, ...]:
     lists = dict(group)
     if signal == REFUSED_TOOL:
-        awaiting = (each for each in lists.values() if any(strategy.awaits_breakers for strategy in each))
+        awaiting = (some for some in lists.values() if any(strategy.awaits_breakers for strategy in some))
         return lists.get(signal) or next(awaiting, ())
     names = (signal,) if signal == UNDO_FAILED else (signal, EVERY_SIGNAL)
-    found = (lists.get(name) for name in names)
-    return next((each for each in found if each), ())
+    matching = (lists.get(name) for name in names)
+    return next((strategies for strategies in matching if strategies), ())
 
 
 def _by_signal(tactics: Tactics) -> tuple[tuple[str, tuple[Strategy, ...]], ...]:
     return tuple((name_of(name), tuple(map(_strategy, one_or_more(some)))) for name, some in tactics.items())
 
 
-def _strategy(given: Strategy | Handoff) -> Strategy:
-    return HandOn(given) if isinstance(given, Handoff) else given
+def _strategy(strategy: Strategy | Handoff) -> Strategy:
+    return HandOn(strategy) if isinstance(strategy, Handoff) else strategy

@@ -1,4 +1,4 @@
-"""What escape plans mean as ordinary states and transitions, which a graph adds when it is compiled."""
+"""Escape plans as ordinary states and transitions, which a graph adds when it is compiled."""
 
 from __future__ import annotations
 
@@ -14,66 +14,68 @@ from gatechart.values import ERROR_MAIL, ESCAPE_DUE, Event, Payload, StateName
 
 
 def plans_in(plan: EscapePlan | None, states: Iterable[State[Any]]) -> tuple[EscapePlan, ...]:
-    """Return the plans of a graph and its states. states: all of them, inner ones too."""
-    return tuple(each for each in (plan, *(state.escape for state in states)) if isinstance(each, EscapePlan))
+    """Return the plans of a graph and its states. states: all states, including inner ones."""
+    return tuple(
+        declared for declared in (plan, *(state.escape for state in states)) if isinstance(declared, EscapePlan)
+    )
 
 
 def adding(plans: Iterable[EscapePlan]) -> tuple[tuple[Strategy, Adds], ...]:
-    """Return the strategies that add something to the chart, one of each name, and what they add."""
-    named = {each.name: each for plan in plans for each in plan.every if isinstance(each, Strategy)}
-    return tuple((each, adds) for each in named.values() if (adds := each.adds) is not None)
+    """Return the strategies that add to the chart, one per name, with their additions."""
+    named = {strategy.name: strategy for plan in plans for strategy in plan.every if isinstance(strategy, Strategy)}
+    return tuple((strategy, adds) for strategy in named.values() if (adds := strategy.adds) is not None)
 
 
 def goes_back(plans: Iterable[EscapePlan]) -> bool:
-    """Whether any of the plans has a strategy that leads back over calls."""
-    return any(each.goes_back for plan in plans for each in plan.every if isinstance(each, Strategy))
+    """Return whether any of the plans has a strategy that rolls back past calls."""
+    return any(strategy.goes_back for plan in plans for strategy in plan.every if isinstance(strategy, Strategy))
 
 
 def undoing(plans: Iterable[EscapePlan], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
-    """Yield the transitions of the state in which calls are taken back. The way back that follows is none of them.
+    """Yield the transitions of the state that undoes calls. The rollback or restart that follows is not a transition.
 
-    If the mail is dead by which the agent asks to go on with that way, it ends as failed.
+    If the mail that requests this rollback or restart is dead, the agent ends as failed.
     """
     if goes_back(plans) and UNDOING not in known:
-        for kind in ("done", "error"):
-            yield Transition(UNDOING, f"{kind}.invoke.{UNDO}", actions=ask_to_go_on)
+        for outcome in ("done", "error"):
+            yield Transition(UNDOING, f"{outcome}.invoke.{UNDO}", actions=ask_to_go_on)
         yield Transition(UNDOING, ERROR_MAIL, GAVE_UP, guard=asked_in_vain)
 
 
 async def take_calls_back(_context: Any, work: Any) -> Payload:
-    """Take back the calls that the agent's record names."""
+    """Undo the calls listed in the agent's record."""
     undone: Payload = await work.take_back()
     return undone
 
 
 def asked_in_vain(_context: Any, event: Event) -> bool:
-    """Whether the dead mail is the agent's own, which asked to go on from here."""
-    told = event.payload
-    return told.get("event") == ESCAPE_DUE and ("goes_on" in told or told.get("signal") == UNDO_FAILED)
+    """Return whether the dead mail is the agent's own request to continue after undoing."""
+    payload = event.payload
+    return payload.get("event") == ESCAPE_DUE and ("goes_on" in payload or payload.get("signal") == UNDO_FAILED)
 
 
 def ask_to_go_on(_context: Any, _event: Event) -> None:
-    """Do nothing: the turn itself asks for the way back."""
+    """Do nothing: the turn itself requests the rollback or restart."""
 
 
 def escaping(added: Sequence[tuple[Strategy, Adds]], known: Iterable[StateName]) -> Iterator[Transition[Any]]:
-    """Yield the transitions that the strategies add. known: states of the graph, to whose transitions none is added."""
-    given = set(known)
+    """Yield the transitions that the strategies add. known: states of the graph, which get no further transitions."""
+    existing = set(known)
     for strategy, adds in added:
         yield Transition(ANY, strategy.event, adds.state, actions=() if adds.handoff is None else [adds.handoff])
-    for adds in {adds.state: adds for _, adds in added if adds.state not in given}.values():
+    for adds in {adds.state: adds for _, adds in added if adds.state not in existing}.values():
         yield from _leaving(adds)
 
 
 def states_added(plans: Sequence[EscapePlan], known: Iterable[StateName]) -> Iterator[State[Any]]:
-    """Yield the states that the plans add. known: states that the graph has."""
-    given, added = set(known), adding(plans)
-    found = {adds.state: _state(adds) for _, adds in added if adds.state not in given}
-    undoes = goes_back(plans) and UNDOING not in given
+    """Yield the states that the plans add. known: existing states of the graph."""
+    existing, added = set(known), adding(plans)
+    states = {adds.state: _state(adds) for _, adds in added if adds.state not in existing}
+    undoes = goes_back(plans) and UNDOING not in existing
     ends = {adds.otherwise for _, adds in added if adds.handoff is not None or adds.flow is not None}
-    if (undoes or GAVE_UP in ends) and GAVE_UP not in (*given, *found):
-        found[GAVE_UP] = _state(Adds(GAVE_UP))
-    yield from found.values()
+    if (undoes or GAVE_UP in ends) and GAVE_UP not in (*existing, *states):
+        states[GAVE_UP] = _state(Adds(GAVE_UP))
+    yield from states.values()
     if undoes:
         yield State(
             UNDOING, invoke=Invoke(take_calls_back, id=UNDO), description="takes back the calls before a way back"

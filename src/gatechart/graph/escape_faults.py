@@ -30,7 +30,7 @@ from gatechart.graph.signals import Signal
 from gatechart.values import DELAY_REMEDY
 
 _USUAL_LAST: Final = GiveUp()
-_ANYTHING: Final = Nameable((), None, None)  # of a graph that is not known
+_ANYTHING: Final = Nameable((), None, None)  # the names of an unknown graph
 
 
 def escape_faults(
@@ -40,27 +40,30 @@ def escape_faults(
     context: Any,
     signals: Sequence[Signal],
 ) -> Iterator[Fault]:
-    """Yield the faults of all plans. states: those that plans add as well. signals: that graph and doors declare."""
+    """Yield the faults of all plans.
+
+    states: of the graph, including states that plans add. signals: of the graph and its entry points.
+    """
     known = Nameable(state_names(states), texts(door.name for door in entry_points), _fields(context))
     declared = (("escape", plan), *((f"state {state.name!r}, escape", state.escape) for state in states))
     names = tuple(dict.fromkeys(signal.name for signal in signals))
-    for place, each in declared:
-        if each is not None and not isinstance(each, EscapePlan):
-            yield Fault(place, f"{each!r} is not a plan", "write EscapePlan({signal: strategies})")
-        elif each is not None:
-            yield from _faults_of(place, each, names, known)
+    for place, declared_plan in declared:
+        if declared_plan is not None and not isinstance(declared_plan, EscapePlan):
+            yield Fault(place, f"{declared_plan!r} is not a plan", "write EscapePlan({signal: strategies})")
+        elif declared_plan is not None:
+            yield from _faults_of(place, declared_plan, names, known)
     plans = plans_in(plan, states)
     if plans and UNDO_FAILED in names:
-        told = f"{UNDO_FAILED!r} is the signal of a call that could not be taken back"
-        yield Fault(f"signals, {UNDO_FAILED}", told, "give the signal another name")
-    if goes_back(plans) and not any(each.name == UNDOING and _takes_back(each) for each in states):
-        told = "in that state calls are taken back, and it is not the graph's own"
-        yield Fault(f"state {UNDOING!r}", told, "give the state another name; transitions out of it begin at ANY")
+        problem = f"{UNDO_FAILED!r} is the signal of a call that could not be taken back"
+        yield Fault(f"signals, {UNDO_FAILED}", problem, "give the signal another name")
+    if goes_back(plans) and not any(state.name == UNDOING and _takes_back(state) for state in states):
+        problem = "in that state calls are taken back, and it is not the graph's own"
+        yield Fault(f"state {UNDOING!r}", problem, "give the state another name; transitions out of it begin at ANY")
     yield from _clashes(plans)
 
 
 def tool_plan_faults(place: str, tool: str, plan: Any) -> Iterator[Fault]:
-    """Yield the faults of the plan of a tool itself: it adds nothing to graphs, which do not know it."""
+    """Yield the faults of a tool's own plan. It cannot add to graphs, because they do not know it."""
     remedy = f"write it in the plan of a graph or a state: EscapePlan(tools={{{tool!r}: {{signal: strategies}}}})"
     if not isinstance(plan, EscapePlan):
         yield Fault(f"{place}, escape", f"{plan!r} is not a plan", "write EscapePlan({signal: strategies})")
@@ -69,31 +72,32 @@ def tool_plan_faults(place: str, tool: str, plan: Any) -> Iterator[Fault]:
     if plan.tools:
         yield Fault(f"{place}, escape, tools", "the plan of a tool is for that tool alone", remedy)
     if plan.last != _USUAL_LAST:
-        told = "what a tool's plan leads to in the end is the last resort of the graph's plan"
-        yield Fault(f"{place}, escape, last", told, "write last= in the plan of a graph or a state")
+        problem = "what a tool's plan leads to in the end is the last resort of the graph's plan"
+        yield Fault(f"{place}, escape, last", problem, "write last= in the plan of a graph or a state")
     yield from _same_names(f"{place}, escape", plan)
-    for each in each_once(each for _, some in plan.strategies for each in some):
-        where = f"{place}, escape, {getattr(each, 'name', '')}"
-        if not isinstance(each, Strategy):
-            yield from _nothing_to_try(f"{place}, escape", each)
-        elif each.adds is not None or each.looks_back:
-            needs = f"adds the state {each.adds.state!r} to the chart" if each.adds else "looks back at an agent's past"
+    for strategy in each_once(strategy for _, some in plan.strategies for strategy in some):
+        where = f"{place}, escape, {getattr(strategy, 'name', '')}"
+        if not isinstance(strategy, Strategy):
+            yield from _nothing_to_try(f"{place}, escape", strategy)
+        elif strategy.adds is not None or strategy.looks_back:
+            adds = strategy.adds
+            needs = f"adds the state {adds.state!r} to the chart" if adds else "looks back at an agent's past"
             yield Fault(where, f"it {needs}, which only the plan of its graph can say", remedy)
         else:
-            yield from each.faults(where, _ANYTHING)
+            yield from strategy.faults(where, _ANYTHING)
 
 
-def _nothing_to_try(place: str, given: Any) -> Iterator[Fault]:
+def _nothing_to_try(place: str, strategy: Any) -> Iterator[Fault]:
     remedy = "use one of gatechart.escape, such as Reroute(), or a subclass of Strategy"
-    yield Fault(place, f"{given!r} is nothing to try", remedy)
+    yield Fault(place, f"{strategy!r} is nothing to try", remedy)
 
 
 def _takes_back(state: State[Any]) -> bool:
-    return any(each.id == UNDO for each in state.invoke if isinstance(each, Invoke))
+    return any(invoke.id == UNDO for invoke in state.invoke if isinstance(invoke, Invoke))
 
 
 def _fields(context: Any) -> tuple[str, ...] | None:
-    """Return the fields of a context; None if it can have any."""
+    """Return the fields of a context type; None if it accepts any field."""
     is_known = isinstance(context, type) and issubclass(context, BaseModel) and not has_any_field(context)
     return tuple(context.model_fields) if is_known else None
 
@@ -114,13 +118,13 @@ def _faults_of(place: str, plan: EscapePlan, signals: Sequence[str], known: Name
 
 
 def _same_names(place: str, plan: EscapePlan) -> Iterator[Fault]:
-    """Yield a fault for each name that stands twice in a list: what is tried once would never be tried again."""
+    """Yield a fault for each duplicate name in a list: a name is tried once, so the second would never be tried."""
     for signal, strategies in plan.lists:
-        names = [each.name for each in strategies if isinstance(each, Strategy)]
-        for name in dict.fromkeys(each for each in names if names.count(each) > 1):
-            told = f"{name!r} is there {names.count(name)} times, and a strategy is tried once for a finding"
+        names = [strategy.name for strategy in strategies if isinstance(strategy, Strategy)]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            problem = f"{name!r} is there {names.count(name)} times, and a strategy is tried once for a finding"
             yield Fault(
-                f"{place}, {signal}", told, "keep one of them, or let the other be a subclass with its own name"
+                f"{place}, {signal}", problem, "keep one of them, or let the other be a subclass with its own name"
             )
 
 
@@ -147,9 +151,11 @@ def _strategy_faults(place: str, strategy: Strategy, known: Nameable) -> Iterato
 
 
 def _clashes(plans: Sequence[EscapePlan]) -> Iterator[Fault]:
-    """Yield a fault for each name that stands for strategies that add different things to the chart."""
-    found: dict[str, Strategy] = {}
-    for each in (each for plan in plans for each in plan.every if isinstance(each, Strategy)):
-        other = found.setdefault(each.name, each)
-        if other.adds != each.adds:
-            yield Fault(f"escape, {each.name}", "two strategies of this name differ", "let one of them be a subclass")
+    """Yield a fault for each name shared by strategies with different additions to the chart."""
+    by_name: dict[str, Strategy] = {}
+    for strategy in (strategy for plan in plans for strategy in plan.every if isinstance(strategy, Strategy)):
+        other = by_name.setdefault(strategy.name, strategy)
+        if other.adds != strategy.adds:
+            yield Fault(
+                f"escape, {strategy.name}", "two strategies of this name differ", "let one of them be a subclass"
+            )

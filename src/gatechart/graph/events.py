@@ -1,4 +1,4 @@
-"""Event types: the events that a graph declares, and the payloads that they take."""
+"""Event types: the events that a graph declares, with their payload schemas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gatechart.values.frozen import fill
 
 @dataclass(frozen=True)
 class EventType:
-    """An event that agents of a graph take, with the schema of its payload.
+    """An event that agents of a graph accept, with the schema of its payload.
 
     takes: a pydantic model, or a JSON Schema as a mapping. Guards and actions get the payload as `event.data`: the
     model, or the JSON values. Without it any payload passes, and `event.data` is None.
@@ -69,7 +69,7 @@ class EventType:
 
     @property
     def structure(self) -> tuple[str, str | None]:
-        """What a graph's fingerprint covers: the name, and the model's name or the schema."""
+        """The part that a graph's fingerprint covers: the name, and the model's name or the schema."""
         if isinstance(self.takes, JsonSchema):
             return self.name, self.takes.canonical
         return self.name, None if self.takes is None else self.takes.__name__
@@ -84,16 +84,16 @@ def _json_schema(schema: Mapping[str, Any]) -> Any:
 
 
 def event_faults(types: Iterable[Any], closed: object, *, is_framework: bool = False) -> Iterator[Fault]:
-    """Yield the faults of declared events. is_framework: whether the graph is one of the framework itself."""
+    """Yield the faults of declared events. is_framework: whether the graph belongs to the framework itself."""
     known: list[str] = []
-    for each in types:
-        place = f"event {getattr(each, 'name', each)!r}"
-        if not isinstance(each, EventType) or not isinstance(each.name, str):
+    for event_type in types:
+        place = f"event {getattr(event_type, 'name', event_type)!r}"
+        if not isinstance(event_type, EventType) or not isinstance(event_type.name, str):
             yield Fault(place, "it is not an event type", "write a name, or EventType(name, takes=...)")
             continue
-        yield from _name_faults(place, each.name, known, is_framework=is_framework)
-        yield from _schema_faults(place, each.takes)
-        known.append(each.name)
+        yield from _name_faults(place, event_type.name, known, is_framework=is_framework)
+        yield from _schema_faults(place, event_type.takes)
+        known.append(event_type.name)
     if not isinstance(closed, bool):
         yield Fault("events_closed", f"{closed!r} is neither true nor false", "pass True or False")
     elif closed and not known:

@@ -1,4 +1,4 @@
-"""Faults in what a definition calls: guards, actions, invokes, and the functions of handoffs."""
+"""Faults in the functions of a definition: guards, actions, invokes, and the functions of handoffs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_po
 
 
 def guard_faults(place: str, guard: Callable[..., Any]) -> Iterator[Fault]:
-    """Yield the fault of a guard that cannot be asked."""
+    """Yield the fault of a guard that cannot be evaluated."""
     if not callable(guard):
         yield Fault(place, f"guard {guard!r} cannot be called", "pass a function of (context, event)")
     elif is_async(guard):
@@ -95,10 +95,10 @@ def acceptance_faults(accepts: Any) -> Iterator[Fault]:
         yield from call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
 
 
-def framework_faults(place: str, what: str, graph: object) -> Iterator[Fault]:
-    """Yield the fault of a name of a graph that belongs to the framework. what: whose name it is."""
+def framework_faults(place: str, owner: str, graph: object) -> Iterator[Fault]:
+    """Yield the fault of a graph name that is reserved for the framework. owner: describes whose name it is."""
     if isinstance(graph, str) and is_framework_graph(graph):
-        problem = f"{what} is {graph!r}, and such names belong to gatechart itself"
+        problem = f"{owner} is {graph!r}, and such names belong to gatechart itself"
         yield Fault(place, problem, f"use a name that does not begin with {FRAMEWORK!r}")
 
 
@@ -125,7 +125,7 @@ def _told_faults(here: str, what: str, function: Any) -> Iterator[Fault]:
 
 
 def call_faults(here: str, what: str, function: Any, parameters: str, count: int) -> Iterator[Fault]:
-    """Yield the fault of a function that cannot be called at once with so many arguments. what: names it."""
+    """Yield the fault of a function that is not synchronous or does not take `count` arguments. what: describes it."""
     if not callable(function):
         yield Fault(here, f"{what} cannot be called", f"pass a function of {parameters}")
     elif is_async(function):

@@ -55,24 +55,24 @@ EVERYTHING: Final = Accepts()
 class StateTransitionGraph(Generic[ContextT]):
     """A statechart with its states, transitions and entry points, and the type of its agents' context.
 
-    states: only those that need more than a name; the others are inferred from the transitions.
-    transitions: inner states go before outer ones. In one state, the event's own name goes before a prefix of it, and
-    `*` goes last. Of several transitions for the same event, the first whose guard agrees is taken.
-    entry_points: the states in which agents may begin; a name alone is an entry point without triggers or payload.
-    initial: where the chart as a whole begins, by default its first state; agents begin at entry points.
-    migrations: bring agents of earlier versions to this one.
-    max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
-    events: declared events with the payloads that they take; a name alone is one that takes any payload.
-    events_closed: whether events that are not declared are refused.
-    searchable: fields of the context by which `find` finds agents, such as "customer" or "order.total"; not part of the
+    states: only states that need more than a name; the others are inferred from the transitions.
+    transitions: inner states come before outer ones. In one state, the event's own name comes before its prefixes, and
+    `*` last. Of several transitions for the same event, the first whose guard agrees is taken.
+    entry_points: the states where agents can start; a name alone is an entry point without triggers or payload.
+    initial: initial state of the whole chart, by default its first state; agents start at entry points.
+    migrations: convert agents of earlier versions to this one.
+    max_microsteps: limit of transitions in one turn; a turn that exceeds it counts as caught in a cycle.
+    events: declared events with their payload schemas; a name alone declares an event with any payload.
+    events_closed: whether undeclared events are refused.
+    searchable: fields of the context that `find` can search, such as "customer" or "order.total"; not part of the
     fingerprint.
-    tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than those of a
-    state, and not part of the fingerprint.
-    signals: what its agents notice about themselves, see `Signals`; only answers to them are part of the fingerprint.
-    escape: what its agents try to get out of what their signals notice; what it adds is part of the fingerprint.
-    profile: what its entry points can do where their own profiles say nothing; not part of the fingerprint.
-    accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
-    precedence: another order of selection; part of the fingerprint where the order matters.
+    tools: policies for the tool calls of its invokes, by the tool's name, "*" for every tool; weaker than the policies
+    of a state, and not part of the fingerprint.
+    signals: signals of its agents' behaviour, see `Signals`; only the answers to them are part of the fingerprint.
+    escape: strategies for the findings of the signals; only its additions to the chart are part of the fingerprint.
+    profile: default profile of its entry points; not part of the fingerprint.
+    accepts: limits on the handoffs that its agents accept, by default none; not part of the fingerprint.
+    precedence: order of selection; part of the fingerprint where the order matters.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
     A sequence of one may be written as the value itself. Raises InvalidGraphError with all faults at once.
@@ -102,19 +102,19 @@ class StateTransitionGraph(Generic[ContextT]):
     profile: Profile | None
     precedence: Precedence
     tree: tuple[State[Any], ...]  # including the inferred states
-    inferred: frozenset[StateName]  # states that are not listed, only named
+    inferred: frozenset[StateName]  # states that the definition does not list, only names
     escape_states: frozenset[StateName]  # states that its escape plans add
     nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
     has_deferring: bool  # some state defers events
     choosing: tuple[StateName, ...]  # states with transfers, in document order
-    has_signals: bool  # its agents notice something about themselves, at least those of one entry point
-    has_escapes: bool  # its agents try to get out of what their signals notice
-    selectors: Mapping[str, Filter | Scorer]  # filters and scorers of its own with which targets are chosen, by name
+    has_signals: bool  # the graph or an entry point declares signals
+    has_escapes: bool  # the graph or a state has an escape plan
+    selectors: Mapping[str, Filter | Scorer]  # custom filters and scorers of its selections, by name
     progress_states: frozenset[StateName]  # states whose entry is progress
-    named_events: frozenset[EventName]  # events that transitions name, and declared ones
-    is_framework: bool  # it is a graph of the framework itself
+    named_events: frozenset[EventName]  # declared events, and events that transitions name
+    is_framework: bool  # it belongs to the framework itself
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
 
@@ -196,12 +196,14 @@ class StateTransitionGraph(Generic[ContextT]):
         profile: Profile | None = None,
         precedence: Precedence = Precedence.SPECIFIC,
     ) -> None:
-        listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
+        listed = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
         changes = one_or_more(transitions)
-        doors = tuple(each if isinstance(each, EntryPoint) else EntryPoint(each) for each in one_or_more(entry_points))
+        doors = tuple(door if isinstance(door, EntryPoint) else EntryPoint(door) for door in one_or_more(entry_points))
         noticed = signals_in(signals)
-        tree = with_waiting_states(infer_states(listed, [each for each in changes if isinstance(each, Transition)]))
-        tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(each.name for each in walk(tree))))
+        tree = with_waiting_states(
+            infer_states(listed, [change for change in changes if isinstance(change, Transition)])
+        )
+        tree = (*tree, *waiting_states(declared_signals(noticed, doors), texts(state.name for state in walk(tree))))
         known = state_names(walk(tree))
         plans = plans_in(escape, walk(tree))
         added = tuple(states_added(plans, known))
@@ -218,7 +220,7 @@ class StateTransitionGraph(Generic[ContextT]):
             max_microsteps=max_microsteps,
             accepts=accepts,
             event_types=tuple(
-                EventType(each) if isinstance(each, str | Enum) else each for each in one_or_more(events)
+                EventType(event) if isinstance(event, str | Enum) else event for event in one_or_more(events)
             ),
             events_closed=events_closed,
             searchable=one_or_more(searchable),
@@ -232,8 +234,8 @@ class StateTransitionGraph(Generic[ContextT]):
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         compiled["escape_states"] = frozenset(state.name for state in added)
-        given = {state.name for state in walk(listed)}
-        compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in given)
+        declared = {state.name for state in walk(listed)}
+        compiled["inferred"] = frozenset(state.name for state in walk(tree) if state.name not in declared)
         for attribute, value in compiled.items():
             object.__setattr__(self, attribute, value)
 
@@ -241,7 +243,7 @@ class StateTransitionGraph(Generic[ContextT]):
         return f"<StateTransitionGraph {self.name!r} version {self.version!r}, {len(self.nodes) - 1} states>"
 
     def _repr_svg_(self) -> str | None:
-        # By name, because the drawing stands above the graph and brings Graphviz, which only a notebook needs here.
+        # Imported by name, because `drawing` is a higher layer and needs Graphviz, which only a notebook uses here.
         svg: str | None = import_module("gatechart.drawing.notebook").shown(self)
         return svg
 
@@ -253,7 +255,7 @@ class StateTransitionGraph(Generic[ContextT]):
     @property
     def events(self) -> tuple[EventName, ...]:
         """Events that some transition waits for, in document order."""
-        return tuple(dict.fromkeys(each.event for each in self.transitions if each.event is not None))
+        return tuple(dict.fromkeys(edge.event for edge in self.transitions if edge.event is not None))
 
     def entry_point(self, name: Name) -> EntryPoint:
         """Return the entry point of this name. Raises EntryRefusedError, which lists the existing ones."""
@@ -263,16 +265,16 @@ class StateTransitionGraph(Generic[ContextT]):
             raise EntryRefusedError(self.name, name_of(name), tuple(self.entry_points)) from None
 
     def signals_at(self, entry_point: str) -> Signals | None:
-        """Return the signals of agents that began at an entry point; None if they have none.
+        """Return the signals of agents that started at an entry point; None if they have none.
 
-        A name that the graph does not have, as after a migration, stands for an entry point without its own.
+        A name that the graph lacks, as after a migration, gets the signals of the graph.
         """
         door = self.entry_points.get(entry_point)
-        found = self.signals if door is None or door.signals is None else door.signals
-        return found or None
+        signals = self.signals if door is None or door.signals is None else door.signals
+        return signals or None
 
     def profile_at(self, entry_point: str) -> Profile | None:
-        """Return what an entry point can do, with the graph's profile for what its own leaves out; None if neither is.
+        """Return the profile of an entry point, completed from the graph's profile; None if there is neither.
 
         A graph whose entry points have no profiles is not in the directory.
         """
@@ -291,9 +293,9 @@ class StateTransitionGraph(Generic[ContextT]):
         )
 
     def context_of(self, snapshot: Snapshot) -> ContextT:
-        """Return the context of a snapshot of one of this graph's agents, as its type; read-only like `Agent.context`.
+        """Return the context of a snapshot of one of this graph's agents as its type, read-only like `Agent.context`.
 
-        Raises IncompatibleGraphError if that type cannot read it, as that of another graph, or of another version.
+        Raises IncompatibleGraphError if that type cannot read it, such as a context of another graph or version.
         """
         try:
             return read_only_context(self.context, snapshot.context_text)
@@ -303,7 +305,7 @@ class StateTransitionGraph(Generic[ContextT]):
 
 
 class FrameworkGraph(StateTransitionGraph[ContextT]):
-    """A graph of the framework itself. Its name, and the names of its events, have the prefix `gatechart.`."""
+    """A graph of the framework itself. Its name and the names of its events have the prefix `gatechart.`."""
 
 
 def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:
@@ -334,7 +336,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "migrations": migrations,
         "allow": allow,
         "accepts": draft.accepts,
-        "event_types": MappingProxyType({each.name: each for each in draft.event_types}),
+        "event_types": MappingProxyType({event_type.name: event_type for event_type in draft.event_types}),
         "events_closed": draft.events_closed,
         "searchable": tuple(draft.searchable),
         "tools": MappingProxyType(draft.tools),
@@ -368,12 +370,12 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
 
 def _named_events(draft: Draft, nodes: Mapping[StateName, Node]) -> frozenset[EventName]:
     named = (edge.event.split() for node in nodes.values() for edge in node.edges if edge.event is not None)
-    return frozenset(chain(*named, (each.name for each in draft.event_types)))
+    return frozenset(chain(*named, (event_type.name for event_type in draft.event_types)))
 
 
 def _declared(draft: Draft) -> list[object]:
-    """Return what the fingerprint covers of the declared events; nothing if there are none."""
-    types = [each.structure for each in draft.event_types]
+    """Return the structure of the declared events for the fingerprint; empty if there are none."""
+    types = [event_type.structure for event_type in draft.event_types]
     return [types, *(["closed"] if draft.events_closed else [])] if types else []
 
 
@@ -383,6 +385,6 @@ AnyGraph: TypeAlias = StateTransitionGraph[Any]
 
 def graph_name(graph: Name | AnyGraph) -> str:
     """Return the name of a graph, given by name or as the graph itself."""
-    if type(graph) is str:  # as nearly always
+    if type(graph) is str:  # the usual case
         return graph
     return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)

@@ -1,4 +1,4 @@
-"""Handoffs as a graph declares them: where work goes, where it goes instead, and which of it is accepted."""
+"""Handoffs as a graph declares them: targets, fallbacks, and limits on accepted handoffs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
 class SameTarget(Retry):
     """A retry of the same target after a wait, if the obstacle is temporary.
 
-    `attempts` counts all offers to the target, including the first. It applies to whichever target was tried last.
+    `attempts` counts all offers to the target, including the first. The retry applies to the target tried last.
     """
 
     attempts: int = 3
@@ -67,12 +67,12 @@ Fallback: TypeAlias = SameTarget | OtherGraph | Human | Best
 
 
 MOST_FALLBACKS: Final = 1_000
-"""Fallbacks of one handoff, which is more than any needs. All of them are read and written with each attempt."""
+"""The most fallbacks of one handoff. All of them are read and written with each attempt."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Fallbacks:
-    """The fallbacks of an offer that is rejected, 1,000 at most.
+    """The fallbacks of a rejected offer, 1,000 at most.
 
     They are tried in this order, except as `gatechart.handoff.next_offer` describes.
 
@@ -97,17 +97,17 @@ Human('human_desk', at='NORMAL'))
 
     @property
     def targets(self) -> Iterator[OtherGraph | Human]:
-        """Steps that lead to other targets, in order."""
+        """The steps that name other targets, in order."""
         return (step for step in self.steps if isinstance(step, OtherGraph | Human))
 
     @property
     def selections(self) -> Iterator[Best]:
-        """Steps that lead to the best target in the directory, in order."""
+        """The steps that select the best target in the directory, in order."""
         return (step for step in self.steps if isinstance(step, Best))
 
 
 def unanswered(handoff: Handoff) -> tuple[EventName, ...]:
-    """Return the events by which an agent learns that nobody takes a transfer."""
+    """Return the events that inform an agent that no target accepted a transfer."""
     is_tried_on = bool(handoff.selections or (handoff.fallbacks and handoff.fallbacks.steps))
     return ("handoff.failed" if is_tried_on else "handoff.rejected", "handoff.expired")
 
@@ -116,11 +116,11 @@ def unanswered(handoff: Handoff) -> tuple[EventName, ...]:
 class Accepts:
     """The limits on handoffs to agents of a graph, at any entry point.
 
-    A handoff holds its slot from before the turn that accepts it until it is over.
+    A handoff holds a slot from just before the turn that accepts it until it is over.
     """
 
-    capacity: int | None = None  # handoffs that its agents have at once; None: unlimited
-    policy: Policy | None = None  # False or a text refuses, and a retry is refused, too
+    capacity: int | None = None  # concurrent handoffs to its agents; None: unlimited
+    policy: Policy | None = None  # False or a text refuses; retries are refused, too
 
     def __post_init__(self) -> None:
         if self.capacity is not None and not 0 <= self.capacity <= HIGHEST_CAPACITY:
@@ -135,26 +135,26 @@ class Accepts:
 
 @dataclass(frozen=True)
 class Handoff:
-    """An offer of the work to another agent; its effect is described at `Turn.handoff`.
+    """An offer of the work to another agent. For its effect see `Turn.handoff`.
 
-    As an action, `actions=[Handoff("refunds", at="REVIEWING")]`, drawings show where it leads, and checks can examine
-    it. Then `packet`, `agent` and `achieved` are functions of (context, event), and the deadline is a delay. The
-    graph's fingerprint covers `to`, `at`, `mode` and the functions' names. `Handoff(Best(...))` has the target chosen
-    among the entry points in the directory after the turn, so it names no entry point and no agent.
+    As an action, `actions=[Handoff("refunds", at="REVIEWING")]`, it appears in drawings and is covered by checks. Then
+    `packet`, `agent` and `achieved` are functions of (context, event), and the deadline is a delay. The graph's
+    fingerprint covers `to`, `at`, `mode` and the functions' names. `Handoff(Best(...))` names no entry point and no
+    agent: the target is chosen from the entry points in the directory after the turn.
 
-    From outside, `runtime.handoff(agent_id, Handoff("refunds", at="REVIEWING"))`, `packet` is a HandoffPacket and
-    `agent` an id, and nothing is `achieved`.
+    From outside, as in `runtime.handoff(agent_id, Handoff("refunds", at="REVIEWING"))`, `packet` is a HandoffPacket,
+    `agent` is an id, and `achieved` is not used.
     """
 
-    to: str | Best  # name of the graph, or what chooses the target
-    at: str  # name of the entry point; empty if the target is chosen
+    to: str | Best  # name of the graph, or a selection of the target
+    at: str  # name of the entry point; empty if the target is selected
     mode: Mode
-    reason: Reason | None  # None: that of the packet
+    reason: Reason | None  # None: the packet's reason
     deadline: Delay | datetime | None
     fallbacks: Fallbacks | None
-    packet: Told | BaseModel | None  # by default it is built from the context
+    packet: Told | BaseModel | None  # by default built from the context
     agent: Told | AgentId | None  # an existing agent; a new one by default, and if the function returns None
-    achieved: Told | None  # says what this agent has done
+    achieved: Told | None  # describes what this agent has achieved
 
     def __init__(
         self,
@@ -188,33 +188,33 @@ class Handoff:
 
     @property
     def best(self) -> Best | None:
-        """What chooses the target; None if the graph names it."""
+        """The selection of the target; None if the graph names it."""
         return self.to if isinstance(self.to, Best) else None
 
     @property
     def target(self) -> str:
-        """Name of the graph, or of what chooses the target."""
+        """Name of the graph, or of the selection."""
         return self.to.name if isinstance(self.to, Best) else self.to
 
     @property
     def selections(self) -> tuple[Best, ...]:
-        """What chooses its target, and those of its fallbacks."""
+        """The selections of its target and of its fallbacks."""
         own = () if self.best is None else (self.best,)
         return own if self.fallbacks is None else (*own, *self.fallbacks.selections)
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """Own name and the names of its functions, and of those that help to choose a target."""
-        chosen_by = (callable_name(each) for best in self.selections for each in best.functions)
+        """Its own name and the names of its functions, including the functions of its selections."""
+        chosen_by = (callable_name(function) for best in self.selections for function in best.functions)
         return (
             self.__name__,
-            *(None if each is None else callable_name(each) for each in self.functions),
+            *(None if function is None else callable_name(function) for function in self.functions),
             *chosen_by,
         )
 
     @property
     def functions(self) -> tuple[Any, Any, Any]:
-        """What builds the packet, finds the agent and says what was achieved, each or None."""
+        """The functions for packet, agent and achieved, each None if not declared."""
         return self.packet, self.agent, self.achieved
 
     def __call__(self, context: AgentContext, event: Event, turn: Any) -> None:

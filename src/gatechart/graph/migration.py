@@ -28,32 +28,33 @@ def way(migrations: Iterable[Migration], before: str, after: str) -> Sequence[Mi
     >>> [(step.before, step.after) for step in way(steps, "1", "4")], way(steps, "4", "1")
     ([('1', '3'), ('3', '4')], None)
     """
-    ways: dict[str, tuple[Migration, ...]] = {before: ()}
+    paths: dict[str, tuple[Migration, ...]] = {before: ()}
     reached = [before]
     steps = tuple(migrations)
     for version in reached:
         for step in steps:
-            if step.before == version and step.after not in ways:
-                ways[step.after] = (*ways[version], step)
+            if step.before == version and step.after not in paths:
+                paths[step.after] = (*paths[version], step)
                 reached.append(step.after)
-    return ways.get(after)
+    return paths.get(after)
 
 
-def migration_faults(given: Sequence[Any], version: object) -> Iterator[Fault]:
+def migration_faults(migrations: Sequence[Any], version: object) -> Iterator[Fault]:
     """Yield the faults of a graph's migrations. Paths and duplicates are checked only if each migration is valid."""
-    misfits = [fault for each in given for fault in _misfits(each)]
-    yield from misfits
-    if misfits or not isinstance(version, str):
+    invalid = [fault for migration in migrations for fault in _misfits(migration)]
+    yield from invalid
+    if invalid or not isinstance(version, str):
         return
-    pairs = Counter((each.before, each.after) for each in given)
+    pairs = Counter((migration.before, migration.after) for migration in migrations)
     for (before, after), count in pairs.items():
         place = _place(before, after)
         if count > 1:
             yield Fault(place, "there are two of them", "drop one; which of them to take could not be told")
         if before == version:
             yield Fault(place, f"it leads away from {version!r}, the graph's own version", "drop it")
-        elif way(given, after, version) is None:
-            ends = tuple(dict.fromkeys(each.before for each in given if way(given, each.after, version) is not None))
+        elif way(migrations, after, version) is None:
+            useful = (migration for migration in migrations if way(migrations, migration.after, version) is not None)
+            ends = tuple(dict.fromkeys(migration.before for migration in useful))
             remedy = f"let it lead to {listing((version, *ends))}, or add a migration that goes on from {after!r}"
             yield Fault(place, f"from {after!r} no migration leads to {version!r}, the graph's version", remedy)
 

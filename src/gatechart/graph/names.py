@@ -1,4 +1,4 @@
-"""Names as people write them in a definition: one or several, as text or as members of an Enum."""
+"""Names as written in a definition: one or several, as texts or members of an Enum."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def one_or_more(value: Any) -> tuple[Any, ...]:
 
 
 def is_called(value: object) -> bool:
-    """Tell whether the value is a function, even one that can be iterated; an Enum class counts as its members."""
+    """Return whether the value is a function, even an iterable one. An Enum class represents its members instead."""
     return callable(value) and not isinstance(value, EnumType)

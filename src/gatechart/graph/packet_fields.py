@@ -1,4 +1,4 @@
-"""The fields that a packet fills where it enters a graph."""
+"""The fields that a packet fills at an entry point of a graph."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gatechart.graph.definition import EntryPoint
 def packet_fields(entry: EntryPoint, context: Any) -> tuple[str, ...]:
     """Return the names of the fields that a packet fills at an entry point: the payload's, then the context's.
 
-    context: the type of the graph's context. Of a conversation, only the fields that a subclass adds count, because the
-    others are parts of every packet. Empty if a `maps` takes the whole packet.
+    context: the type of the graph's context. For a conversation, only fields added by a subclass count, because the
+    others are parts of every packet. Empty if `maps` takes the whole packet.
     """
     takes = entry.takes
     if takes is None:

@@ -1,6 +1,6 @@
-"""JSON Schemas of payloads, written in a graph: their faults, and what is wrong with a payload.
+"""JSON Schemas of payloads, written in a graph: their faults, and the problems of a payload.
 
-Checking costs at most the size of the payload times that of the schema: references are local and never lead back,
+The cost of a check is at most the size of the payload times the size of the schema: references are local and acyclic,
 patterns are matched in linear time, and keywords that compare values with each other are refused.
 """
 
@@ -48,52 +48,52 @@ class JsonSchema:
 
     @property
     def canonical(self) -> str:
-        """Text that is the same for the same schema, in whatever order its keys come."""
+        """A canonical text, which does not depend on the order of keys."""
         return canonical_json(self.plain)
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """The types of the fields by name, an optional one with a question mark."""
+        """The types of the fields by name; the names of optional fields end with a question mark."""
         schema = self.plain
         fields, required = schema.get("properties", {}), schema.get("required", ())
-        return {f"{name}{'' if name in required else '?'}": _type_of(each) for name, each in fields.items()}
+        return {f"{name}{'' if name in required else '?'}": _type_of(part) for name, part in fields.items()}
 
     def __str__(self) -> str:
         """Describe the fields in one line."""
-        told = ", ".join(f"{name}: {kind}" for name, kind in self.fields.items())
-        return f"an object with {told}" if told else self.text[:_LONGEST_PROBLEM]
+        fields = ", ".join(f"{name}: {type_name}" for name, type_name in self.fields.items())
+        return f"an object with {fields}" if fields else self.text[:_LONGEST_PROBLEM]
 
     def problems(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
         """Return one line for each of the first ten problems of a payload, with the path of the field."""
-        found = islice(_validator(self.text).iter_errors(payload), LISTED)
+        errors = islice(_validator(self.text).iter_errors(payload), LISTED)
         return tuple(
-            f"{'.'.join(map(str, each.absolute_path)) or 'the whole'}: {each.message[:_LONGEST_PROBLEM]}"
-            for each in found
+            f"{'.'.join(map(str, error.absolute_path)) or 'the whole'}: {error.message[:_LONGEST_PROBLEM]}"
+            for error in errors
         )
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield problem and remedy of each fault of the schema itself."""
         schema = self.plain
-        found = tuple(_Walk(schema).faults())
-        yield from found
-        if not found:
+        faults = tuple(_Walk(schema).faults())
+        yield from faults
+        if not faults:
             yield from _faults_by_library(self.text)
 
 
 def _type_of(schema: Any) -> str:
-    kind = schema.get("type", "any") if isinstance(schema, dict) else "any"
-    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+    types = schema.get("type", "any") if isinstance(schema, dict) else "any"
+    return " or ".join(types) if isinstance(types, list) else str(types)
 
 
 class _Walk:
-    """The way through all parts of a schema, each as often as references lead to it."""
+    """A walk through all parts of a schema, each as often as it is referenced."""
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
         self._left = MOST_PARTS
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield the faults; those of a part that is referred to again are the same again."""
+        """Yield the faults without duplicates, which repeated references cause."""
         if not isinstance(self._schema, dict):
             yield "the schema is not a mapping", "write `type: object` with `properties:`"
             return
@@ -102,7 +102,7 @@ class _Walk:
             yield f"the schema has more than {MOST_PARTS:,} parts, references followed", _BIND
 
     def _of(self, schema: Any, via: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the faults of a part. via: the references that lead here."""
+        """Yield the faults of a part. via: the references followed to this part."""
         self._left -= 1
         if self._left <= 0 or not isinstance(schema, dict):
             return
@@ -118,18 +118,18 @@ class _Walk:
                 yield f"the keyword {keyword!r} is not supported in a payload's schema", _BIND
 
     def _referred(self, reference: Any, via: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        found = _REF.fullmatch(reference) if isinstance(reference, str) else None
+        match = _REF.fullmatch(reference) if isinstance(reference, str) else None
         parts = self._schema.get("$defs", {})
-        if found is None or found[1] not in parts:
+        if match is None or match[1] not in parts:
             yield f"the reference {reference!r} leads nowhere", "refer to a part under `$defs` as `#/$defs/NAME`"
-        elif found[1] in via:
+        elif match[1] in via:
             yield f"the reference {reference!r} leads back to itself", _BIND
         else:
-            yield from self._of(parts[found[1]], (*via, found[1]))
+            yield from self._of(parts[match[1]], (*via, match[1]))
 
 
 def _parts(keyword: str, value: Any) -> Iterable[Any]:
-    """Return the schemas under a keyword; none if its value has another shape, which the library reports."""
+    """Return the schemas under a keyword; empty if its value has another shape, which the library reports."""
     if keyword in _ONE:
         return (value,)
     if keyword == "properties":
@@ -169,8 +169,8 @@ def _validator(text: str) -> Any:
     """Return the library's validator, with its own messages and patterns replaced."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415
 
-    kind = validators.extend(Draft202012Validator, {"required": _required, "pattern": _pattern})
-    return kind(json.loads(text))
+    validator = validators.extend(Draft202012Validator, {"required": _required, "pattern": _pattern})
+    return validator(json.loads(text))
 
 
 def _required(_: Any, names: Any, instance: Any, __: Any) -> Iterator[Any]:
@@ -193,5 +193,5 @@ def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
 
 @lru_cache(256)
 def _matcher(pattern: str) -> SchemaValidator:
-    """Return a matcher of an expression of Rust's regex engine, which never backtracks. Raises SchemaError."""
+    """Return a matcher that uses Rust's regex engine, which never backtracks. Raises SchemaError."""
     return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))

@@ -1,4 +1,4 @@
-"""Fields of the context that a graph declares as searchable, and their faults."""
+"""Validation of the context fields that a graph declares as searchable."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def searchable_faults(fields: Sequence[Any], context: Any) -> Iterator[Fault]:
 
 
 def _problem(field: str, context: Any) -> tuple[str, str] | None:
-    kind: Any = context
+    annotation: Any = context
     for part in field.split("."):
-        if not _is_model(kind):
-            return (f"there is no {part!r} in a value of this type", "name a field") if _is_plain(kind) else None
-        if part not in kind.model_fields:
-            if has_any_field(kind):
+        if not _is_model(annotation):
+            return (f"there is no {part!r} in a value of this type", "name a field") if _is_plain(annotation) else None
+        if part not in annotation.model_fields:
+            if has_any_field(annotation):
                 return None
-            return f"{kind.__name__} has no field {part!r}", suggestion(part, tuple(kind.model_fields))
-        kind = _without_none(kind.model_fields[part].annotation)
-    if (get_origin(kind) or kind) in _SECRET:
+            return f"{annotation.__name__} has no field {part!r}", suggestion(part, tuple(annotation.model_fields))
+        annotation = _without_none(annotation.model_fields[part].annotation)
+    if (get_origin(annotation) or annotation) in _SECRET:
         return "its values are secrets, which nobody may search for", "name a field that has no secrets"
-    if _is_model(kind) or (get_origin(kind) or kind) in (*_NESTED, dict):
+    if _is_model(annotation) or (get_origin(annotation) or annotation) in (*_NESTED, dict):
         return "its values are no texts, numbers or booleans", "name a field inside, or one that has such values"
     return None
 
 
-def _without_none(kind: Any) -> Any:
-    """Return what a type is besides None and annotations."""
-    if get_origin(kind) is Annotated:
-        return _without_none(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        others = [each for each in get_args(kind) if each is not NoneType]
+def _without_none(annotation: Any) -> Any:
+    """Return a type without None and annotations."""
+    if get_origin(annotation) is Annotated:
+        return _without_none(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        others = [argument for argument in get_args(annotation) if argument is not NoneType]
         return _without_none(others[0]) if len(others) == 1 else Any
-    return kind
+    return annotation
 
 
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _is_plain(kind: Any) -> bool:
-    """Whether values of the type have nothing inside that has a name."""
-    return kind in (str, int, float, bool) or (get_origin(kind) or kind) in _NESTED
+def _is_plain(annotation: Any) -> bool:
+    """Return whether values of the type have no named parts."""
+    return annotation in (str, int, float, bool) or (get_origin(annotation) or annotation) in _NESTED

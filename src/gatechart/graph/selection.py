@@ -1,4 +1,4 @@
-"""Selections as a graph declares them: what work needs, and how the best target for it is found."""
+"""Selections as a graph declares them: the needs of work, and how its best target is chosen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gatechart.values import Candidate, Needs, Reason
 from gatechart.values.frozen import fill
 from gatechart.values.texts import UNSPACED, folded, marks
 
-Filter: TypeAlias = Callable[[Any, Candidate], bool | str]  # (packet, candidate); False or a reason leaves it out
+Filter: TypeAlias = Callable[[Any, Candidate], bool | str]  # (packet, candidate); False or a reason excludes it
 Scorer: TypeAlias = Callable[[Any, Candidate], float]  # (packet, candidate), from 0 to 1
 Needed: TypeAlias = Callable[[Any], Needs]  # (packet)
 
@@ -23,21 +23,21 @@ WEIGHTS: Final[Mapping[str, float]] = {"text": 4.0, "performance": 1.0, "tier": 
 """The weights of the scorers that a selection uses by default."""
 
 SCORERS: Final = ("text", "history", "learned", "performance", "load", "tier", "affinity", "cost")
-"""Names of the scorers that there are. `gatechart.selection.scorers` has what they compute."""
+"""Names of the built-in scorers. `gatechart.selection.scorers` computes them."""
 
 TEXT_SCORERS: Final = frozenset(("text", "learned"))
-"""Names of the scorers by which texts tell candidates apart."""
+"""Names of the scorers that compare texts."""
 
 FILTERS: Final = ("person", "local")
-"""Names of the filters that a selection may ask for, besides those that always apply."""
+"""Names of the optional filters of a selection. Other filters always apply."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class NeedRule:
-    """What work needs if it is handed on for a reason, and its texts mention a word.
+    """A rule for the needs of work, by the reason for its handoff and by words in its texts.
 
-    A word is mentioned where a word of the text begins with it, in whatever case; in Chinese and other scripts that
-    have no spaces, it may stand anywhere.
+    A word matches at the start of any word of the text, regardless of case. In Chinese and other scripts without
+    spaces, it matches anywhere.
 
     >>> rule = NeedRule(Needs(domains=("refunds",)), reason=Reason.KNOWLEDGE_GAP, mentions=("refund", "退款"))
     >>> rule.applies(Reason.KNOWLEDGE_GAP, "Refunds, please"), rule.applies(Reason.KNOWLEDGE_GAP, "我要退款")
@@ -48,13 +48,13 @@ class NeedRule:
 
     needs: Needs
     reason: Reason | None  # None: any
-    words: tuple[str, ...]  # one of them stands in the problem or the suggested action; none: any text
+    words: tuple[str, ...]  # the problem or the suggested action mentions one of them; empty: any text
 
     def __init__(self, needs: Needs, *, reason: Reason | str | None = None, mentions: Iterable[str] | str = ()) -> None:
         fill(self, needs=needs, reason=None if reason is None else Reason(reason), words=one_or_more(mentions))
 
     def applies(self, reason: Reason, text: str) -> bool:
-        """Tell whether the rule applies to work that is handed on for a reason, with a text about it."""
+        """Return whether the rule applies to work handed on for this reason, with this text about it."""
         if self.reason is not None and self.reason is not reason:
             return False
         return not self.words or _search(self.words).search(folded(text)) is not None
@@ -62,30 +62,30 @@ class NeedRule:
 
 @dataclass(frozen=True, init=False)
 class Best:
-    """The best target in the directory for a piece of work, chosen after the turn that asks for it.
+    """The best target in the directory for a piece of work, chosen after the turn that requests the handoff.
 
-    As the target of a handoff, `Handoff(to=Best(...))`, and as a fallback. An offer that its target rejects is made to
-    the next best. Nobody is chosen silently: if nothing matches, the next fallback is tried, else the handoff fails.
+    Use it as the target of a handoff, `Handoff(to=Best(...))`, or as a fallback. A rejected offer goes to the next best
+    target. No target is chosen without a match: then the next fallback is tried, or else the handoff fails.
 
-    Of the rules, the first that applies says what the work needs, so that "cancel the order" stands above "order". If
-    none applies, and neither `needs` nor a text score tells the candidates apart, nothing matches.
+    The first rule that applies determines the needs, so "cancel the order" must come before "order". If none applies,
+    and neither `needs` nor a text score distinguishes the candidates, nothing matches.
 
-    With `entries`, one of those is asked, such as a person: `Best(entries="anna")` takes her place as any choice does.
+    With `entries`, only these are candidates, such as a person: `Best(entries="anna")` counts towards her capacity.
 
-    By default the scorers' weighted sum decides. `order` has them decide one after the other in place of that:
+    By default the weighted sum of the scores decides. With `order`, the scorers decide one after the other instead:
 
     >>> Best(Needs(tier=2), order=("tier", "performance", "load")).order
     ('tier', 'performance', 'load')
     """
 
-    needs: Needs | Needed | None  # None: by the rules alone
-    rules: tuple[NeedRule, ...]  # the first that applies is joined with the needs
-    scorers: tuple[tuple[str | Scorer, float], ...]  # with their weights; none if there is an order
-    order: tuple[str | Scorer, ...]  # a later one decides between those that are equal by the earlier ones
-    filters: tuple[str | Filter, ...]  # besides those that always apply
-    least: float | None  # text score from which on there is a match; None: that of the directory
-    entries: tuple[str, ...]  # ids in the directory: one of these, whatever texts say; none: anybody
-    name: str  # in drawings, names of tools and of states that wait; "best" by default
+    needs: Needs | Needed | None  # None: only the rules apply
+    rules: tuple[NeedRule, ...]  # needs of the first that applies are joined with `needs`
+    scorers: tuple[tuple[str | Scorer, float], ...]  # with their weights; empty if there is an order
+    order: tuple[str | Scorer, ...]  # each breaks the ties of the ones before
+    filters: tuple[str | Filter, ...]  # in addition to the filters that always apply
+    least: float | None  # lowest text score of a match; None: the directory's
+    entries: tuple[str, ...]  # ids in the directory to choose from, regardless of texts; empty: all
+    name: str  # used in drawings, and in names of tools and waiting states; "best" by default
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class Best:
             raise ValueError("Best() takes weights with scorers=, or an order= that decides in place of them, not both")
         if scorers is not None and not isinstance(scorers, Mapping):
             raise ValueError(f'Best(scorers={scorers!r}) has no weights; write scorers={{"text": 4, "load": 1}}')
-        given = WEIGHTS if scorers is None and not ordered else scorers or {}
+        weights = WEIGHTS if scorers is None and not ordered else scorers or {}
         fill(
             self,
             needs=needs,
             rules=one_or_more(rules),
-            scorers=tuple(given.items()),
+            scorers=tuple(weights.items()),
             order=ordered,
             filters=one_or_more(filters),
             least=least,
@@ -119,7 +119,7 @@ class Best:
 
     @property
     def alternatives(self) -> tuple[Needs, ...]:
-        """What work may need by it, as far as it is declared; empty if a function says what is needed.
+        """The possible needs, as declared; empty if a function determines them.
 
         >>> [each.text for each in Best(Needs(tier=2), rules=NeedRule(Needs(domains=("refunds",)))).alternatives]
         ['tier 2', 'refunds, tier 2']
@@ -127,17 +127,17 @@ class Best:
         if self.needs is not None and not isinstance(self.needs, Needs):
             return ()
         declared = self.needs or Needs()
-        return tuple(dict.fromkeys((declared, *(declared.joined(each.needs) for each in self.rules))))
+        return tuple(dict.fromkeys((declared, *(declared.joined(rule.needs) for rule in self.rules))))
 
     @property
     def functions(self) -> tuple[Scorer | Filter, ...]:
-        """Filters and scorers of one's own. A packet names them; the graph that declares them has them."""
-        named = (*(each for each, _ in self.scorers), *self.order, *self.filters)
-        return tuple(each for each in named if not isinstance(each, str))
+        """The custom filters and scorers. Packets hold only their names; the declaring graph has the functions."""
+        named = (*(selector for selector, _ in self.scorers), *self.order, *self.filters)
+        return tuple(selector for selector in named if not isinstance(selector, str))
 
     @property
     def weights(self) -> dict[str, float]:
-        """Weight of each scorer, by name; empty if there is an order.
+        """The weight of each scorer, by name; empty if there is an order.
 
         >>> Best(scorers={"text": 2.0}).weights
         {'text': 2.0}
@@ -151,24 +151,24 @@ class Best:
 
     @property
     def filter_names(self) -> tuple[str, ...]:
-        """Names of the filters besides those that always apply."""
+        """Names of the filters, without the filters that always apply."""
         return tuple(map(_name, self.filters))
 
 
 def check_selectors(scorers: Iterable[str], filters: Iterable[str], own: Iterable[str]) -> None:
-    """Raise UnknownSelectorError for a name that is neither built in nor of a function of one's own.
+    """Raise UnknownSelectorError for a name that is neither built in nor of a custom function.
 
     >>> check_selectors(("text", "nearness"), ("person",), own=("nearness",))
     """
-    for kind, named, built_in in (("scorer", scorers, SCORERS), ("filter", filters, FILTERS)):
+    for kind, names, built_in in (("scorer", scorers, SCORERS), ("filter", filters, FILTERS)):
         known = (*built_in, *own)
-        for each in named:
-            if each not in known:
-                raise UnknownSelectorError(kind, each, known)
+        for name in names:
+            if name not in known:
+                raise UnknownSelectorError(kind, name, known)
 
 
-def _name(given: object) -> str:
-    return given if isinstance(given, str) else callable_name(given)
+def _name(selector: object) -> str:
+    return selector if isinstance(selector, str) else callable_name(selector)
 
 
 @lru_cache(maxsize=1024)

@@ -15,11 +15,11 @@ from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
 _NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'
-LONGEST_PHRASE: Final = 2_000  # characters of a text in a profile, or in needs
+LONGEST_PHRASE: Final = 2_000  # characters of a text in a profile or in needs
 
 
 def profile_faults(place: str, profile: object) -> Iterator[Fault]:
-    """Yield the faults of a profile; None has none. place: where it is declared."""
+    """Yield the faults of a profile; None is valid. place: where it is declared."""
     if profile is None:
         return
     if not isinstance(profile, Profile):
@@ -46,14 +46,14 @@ def best_faults(place: str, best: Best) -> Iterator[Fault]:
     yield from terms_faults(place, best)
     for rule in best.rules:
         yield from _rule_faults(f"{place}, rules", rule)
-    for scorer in (*(each for each, _ in best.scorers), *best.order):
+    for scorer in (*(selector for selector, _ in best.scorers), *best.order):
         yield from _selector_faults(place, "scorer", scorer, SCORERS)
-    for each in best.filters:
-        yield from _selector_faults(place, "filter", each, FILTERS)
+    for selector in best.filters:
+        yield from _selector_faults(place, "filter", selector, FILTERS)
 
 
 def terms_faults(place: str, best: Best) -> Iterator[Fault]:
-    """Yield the faults of a selection, its rules apart, and what it names of a graph, which a caller may not have."""
+    """Yield the faults of a selection, except in its rules and selectors, whose graph the caller may not have."""
     yield from needs_faults(f"{place}, needs", best.needs)
     for scorer, weight in best.scorers:
         if not is_amount(weight, HIGHEST_WEIGHT):
@@ -78,26 +78,30 @@ def _rule_faults(place: str, rule: object) -> Iterator[Fault]:
 
 
 def selector_faults(selections: Iterable[Best]) -> Iterator[Fault]:
-    """Yield a fault for each name of several functions: a packet names them, so the graph could not tell them apart."""
+    """Yield a fault for each name of several functions: packets hold only names, so they would be ambiguous."""
     known: dict[str, Any] = {}
-    functions = [each for best in selections for each in best.functions]
-    doubles = [callable_name(each) for each in functions if known.setdefault(callable_name(each), each) is not each]
-    for name in dict.fromkeys(doubles):
+    functions = [function for best in selections for function in best.functions]
+    duplicates = [
+        callable_name(function)
+        for function in functions
+        if known.setdefault(callable_name(function), function) is not function
+    ]
+    for name in dict.fromkeys(duplicates):
         yield Fault("selections", f"several functions are named {name!r}", "give each a name of its own")
 
 
 def _schedule_faults(place: str, schedule: object) -> Iterator[Fault]:
-    if not isinstance(schedule, tuple) or not all(isinstance(each, Hours) for each in schedule):
+    if not isinstance(schedule, tuple) or not all(isinstance(hours, Hours) for hours in schedule):
         remedy = 'write schedule=(Hours(("MON", "TUE"), "09:00", "17:00", "Europe/Berlin"),)'
         yield Fault(place, f"schedule={schedule!r} is no tuple of Hours", remedy)
         return
-    for each in schedule:
-        if each.fault is not None:
-            yield Fault(f"{place}, schedule", f"{each.fault[0]} cannot be", each.fault[1])
+    for hours in schedule:
+        if hours.fault is not None:
+            yield Fault(f"{place}, schedule", f"{hours.fault[0]} cannot be", hours.fault[1])
 
 
 def needs_faults(place: str, needs: object) -> Iterator[Fault]:
-    """Yield the faults of needs, or of a function in their place; None has none. place: where they are declared."""
+    """Yield the faults of needs, or of a function in their place; None is valid. place: where they are declared."""
     if needs is None:
         return
     if not isinstance(needs, Needs):
@@ -113,39 +117,39 @@ def needs_faults(place: str, needs: object) -> Iterator[Fault]:
         yield Fault(place, f"all={needs.all!r} is neither true nor false", "pass True or False")
 
 
-def _selector_faults(place: str, what: str, given: Any, known: tuple[str, ...]) -> Iterator[Fault]:
-    if isinstance(given, str):
-        if given not in known:
-            remedy = f"{suggestion(given, known)}; one of your own is a function of (packet, candidate)"
-            yield Fault(place, f"unknown {what} {given!r}", remedy)
+def _selector_faults(place: str, what: str, selector: Any, known: tuple[str, ...]) -> Iterator[Fault]:
+    if isinstance(selector, str):
+        if selector not in known:
+            remedy = f"{suggestion(selector, known)}; one of your own is a function of (packet, candidate)"
+            yield Fault(place, f"unknown {what} {selector!r}", remedy)
         return
-    here = f"{place}, {what} {callable_name(given)}"
-    if not callable(given) or is_async(given) or not fits(given, 2):
+    here = f"{place}, {what} {callable_name(selector)}"
+    if not callable(selector) or is_async(selector) or not fits(selector, 2):
         problem = "it does not take (packet, candidate), or does not answer at once"
         yield Fault(here, problem, "pass a fast, plain function of two parameters")
-    elif callable_name(given) in (*SCORERS, *FILTERS):
+    elif callable_name(selector) in (*SCORERS, *FILTERS):
         yield Fault(here, "there is one of this name already", "rename the function")
 
 
-def _text_faults(place: str, name: str, given: object) -> Iterator[Fault]:
-    if not isinstance(given, tuple):
-        yield Fault(place, f"{name}={given!r} is no tuple", f'write {name}=("...",)')
+def _text_faults(place: str, name: str, texts: object) -> Iterator[Fault]:
+    if not isinstance(texts, tuple):
+        yield Fault(place, f"{name}={texts!r} is no tuple", f'write {name}=("...",)')
         return
-    for each in given:
-        why = "it is empty" if each == "" else unkept(each, LONGEST_PHRASE)
+    for text in texts:
+        why = "it is empty" if text == "" else unkept(text, LONGEST_PHRASE)
         if why:
-            yield Fault(place, f"{name}, {each!r}: {why}", "use a text that is not empty")
+            yield Fault(place, f"{name}, {text!r}: {why}", "use a text that is not empty")
 
 
-def _is_tier(given: object, least: int) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and least <= given <= HIGHEST_TIER
+def _is_tier(tier: object, least: int) -> bool:
+    return isinstance(tier, int) and not isinstance(tier, bool) and least <= tier <= HIGHEST_TIER
 
 
-def is_share(given: object) -> bool:
-    """Tell whether a value is a number from 0 to 1."""
-    return is_amount(given) and given <= 1
+def is_share(share: object) -> bool:
+    """Return whether a value is a number from 0 to 1."""
+    return is_amount(share) and share <= 1
 
 
-def is_amount(given: object, most: float = inf) -> TypeGuard[float]:
+def is_amount(amount: object, most: float = inf) -> TypeGuard[float]:
     """Return whether a value is a finite number from 0 to `most`."""
-    return is_number(given) and 0 <= given <= most
+    return is_number(amount) and 0 <= amount <= most

@@ -17,12 +17,12 @@ from gatechart.graph.signals import Signal, Signals
 from gatechart.values import LONGEST_NAME, unkept
 
 MOST_MOVES: Final = 200
-"""Moves and calls in which repeats can be looked for at most: a detector remembers a character of each."""
+"""The longest window for repeats, in moves and calls: a detector stores a character for each."""
 
 _LEAST_BYTES: Final = 256
-"""Bytes that a trail must have at least, so that a few moves are on it."""
+"""The smallest trail, in bytes, so that a few moves fit."""
 
-_ANY: Final = "*"  # in the name of an event, and in that of what answers it, this is a pattern
+_ANY: Final = "*"  # a pattern in names of events, and of signals in plans
 
 _BOUNDS: Final = ("states", "calls", "window", "most_bytes")
 
@@ -30,13 +30,13 @@ _BOUNDS: Final = ("states", "calls", "window", "most_bytes")
 def signal_faults(
     place: str, signals: Signals | None, states: Sequence[State[Any]], context: object
 ) -> Iterator[Fault]:
-    """Yield the faults of some signals. place: where they are declared."""
+    """Yield the faults of signals. place: where they are declared."""
     if signals is None:
         return
     yield from _bound_faults(place, signals)
     yield from _naming_faults(place, signals)
     yield from _field_faults(place, signals, context)
-    for name, count in Counter(each.name for each in signals.signals).items():
+    for name, count in Counter(signal.name for signal in signals.signals).items():
         if count > 1:
             yield Fault(f"{place}, {name}", "the name occurs twice", "give one of them another with name=")
     for signal in signals.signals:
@@ -44,13 +44,13 @@ def signal_faults(
 
 
 def answer_faults(signals: Signals | None, doors: Iterable[EntryPoint]) -> Iterator[Fault]:
-    """Yield a fault for each signal that the graph and its entry points answer in several ways."""
+    """Yield a fault for each signal with several different answers in the graph and its entry points."""
     answers = defaultdict(set)
     for some in (signals, *(door.signals for door in doors)):
-        for each in () if some is None else some.signals:
-            if each.answer is not None:
-                answers[each.name].add((each.waiting_state, each.answer.to, each.answer.at))
-    for name in (name for name, several in answers.items() if len(several) > 1):
+        for signal in () if some is None else some.signals:
+            if signal.answer is not None:
+                answers[signal.name].add((signal.waiting_state, signal.answer.to, signal.answer.at))
+    for name in (name for name, variants in answers.items() if len(variants) > 1):
         problem = "it has several answers, of which only the first would be taken"
         yield Fault(f"signals, {name}", problem, "give each another name= for its own answer")
 
@@ -73,9 +73,9 @@ def _bound_faults(place: str, signals: Signals) -> Iterator[Fault]:
 
 def _naming_faults(place: str, signals: Signals) -> Iterator[Fault]:
     said = {} if signals.said is None else signals.said
-    if not (isinstance(said, Mapping) and all(isinstance(each, str) for pair in said.items() for each in pair)):
+    if not (isinstance(said, Mapping) and all(isinstance(text, str) for pair in said.items() for text in pair)):
         yield Fault(place, f"said={said!r} does not name a field for each event", "write it as {'SAID': 'text'}")
-    if not all(isinstance(each, str) for each in signals.ignore):
+    if not all(isinstance(name, str) for name in signals.ignore):
         yield Fault(place, f"ignore={signals.ignore!r} does not name fields", "pass their names")
 
 
@@ -94,7 +94,7 @@ def _faults_of(place: str, signal: Signal, names: tuple[str, ...]) -> Iterator[F
     if why:
         yield Fault(place, f"no event can have the name {signal.name!r}: {why}", "use a word, such as tool_failures")
     if signal.answer is None:
-        for what in (each for each in ("waits", "otherwise") if getattr(signal, each)):
+        for what in (option for option in ("waits", "otherwise") if getattr(signal, option)):
             yield Fault(place, f"it has {what}=, but no answer=", f"name who takes the work, or drop {what}=")
         return
     yield from handoff_faults(place, signal.answer)
@@ -111,7 +111,7 @@ def _faults_of(place: str, signal: Signal, names: tuple[str, ...]) -> Iterator[F
 
 
 def _unusable(name: str) -> str:
-    """Return why `signal.<name>` is no name of an event that transitions can take; empty if it is one."""
+    """Return why transitions cannot name the event `signal.<name>`; empty if they can."""
     if name.split() != [name]:
         return "it has spaces"
     if _ANY in name:

@@ -1,4 +1,4 @@
-"""Signals as a graph declares them: what is noticed, under which name, and what answers it."""
+"""Signals as a graph declares them: their symptoms, names and answers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ SIGNAL: Final = "signal."
 
 @dataclass(frozen=True, init=False)
 class Signal:
-    """Something that an agent's turns notice about the agent itself. It becomes the event `signal.<name>` once.
+    """A signal about an agent's own behaviour. When it fires, it becomes the event `signal.<name>`.
 
-    It fires when its symptom comes to hold, and again only after it has ceased to.
+    It fires when its symptom starts to hold, and again only after the symptom has stopped holding in between.
     """
 
     name: str
     when: Symptom
-    reason: Reason  # of a handoff that answers it
-    answer: Handoff | None  # offered where no other transition of the chart takes the event
-    waits: StateName  # state in which the agent waits meanwhile; by default one named `ASKING_<graph>`, which is added
-    otherwise: StateName  # state that follows the added one if nobody takes the work
+    reason: Reason  # reason of a handoff that answers it
+    answer: Handoff | None  # offered if no other transition of the chart takes the event
+    waits: StateName  # waiting state; by default `ASKING_<graph>`, which is added
+    otherwise: StateName  # state after the added one if no target accepts the work
 
     def __init__(
         self,
@@ -58,34 +58,34 @@ class Signal:
 
     @property
     def event(self) -> EventName:
-        """Event that it becomes."""
+        """The event that the signal becomes."""
         return f"{SIGNAL}{self.name}"
 
     @property
     def waiting_state(self) -> StateName:
-        """State to which its answer leads; empty if it has none."""
+        """The waiting state of its answer; empty if it has no answer."""
         return "" if self.answer is None else self.waits or f"ASKING_{self.answer.target}"
 
 
 def _require_hashable(detectors: Iterable[Detector]) -> None:
-    """Refuse a detector that cannot be told from others. Raises TypeError, which says how one is written."""
-    for each in detectors:
+    """Raise TypeError, with a remedy, for a detector without a hash, which could not be distinguished from others."""
+    for detector in detectors:
         try:
-            hash(each)
+            hash(detector)
         except TypeError as error:
             remedy = "make its class a @dataclass(frozen=True), with tuples in place of lists"
-            raise TypeError(f"{type(each).__name__} has no hash ({error}); {remedy}") from None
+            raise TypeError(f"{type(detector).__name__} has no hash ({error}); {remedy}") from None
 
 
-def usual_name(kind: type) -> str:
-    """Return the name of a class, as charts write it: `tool_failures` for the detector ToolFailures."""
-    return sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
+def usual_name(cls: type) -> str:
+    """Return the name of a class in the style of charts: `tool_failures` for the detector ToolFailures."""
+    return sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def name_after(detector: Detector) -> str:
-    """Return the name of a signal that has none of its own and whose first detector this is."""
-    kind = usual_name(type(detector))
-    return f"{kind}_{detector.variant}" if detector.variant else kind
+    """Return the default name of a signal, from its first detector."""
+    name = usual_name(type(detector))
+    return f"{name}_{detector.variant}" if detector.variant else name
 
 
 def answered(
@@ -100,29 +100,29 @@ def answered(
     waits, otherwise: see `Signal`.
     """
     states: dict[str, Any] = {"waits": name_of(waits), "otherwise": name_of(otherwise)}
-    return tuple(replace(each, answer=answer, **states) for each in _listed(signals))
+    return tuple(replace(signal, answer=answer, **states) for signal in _listed(signals))
 
 
 Said: TypeAlias = Mapping[EventName, str]
-"""The events by which somebody says something, each with the field of its payload that holds the text."""
+"""The events that carry messages of users, each with the payload field that holds the text."""
 
 
 @dataclass(frozen=True, init=False)
 class Signals:
-    """The signals of a graph, and how the trail is kept that they look at.
+    """The signals of a graph, and the settings of the trail that they read.
 
-    An entry point with signals of its own has those in place of its graph's.
+    Signals of an entry point replace the signals of its graph.
     """
 
     signals: tuple[Signal, ...]
-    ignore: tuple[str, ...]  # fields of payloads and arguments that make no difference, such as times and ids
+    ignore: tuple[str, ...]  # fields of payloads and arguments to leave out of comparisons, such as times and ids
     said: Said | None  # by default `text`, `message` or `content` of any event from outside
     task: str  # field of the context with the id of the task at hand; empty if there is none
-    measure: str  # field of the context with a number that grows as work goes forward; empty if there is none
+    measure: str  # field of the context with a number that grows with progress; empty if there is none
     states: int  # moves that the trail keeps
     calls: int  # calls that the trail keeps
-    window: int  # moves and calls in which repeats are looked for
-    most_bytes: int  # of the whole trail
+    window: int  # number of moves and calls searched for repeats
+    most_bytes: int  # size of the whole trail
 
     def __init__(
         self,
@@ -151,18 +151,18 @@ class Signals:
         fill(self, **fields)
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any signals."""
         return bool(self.signals)
 
 
 def _listed(signals: Iterable[Signal | Symptom] | Signal | Symptom) -> tuple[Signal, ...]:
-    return tuple(each if isinstance(each, Signal) else Signal(each) for each in one_or_more(signals))
+    return tuple(signal if isinstance(signal, Signal) else Signal(signal) for signal in one_or_more(signals))
 
 
 Given: TypeAlias = Signals | Iterable[Signal | Symptom] | Signal | Symptom
-"""Signals as a graph or an entry point takes them: with how their trail is kept, or alone."""
+"""Signals as a graph or an entry point accepts them: with settings of the trail, or alone."""
 
 
-def signals_in(given: Given | None) -> Signals | None:
-    """Return the signals that were given; None for None, which says nothing."""
-    return given if given is None or isinstance(given, Signals) else Signals(given)
+def signals_in(signals: Given | None) -> Signals | None:
+    """Convert the signals of a graph or an entry point; None stays None."""
+    return signals if signals is None or isinstance(signals, Signals) else Signals(signals)

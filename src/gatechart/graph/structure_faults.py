@@ -1,4 +1,4 @@
-"""Faults in how the states of a definition fit together: kinds, ends, initial states, regions, targets."""
+"""Faults in the structure of a definition: kinds of states, ends, initial states, regions, targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatechart.values import DELAY_REMEDY, ToolPolicies, is_reserved, seconds_of
 
 
 def kind_faults(state: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for each combination that one state cannot have."""
+    """Yield a fault for each invalid combination of properties of a state."""
     place = f"state {state.name!r}"
     if state.data is not None and (state.states or not state.final):
         problem = "it has data and children" if state.final else "it has data, but is not final"
@@ -45,7 +45,7 @@ def defer_faults(state: State[Any], *, is_framework: bool = False) -> Iterator[F
 
 
 def expectation_faults(state: State[Any]) -> Iterator[Fault]:
-    """Yield the faults of how long a state is expected to take."""
+    """Yield the faults of a state's expected time."""
     if state.expects is None:
         return
     place = f"state {state.name!r}"
@@ -57,18 +57,20 @@ def expectation_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def tool_faults(place: str, policies: Iterable[tuple[Any, Any]]) -> Iterator[Fault]:
-    """Yield the faults of policies for tools. policies: with the tools' names."""
-    for name, each in policies:
+    """Yield the faults of policies for tools. policies: pairs of the tool's name and its policies."""
+    for name, policies_of_tool in policies:
         if not isinstance(name, str) or not name:
             yield Fault(place, f"policies are for a tool {name!r}", "name the tool, or write '*' for every tool")
-        elif not isinstance(each, ToolPolicies):
+        elif not isinstance(policies_of_tool, ToolPolicies):
             yield Fault(
-                place, f"the policies for tool {name!r} are {each!r}", "write ToolPolicies(timeout_s=5) and such"
+                place,
+                f"the policies for tool {name!r} are {policies_of_tool!r}",
+                "write ToolPolicies(timeout_s=5) and such",
             )
 
 
 def failure_faults(root: State[Any]) -> Iterator[Fault]:
-    """Yield faults of `failed`: only a child of the root, or of a final one without regions, can fail the agent."""
+    """Yield faults of `failed`: only top-level states and children of top-level, non-parallel final ones have it."""
     whole = [state for state in root.states if state.final and not state.parallel]
     ending = [*root.states, *(child for state in whole for child in state.states)]
     for state in walk(root.states):
@@ -79,7 +81,7 @@ def failure_faults(root: State[Any]) -> Iterator[Fault]:
             yield Fault(
                 place, "it has failed=True, but its children end it", "mark the final children that are failures"
             )
-        elif state.failed and not any(state is each for each in ending):
+        elif state.failed and not any(state is end for end in ending):
             problem = "it has failed=True, but ends only the state around it, not the agent"
             yield Fault(
                 place, problem, "let that state's end lead to a final state at the top level, and mark that one"
@@ -91,21 +93,21 @@ def end_faults(state: State[Any], root: State[Any]) -> Iterator[Fault]:
     if not state.final or not state.states:
         return
     place, problem = f"state {state.name!r}", "it is final and has children"
-    if not any(state is each for each in root.states):
+    if not any(state is child for child in root.states):
         yield Fault(place, f"{problem}, but is not at the top level", "let a child be final, or drop final=True")
     elif not _can_end(state):
         yield Fault(place, f"{problem} that never end it", "let a child be final, or drop final=True")
 
 
 def _can_end(state: State[Any]) -> bool:
-    """Tell whether a state with children can end: by a final child, or by the ends of all its regions."""
+    """Return whether a state with children can end: through a final child, or through the ends of all its regions."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if child.history is None)
     return any(child.final for child in state.states)
 
 
 def initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for each initial state outside its state. For history states see `_history_faults`."""
+    """Yield a fault for each initial state outside its state. For history states see `history_faults`."""
     if state.initial is None or state.history is not None:
         return
     if state.parallel:
@@ -120,7 +122,7 @@ def initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
 
 
 def _is_missing(target: str, inside: Sequence[str]) -> bool:
-    """Tell whether no state has this name. An unreadable name may have been meant, so then the answer is no."""
+    """Return whether no state has this name. False if any name is unreadable, because that one may be meant."""
     return target not in inside and len(texts(inside)) == len(inside)
 
 
@@ -147,7 +149,7 @@ def history_faults(parent: State[Any]) -> Iterator[Fault]:
 
 
 def transition_faults(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
-    """Yield the faults of transitions: in their event, where they leave and lead, what they call."""
+    """Yield the faults of transitions: in their events, sources, targets, guards and actions."""
     named = tuple(state for state in walk(states) if isinstance(state.name, str))
     inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
     finals = {state.name for state in named if state.final and not _can_end(state)}
@@ -173,24 +175,26 @@ def transition_faults(states: Sequence[State[Any]], transitions: Sequence[Transi
 def _target_faults(
     place: str, transition: Transition[Any], inside: dict[str, set[str]], histories: Mapping[str, str]
 ) -> Iterator[Fault]:
-    """Yield faults of a transition's targets. histories: the parent of each history state."""
+    """Yield faults of a transition's targets.
+
+    inside: states inside each state. histories: parent of each history state.
+    """
     if ANY in transition.targets:
         yield Fault(place, f"{ANY!r} cannot be a target", "name the state to enter")
     source = transition.source
     if not transition.internal or source == ANY:
         return
     outside = [name for name in transition.targets if name not in inside.get(source, (name,))]
-    # The states that a history state around the source remembers may lie inside the source; the kernel checks each
-    # time.
+    # A history state around the source may remember states inside the source; the kernel checks this each time.
     outside = [name for name in outside if source not in inside.get(histories.get(name, ""), ())]
     if outside:
         yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
 
 
 def region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
-    """Yield a fault for targets that are not in different regions of a parallel state, and so exclude each other."""
+    """Yield a fault for targets that exclude each other: they are not in different regions of a parallel state."""
     lines = {state.name: (*line, state) for state, line in _lines(root) if isinstance(state.name, str)}
-    aims = [(f"transition {each.label!r}", each.targets) for each in transitions]
+    aims = [(f"transition {transition.label!r}", transition.targets) for transition in transitions]
     aims += [(f"state {state.name!r}, initial", state.initial.targets) for state, _ in _lines(root) if state.initial]
     for place, targets in aims:
         for first, second in combinations(dict.fromkeys(texts(targets)), 2):
@@ -200,7 +204,7 @@ def region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> I
 
 
 def shared_invoke_faults(root: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for invokes that can run at once under the same id. Their events are named after it."""
+    """Yield a fault for invokes with the same id that can run at once. Their events are named after the id."""
     lines: defaultdict[str, list[tuple[State[Any], ...]]] = defaultdict(list)
     for state, line in _lines(root):
         for invoke_id in dict.fromkeys(invoke.id for invoke in state.invoke):
@@ -219,16 +223,16 @@ def _lines(state: State[Any], line: tuple[State[Any], ...] = ()) -> Iterator[tup
 
 
 def _are_nested(outer: tuple[State[Any], ...], inner: tuple[State[Any], ...]) -> bool:
-    """Tell whether the first line from the root is the beginning of the second."""
+    """Return whether the first path from the root is a prefix of the second."""
     return len(outer) < len(inner) and inner[len(outer) - 1] is outer[-1]
 
 
 def _are_regions_apart(first: tuple[State[Any], ...], second: tuple[State[Any], ...]) -> bool:
-    """Tell whether two lines from the root part at a parallel state, so that both their ends can be active.
+    """Return whether two paths from the root diverge at a parallel state, so that both their ends can be active.
 
-    A history state of the parallel state itself represents all its regions, so it is not apart from any of them.
+    A history state of the parallel state itself represents all its regions, so none of them is apart from it.
     """
-    shared = [one for one, other in zip(first, second, strict=False) if one is other]
+    shared = [outer for outer, counterpart in zip(first, second, strict=False) if outer is counterpart]
     if not shared[-1].parallel or len(shared) == min(len(first), len(second)):
         return False
     return first[len(shared)].history is None and second[len(shared)].history is None

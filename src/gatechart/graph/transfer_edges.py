@@ -1,4 +1,4 @@
-"""What the transfers of a state mean as ordinary states and transitions, which a graph adds when it is compiled."""
+"""Transfers of a state as ordinary states and transitions, which a graph adds when it is compiled."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gatechart.values.frozen import value
 
 
 class TransferRole(StrEnum):
-    """What a transition does for the transfers of its source."""
+    """The role of a transition in the transfers of its source."""
 
-    CHOSEN = "chosen"  # follows a choice
-    REFUSED = "refused"  # notes that a target was refused
-    REPLACED = "replaced"  # takes `otherwise` in place of a target that was refused again
+    CHOSEN = "chosen"  # carries out a choice
+    REFUSED = "refused"  # records that a target was refused
+    REPLACED = "replaced"  # takes `otherwise` after a second refusal
     ENDED = "ended"  # takes `otherwise` at the end of an invoke
 
 
 @value
 class NoneLeft:
-    """A guard that agrees once no transfer of the state is left."""
+    """A guard that agrees once the state has no transfers left."""
 
     state: StateName
     most: int
@@ -34,26 +34,26 @@ class NoneLeft:
     asks_counts = True
 
     def __call__(self, counts: TransferCounts) -> bool:
-        """Ask the counts."""
+        """Evaluate the guard on the counts."""
         return count_of(counts, self.state).taken >= self.most
 
 
 @value
 class FirstRefusal:
-    """A guard that agrees as long as no choice was refused since the state was entered."""
+    """A guard that agrees while no choice was refused since the state was entered."""
 
     state: StateName
     __name__ = "refused for the first time"
     asks_counts = True
 
     def __call__(self, counts: TransferCounts) -> bool:
-        """Ask the counts."""
+        """Evaluate the guard on the counts."""
         return not count_of(counts, self.state).refused
 
 
 @value
 class Added:
-    """A transition that the transfers of a state add, with what it does for them."""
+    """A transition that the transfers of a state add, with its role."""
 
     transition: Transition[Any]
     role: TransferRole
@@ -64,7 +64,7 @@ Trees: TypeAlias = tuple[State[Any], ...]
 
 
 def choices_first(state: State[Any]) -> Iterator[Added]:
-    """Yield the transitions that go before those written: each choice, and at zero `otherwise` for an invoke's end."""
+    """Yield the transitions before written ones: the choices, and `otherwise` if an invoke ends with none left."""
     transfers = _on(state)
     if transfers is None or transfers.most is None:
         return
@@ -76,14 +76,19 @@ def choices_first(state: State[Any]) -> Iterator[Added]:
 
 
 def choices_last(state: State[Any], written: Sequence[Transition[Any]]) -> Iterator[Added]:
-    """Yield the transitions that go after those written: the end of an invoke that made no choice.
+    """Yield the transitions after written ones: for the end of an invoke that made no choice.
 
-    A written `*` goes after these, so it does not handle that end.
+    A written `*` comes after these, so it does not handle that end.
     """
     transfers = _on(state)
     if transfers is None:
         return
-    handled = {word for each in written if each.event and each.guard is None for word in each.event.split()}
+    handled = {
+        word
+        for transition in written
+        if transition.event and transition.guard is None
+        for word in transition.event.split()
+    }
     for event in _ends(state):
         if handled.isdisjoint({event, f"{event}.*", "done.invoke", "done.invoke.*", "done", "done.*"}):
             yield Added(Transition(state.name, event, transfers.otherwise), TransferRole.ENDED)
@@ -109,9 +114,9 @@ def _ends(state: State[Any]) -> Iterator[str]:
 
 
 def answers(root: State[Any]) -> Iterator[Transition[Any]]:
-    """Yield the transitions of the states that wait for another graph's answer and that no target names.
+    """Yield the transitions of the added states that wait for another graph's answer.
 
-    They handle no acceptance: with it the agent ends.
+    They do not handle an acceptance, because it ends the agent.
     """
     for source, to in handed_on(root.states):
         for event in unanswered(to.handoff):
@@ -119,7 +124,7 @@ def answers(root: State[Any]) -> Iterator[Transition[Any]]:
 
 
 def handed_on(states: Iterable[State[Any]]) -> Iterator[tuple[StateName, To]]:
-    """Yield each target in another graph for which the graph itself adds the state that waits, with its source."""
+    """Yield each target in another graph whose waiting state is added, with its source."""
     for state in states:
         transfers = _on(state)
         for to in () if transfers is None else transfers.targets:
@@ -129,21 +134,21 @@ def handed_on(states: Iterable[State[Any]]) -> Iterator[tuple[StateName, To]]:
 
 
 def with_waiting_states(states: Trees) -> Trees:
-    """Return the trees with a state beside each source that waits for the answer of another graph."""
+    """Return the trees with the added waiting states as siblings of their sources."""
     is_needed = any(True for _ in handed_on(states))
     return _beside(states, set(texts(_names(states)))) if is_needed else states
 
 
 def _beside(states: Trees, known: set[StateName]) -> Trees:
-    found: list[State[Any]] = []
+    combined: list[State[Any]] = []
     for state in states:
-        found.append(_inside(state, known))
+        combined.append(_inside(state, known))
         for source, to in handed_on([_alone(state)]):
             waiting = to.waiting_state(source)
             if waiting not in known:
                 known.add(waiting)
-                found.append(State(waiting, description=f"waits until {to.name} takes the work over"))
-    return tuple(found)
+                combined.append(State(waiting, description=f"waits until {to.name} takes the work over"))
+    return tuple(combined)
 
 
 def _inside(state: State[Any], known: set[StateName]) -> State[Any]:

@@ -35,12 +35,12 @@ def _faults_of(state: State[Any], parent: State[Any], names: tuple[str, ...]) ->
         return
     yield from _chooser_faults(place, state)
     yield from _limit_faults(place, transfers, names)
-    if len({each.key for each in transfers.targets}) < 2:
+    if len({target.key for target in transfers.targets}) < 2:
         yield Fault(place, "there are fewer than two targets, so nothing is to be chosen", "add one, or a transition")
     for name in ("key", "tool"):
-        for double, count in Counter(getattr(each, name) for each in transfers.targets).items():
+        for duplicate, count in Counter(getattr(target, name) for target in transfers.targets).items():
             if count > 1:
-                yield Fault(place, f"the {name} {double!r} occurs twice", "list each target once, or rename one")
+                yield Fault(place, f"the {name} {duplicate!r} occurs twice", "list each target once, or rename one")
                 return
     for to in transfers.targets:
         here = f"{place}, {to.key}"
@@ -89,8 +89,8 @@ def _state_faults(here: str, to: To, names: tuple[str, ...]) -> Iterator[Fault]:
     if to.name not in names:
         remedy = f"{suggestion(to.name, names)}; an entry point of another graph is To(graph, at=entry_point)"
         yield Fault(here, f"unknown state {to.name!r}", remedy)
-    given = (("packet", to.packet), ("deadline", to.deadline), ("fallbacks", to.fallbacks), ("waits", to.waits))
-    for what in (name for name, content in given if content):
+    options = (("packet", to.packet), ("deadline", to.deadline), ("fallbacks", to.fallbacks), ("waits", to.waits))
+    for what in (name for name, content in options if content):
         yield Fault(here, f"it has {what}=, but no at=", f"name the entry point of another graph, or drop {what}=")
 
 

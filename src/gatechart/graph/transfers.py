@@ -1,4 +1,4 @@
-"""Transfers: the targets among which the invoke of a state chooses the next step, and how often it may."""
+"""Transfers: the targets that the invoke of a state can choose as the next step, with a limit of choices."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from gatechart.values.frozen import fill
 
 @dataclass(frozen=True, init=False)
 class To:
-    """A target of transfers: a state of the graph, or with `at` an entry point of another graph, then a handoff.
+    """A target of transfers: a state of the graph, or with `at` an entry point of another graph, through a handoff.
 
     `To(Best(...))` hands on to the best target in the directory.
 
-    While the other graph has not answered, the agent waits in the state `waits`. If that is left out, the graph adds
-    a state named `<source>_TO_<graph>`: a rejection leads from there back to the source, so that another target can be
-    chosen, and with an acceptance the agent ends, as usual.
+    Until the other graph answers, the agent waits in the state `waits`. If that is omitted, the graph adds a state
+    named `<source>_TO_<graph>`. From there a rejection leads back to the source, so that another target can be chosen,
+    and an acceptance ends the agent, as usual.
     """
 
-    target: str | Best  # name of a state, or of a graph, or what chooses a target
+    target: str | Best  # name of a state or a graph, or a selection of the target
     at: str = ""  # entry point of the graph
-    description: str = ""  # for the model; by default that of the state or the entry point
-    guard: Callable[..., Any] | None = None  # as of a transition; a target that it denies is not offered
+    description: str = ""  # for the model; by default the description of the state or the entry point
+    guard: Callable[..., Any] | None = None  # as for a transition; a denied target is not offered
     actions: tuple[Callable[..., Any], ...] = ()  # of the transition; the arguments are in `event.payload["arguments"]`
-    takes: type[BaseModel] | None = None  # further arguments; by default those of the entry point
-    packet: Told | None = None  # builds the handoff's packet; by default made from the context and the arguments
+    takes: type[BaseModel] | None = None  # further arguments; by default the payload fields of the entry point
+    packet: Told | None = None  # builds the handoff's packet; by default built from the context and the arguments
     deadline: Delay | None = None  # of the offer
     fallbacks: Fallbacks | None = None  # of the offer
     waits: StateName = ""
@@ -72,12 +72,12 @@ class To:
 
     @property
     def name(self) -> str:
-        """Name of the state or of the graph, or of what chooses the target."""
+        """Name of the state, the graph or the selection."""
         return self.target.name if isinstance(self.target, Best) else self.target
 
     @property
     def handoff(self) -> Handoff:
-        """The handoff that follows its choice."""
+        """The handoff that its choice starts."""
         return Handoff(self.target, at=self.at, packet=self.packet, deadline=self.deadline, fallbacks=self.fallbacks)
 
     @property
@@ -100,7 +100,7 @@ class To:
 
     @property
     def tool(self) -> str:
-        """Name of the tool by which a model chooses it.
+        """Name of the tool that a model calls to choose it.
 
         >>> To("SEARCHING").tool, To("refunds", at="REVIEWING").tool, To(Best()).tool
         ('transfer_to_SEARCHING', 'transfer_to_refunds_at_REVIEWING', 'transfer_to_best')
@@ -108,7 +108,7 @@ class To:
         return f"transfer_to_{self.name}_at_{self.at}" if self.at else f"transfer_to_{self.name}"
 
     def waiting_state(self, source: StateName) -> StateName:
-        """Return the state to which the choice leads from the source.
+        """Return the state that the choice leads to from the source.
 
         >>> To("SEARCHING").waiting_state("CHECKING"), To("refunds", at="REVIEWING").waiting_state("CHECKING")
         ('SEARCHING', 'CHECKING_TO_refunds')
@@ -118,12 +118,12 @@ class To:
 
 @dataclass(frozen=True, init=False)
 class Transfers:
-    """The targets that a state offers to a model as tools, and how many choices it may make.
+    """The targets that a state offers to a model as tools, with a limit of choices.
 
-    Each choice counts, for the state and not for its entries. When none is left, the invoke runs without the tools,
-    and its end takes `otherwise`, as does an end without a choice that no transition of the state handles. A target
-    whose guard has come to say no is refused once in an entry of the state; another refused choice takes `otherwise`.
-    The counts begin anew with a turn in which one of `resets_on` is handled. `most=None` switches the transfers off.
+    Each choice counts, for the state across all its entries. When none is left, the invoke runs without the tools, and
+    its end takes `otherwise`, as does an end without a choice that no transition of the state handles. A target whose
+    guard no longer agrees is refused once per entry of the state; another refused choice takes `otherwise`. The counts
+    are reset by a turn that handles one of `resets_on`. `most=None` switches the transfers off.
     """
 
     targets: tuple[To, ...]
@@ -144,7 +144,7 @@ class Transfers:
         status: Callable[[Any], str] | None = None,
     ) -> None:
         fields = {
-            "targets": tuple(each if isinstance(each, To) else To(each) for each in one_or_more(targets)),
+            "targets": tuple(target if isinstance(target, To) else To(target) for target in one_or_more(targets)),
             "most": most,
             "otherwise": name_of(otherwise),
             "resets_on": names_of(resets_on),
@@ -155,13 +155,13 @@ class Transfers:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is offered at all."""
+        """Whether the transfers are switched on."""
         return self.most is not None
 
     def left(self, counts: TransferCounts, state: StateName) -> int:
-        """Return how many choices a state with these transfers has left."""
+        """Return the number of choices that a state with these transfers has left."""
         return 0 if self.most is None else max(self.most - count_of(counts, state).taken, 0)
 
     def target(self, key: str) -> To | None:
-        """Return the target of this key; None if there is none."""
-        return next((each for each in self.targets if each.key == key), None)
+        """Return the target with this key; None if there is none."""
+        return next((target for target in self.targets if target.key == key), None)

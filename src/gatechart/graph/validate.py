@@ -1,4 +1,4 @@
-"""Validation that reports every fault of a definition at once, with what would have worked. Nothing here raises."""
+"""Validation that reports all faults of a definition at once, each with a remedy. Never raises."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ from gatechart.graph.transfer_edges import answers, choices_first, choices_last
 from gatechart.graph.transfer_faults import transfer_faults
 from gatechart.values import DELAY_REMEDY, LONGEST_NAME, Profile, unkept
 
-_CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
-_MOST_FAULTS: Final = 100  # faults reported in allowances; the rest follows once these are fixed
+_CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows the existing ones
+_MOST_FAULTS: Final = 100  # faults reported in allowances; the rest is reported once these are fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,25 @@ class Draft:
     tools: Mapping[Any, Any] = field(default_factory=dict)
     signals: Signals | None = None
     escape: Any = None
-    known: Sequence[str] = ()  # names of the states that no escape plan adds
+    known: Sequence[str] = ()  # names of the states without those added by escape plans
     profile: Profile | None = None
-    is_framework: bool = False  # it is a graph of the framework itself
+    is_framework: bool = False  # the graph belongs to the framework itself
     precedence: Any = Precedence.SPECIFIC
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
-    """Return all faults of a definition; empty if it is valid. Misfits come first; the rest is checked without them."""
+    """Return all faults of a definition; empty if it is valid. Invalid parts come first; the other checks skip them."""
     root = draft.root
     states = tuple(walk(root.states))
-    delayed = (each for state in states if isinstance(state.name, str) for each in delayed_transitions(state))
+    delayed = (
+        transition for state in states if isinstance(state.name, str) for transition in delayed_transitions(state)
+    )
     written = (*draft.transitions, *delayed)
-    transitions = tuple(each for each in written if not any(_transition_misfits(each)))
+    transitions = tuple(transition for transition in written if not any(_transition_misfits(transition)))
     doors = tuple(entry for entry in draft.entry_points if not any(_entry_misfits(entry)))
     misfits = (
         *(_no_state_name(state) for state in states if not isinstance(state.name, str)),
-        *(fault for each in written for fault in _transition_misfits(each)),
+        *(fault for transition in written for fault in _transition_misfits(transition)),
     )
     return (
         *misfits,
@@ -174,9 +176,9 @@ def _entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
 
 
 def _unkept_names(place: str, what: str, names: Iterable[object], longest: int = LONGEST_NAME) -> Iterator[Fault]:
-    """Yield a fault for each text among the names that no database could keep."""
+    """Yield a fault for each text among the names that a database could not keep."""
     for name in texts(names):
-        problem = unkept(name.replace("\0", ""), longest)  # nobody sends NUL, and stores escape it
+        problem = unkept(name.replace("\0", ""), longest)  # stores can escape NUL
         if problem:
             yield Fault(place, f"its {what}: {problem}", "give it a shorter name, of characters that a text can have")
 
@@ -224,7 +226,7 @@ def _name_faults(states: Sequence[State[Any]]) -> Iterator[Fault]:
 def _unkept_faults(
     states: Sequence[State[Any]], transitions: Sequence[Transition[Any]], doors: Sequence[EntryPoint]
 ) -> Iterator[Fault]:
-    """Yield a fault for each name that no database could keep, or that does not fit its indexes."""
+    """Yield a fault for each name that a database could not keep, or that does not fit its indexes."""
     for state in states:
         place = f"state {state.name!r}"
         yield from _unkept_names(place, "name", [state.name])
@@ -232,7 +234,7 @@ def _unkept_faults(
     for entry in doors:
         yield from _unkept_names(f"entry point {entry.name!r}", "name", [entry.name])
     for event in dict.fromkeys(
-        each.event for each in transitions
+        transition.event for transition in transitions
     ):  # done.invoke.* may be longer than the name of its invoke
         yield from _unkept_names(f"event {event!r}", "name", [event], longest=2 * LONGEST_NAME)
 
@@ -252,7 +254,7 @@ def _state_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
-    """Yield faults of delays that are invalid, and of invokes that cannot be called or told apart."""
+    """Yield faults of invalid delays and recurrences, and of invokes that are invalid or have duplicate ids."""
     place = f"state {state.name!r}"
     for after in state.after:
         if after.delay_s is None:
@@ -267,16 +269,16 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _recurrence_faults(place: str, state: State[Any]) -> Iterator[Fault]:
-    for each in state.every:
-        fault = each.every.fault
+    for recurring in state.every:
+        fault = recurring.every.fault
         if fault is not None:
-            yield Fault(place, f"every {each.every.text}: {fault[0]}", fault[1])
-    for double in _doubles(each.every.text for each in state.every):
+            yield Fault(place, f"every {recurring.every.text}: {fault[0]}", fault[1])
+    for double in _doubles(recurring.every.text for recurring in state.every):
         yield Fault(place, f"every {double} occurs twice", "put what follows into one")
 
 
 def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fault]:
-    """Yield faults in where it leads. Call it only if all names are readable: an unreadable one may be meant."""
+    """Yield faults of an entry point's state. Call it only if all names are readable, since each may be meant."""
     place, names = f"entry point {entry.name!r}", tuple(dict.fromkeys(state.name for state in states))
     if entry.state == ANY and not names:
         yield Fault(place, "the graph has no states", "list some, or write transitions between them")
@@ -299,7 +301,7 @@ def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
 
 
 def _entity_faults(place: str, entry: EntryPoint, fields: tuple[str, ...]) -> Iterator[Fault]:
-    """Yield faults of entities that name no field which a packet fills here."""
+    """Yield faults of entities whose names are not fields that a packet fills here."""
     for name in entry.entities:
         if name not in fields:
             remedy = suggestion(name, fields) if fields else "drop it: no packet fills fields here"
@@ -348,52 +350,54 @@ def allowance_faults(allow: Sequence[Any], draft: Draft) -> tuple[Fault, ...]:
         return ()
     places = tuple(dict.fromkeys(_places(draft)))
     known = frozenset(places)
-    found = (
+    faults = (
         fault
-        for index, each in enumerate(allow)
-        for fault in _faults_of_allowance(f"allow[{index}]", each, places, known)
+        for index, allowance in enumerate(allow)
+        for fault in _faults_of_allowance(f"allow[{index}]", allowance, places, known)
     )
-    return tuple(islice(found, _MOST_FAULTS))
+    return tuple(islice(faults, _MOST_FAULTS))
 
 
-def _faults_of_allowance(here: str, each: Any, places: Sequence[str], known: frozenset[str]) -> Iterator[Fault]:
-    if not isinstance(each, Allow) or not all(isinstance(text, str) for text in (each.code, each.place, each.reason)):
-        yield Fault(here, f"{each!r} is not an allowance", "write Allow(code, place, reason), all of them texts")
+def _faults_of_allowance(here: str, allowance: Any, places: Sequence[str], known: frozenset[str]) -> Iterator[Fault]:
+    if not isinstance(allowance, Allow) or not all(
+        isinstance(text, str) for text in (allowance.code, allowance.place, allowance.reason)
+    ):
+        yield Fault(here, f"{allowance!r} is not an allowance", "write Allow(code, place, reason), all of them texts")
         return
-    if not _CODE.fullmatch(each.code):
-        yield Fault(f"{here}, code", f"{each.code!r} is not the code of a finding", "write it as in GC102")
-    if each.place not in known:
-        near = nearest(each.place, places, 3)
+    if not _CODE.fullmatch(allowance.code):
+        yield Fault(f"{here}, code", f"{allowance.code!r} is not the code of a finding", "write it as in GC102")
+    if allowance.place not in known:
+        near = nearest(allowance.place, places, 3)
         remedy = f"did you mean {' or '.join(near)}?" if near else "write it as `check` does, such as state 'WAITING'"
-        yield Fault(f"{here}, place", f"unknown place {each.place!r}", remedy)
-    if not each.reason.strip():
+        yield Fault(f"{here}, place", f"unknown place {allowance.place!r}", remedy)
+    if not allowance.reason.strip():
         yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
 
 
 def _places(draft: Draft) -> Iterator[str]:
-    """Yield all places that a finding can have, as findings name them."""
+    """Yield all possible places of findings, as findings name them."""
     states, doors = tuple(walk(draft.root.states)), draft.entry_points
     yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))
     yield from (f"entry point {entry.name!r}" for entry in draft.entry_points)
-    yield from (f"event {each.name!r}" for each in draft.event_types if isinstance(each, EventType))
+    yield from (f"event {event_type.name!r}" for event_type in draft.event_types if isinstance(event_type, EventType))
     declared = [("signals", draft.signals), *((f"entry point {door.name!r}, signals", door.signals) for door in doors)]
-    yield from (f"{place}, {each.name}" for place, some in declared if some for each in some.signals)
+    yield from (f"{place}, {signal.name}" for place, signals in declared if signals for signal in signals.signals)
     planned = [("escape", draft.escape), *((f"state {state.name!r}, escape", state.escape) for state in states)]
-    yield from (each for place, plan in planned if isinstance(plan, EscapePlan) for each in _of_plan(place, plan))
-    written = (each for each in draft.transitions if isinstance(each, Transition))
-    delayed = (each for state in states for each in delayed_transitions(state))
-    added = [each.transition for state in states for each in (*choices_first(state), *choices_last(state, ()))]
+    yield from (name for place, plan in planned if isinstance(plan, EscapePlan) for name in _of_plan(place, plan))
+    written = (transition for transition in draft.transitions if isinstance(transition, Transition))
+    delayed = (transition for state in states for transition in delayed_transitions(state))
+    added = [choice.transition for state in states for choice in (*choices_first(state), *choices_last(state, ()))]
     labels: Counter[str] = Counter()
     answering_signals = answering(declared_signals(draft.signals, draft.entry_points))
     escapes = escaping(adding(plans_in(draft.escape, states)), draft.known)
-    for each in (*written, *delayed, *answers(draft.root), *answering_signals, *escapes, *added):
-        label = each.label
+    for transition in (*written, *delayed, *answers(draft.root), *answering_signals, *escapes, *added):
+        label = transition.label
         labels[label] += 1
         yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"
-        if each.event is not None:
-            yield f"state {each.source!r}, event {each.event!r}"
+        if transition.event is not None:
+            yield f"state {transition.source!r}, event {transition.event!r}"
 
 
 def _of_plan(place: str, plan: EscapePlan) -> Iterator[str]:
     yield place
-    yield from (f"{place}, {name}" for name in (*plan.signals, *(each.name for each in plan.every)))
+    yield from (f"{place}, {name}" for name in (*plan.signals, *(strategy.name for strategy in plan.every)))

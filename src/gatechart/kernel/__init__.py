@@ -1,4 +1,4 @@
-"""What happens next, as pure functions: selection and routing after W3C SCXML, Appendix D."""
+"""Pure functions that select transitions and plan microsteps, after W3C SCXML, Appendix D."""
 
 from gatechart.kernel.legal import misfit, path_of
 from gatechart.kernel.plan import Block, Done, Plan, plan_entry, plan_microstep, plan_start

@@ -1,4 +1,4 @@
-"""Whether an agent can be where it is said to be. Pure.
+"""Checks that a configuration is legal in a graph. Pure.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 3.11: legal state configurations.
 """
@@ -16,7 +16,7 @@ from gatechart.values import Memory, StateName
 def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
     """Return why these states cannot be the active leaves of the graph; None if they can.
 
-    memory: what history states remember. Entering that must not lead to where an agent cannot be, either.
+    memory: the states remembered by history states. Entering them must lead to a legal configuration, too.
     """
     leaves = tuple(leaves)
     for leaf in leaves:
@@ -24,7 +24,9 @@ def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) ->
             return f"{leaf!r} is not a leaf of version {graph.version!r}"
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)} | {ROOT}
     problem = _misfit_among(graph, active)
-    return problem or next(filter(None, (_misfit_in_memory(graph, *each) for each in memory)), None)
+    return problem or next(
+        filter(None, (_misfit_in_memory(graph, history, states) for history, states in memory)), None
+    )
 
 
 def path_of(graph: AnyGraph, state: StateName) -> str:

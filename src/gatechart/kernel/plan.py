@@ -1,4 +1,4 @@
-"""The way of a microstep: what is exited, what is done, what is entered. Pure, worked out once and remembered.
+"""Plans of microsteps: exits, actions and entries. Pure; each plan is computed once and cached.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `removeConflictingTransitions`, `exitStates`,
 `enterStates`.
@@ -19,20 +19,20 @@ from gatechart.values.frozen import value
 
 @value
 class Block:
-    """Actions that stand or fall together: when one raises, the rest of its block is skipped."""
+    """A block of actions: when one raises, the rest of its block is skipped."""
 
     place: str
     steps: tuple[Step, ...]
-    active: frozenset[StateName]  # the states that are active while it runs, without the root
+    active: frozenset[StateName]  # the active states while it runs, without the root
 
 
 @value
 class Done:
-    """The event of a state's end, as it is to be raised."""
+    """The event to raise when a state ends."""
 
     event: EventName
     data: Step | None
-    active: frozenset[StateName] = frozenset()  # the states that are active while the data are asked for
+    active: frozenset[StateName] = frozenset()  # the active states while the data function runs
 
 
 Deed: TypeAlias = Block | Done
@@ -42,21 +42,21 @@ Deed: TypeAlias = Block | Done
 class Plan:
     """Everything that a microstep does, in order."""
 
-    taken: tuple[Edge, ...]  # without those that others pre-empt
-    labels: tuple[str, ...]  # of those
+    taken: tuple[Edge, ...]  # without preempted transitions
+    labels: tuple[str, ...]  # labels of the taken transitions
     exits: tuple[StateName, ...]  # inner states first
     entries: tuple[StateName, ...]  # outer states first
     deeds: tuple[Deed, ...]  # exits, transitions, entries; blocks without actions left out
-    configuration: Configuration  # the active leaves afterwards
-    memory: Memory  # of the history states afterwards
-    is_final: bool  # the agent has come to its end afterwards
-    has_eventless: bool  # there are eventless transitions to ask about afterwards
-    left: tuple[StateName, ...]  # of the exits, those whose timers and invokes end
-    attended: tuple[StateName, ...]  # of the entries, those whose timers and invokes begin
+    configuration: Configuration  # the active leaves after it
+    memory: Memory  # memory of the history states after it
+    is_final: bool  # the agent has ended after it
+    has_eventless: bool  # active states have eventless transitions after it
+    left: tuple[StateName, ...]  # exited states with timers or invokes, which end
+    attended: tuple[StateName, ...]  # entered states with timers or invokes, which start
 
 
 def plan_microstep(graph: AnyGraph, configuration: Configuration, memory: Memory, enabled: tuple[Edge, ...]) -> Plan:
-    """Return the plan of taking the enabled transitions together, as far as they do not conflict."""
+    """Return the plan for taking the enabled transitions together, without conflicting ones."""
     key = (configuration, memory, enabled)
     remembered: Plan | None = graph.memo.get(key)
     if remembered is None:
@@ -66,7 +66,7 @@ def plan_microstep(graph: AnyGraph, configuration: Configuration, memory: Memory
 
 
 def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
-    """Return the plan of starting: the targets are entered with their ancestors and initial descendants."""
+    """Return the plan for starting: enter the targets with their ancestors and initial descendants."""
     key = (tuple(targets),)
     remembered: Plan | None = graph.memo.get(key)
     if remembered is None:
@@ -77,7 +77,7 @@ def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
 
 
 def plan_start(graph: AnyGraph) -> Plan:
-    """Return the plan of starting where the graph as a whole begins: at the root's initial state."""
+    """Return the plan for starting at the initial state of the root."""
     return plan_entry(graph, (ROOT,))
 
 
@@ -87,16 +87,17 @@ def _plan(tree: Tree, configuration: Configuration, enabled: Sequence[Edge]) -> 
     exits = sorted(
         {state for edge in taken for state in _exit_set(tree, active, edge)}, key=tree.order_of, reverse=True
     )
-    tree = Tree(tree.nodes, _remember(tree, active, exits))  # a history state recalls what is left just now, too
+    # A history state entered in this microstep already recalls the states that it exits.
+    tree = Tree(tree.nodes, _remember(tree, active, exits))
     entry = entry_of(tree, _aims(tree, taken), (active | {ROOT}) - set(exits))
     return _assemble(tree, active, taken, exits, entry)
 
 
 def _aims(tree: Tree, taken: Sequence[Edge]) -> Iterator[tuple[tuple[StateName, ...], StateName]]:
-    """Return the targets of each transition with its domain.
+    """Yield the targets of each transition with its domain.
 
-    Without those internal ones that lead from a leaf to itself: they enter nothing, even where another region makes the
-    leaf be left meanwhile.
+    Skip internal transitions from a leaf to itself: they enter nothing, even if another region exits the leaf in the
+    same microstep.
     """
     for edge in taken:
         if edge.targets and not tree.nodes[domain := tree.domain(edge)].kind.is_leaf:
@@ -104,13 +105,13 @@ def _aims(tree: Tree, taken: Sequence[Edge]) -> Iterator[tuple[tuple[StateName, 
 
 
 def _without_conflicts(tree: Tree, active: frozenset[StateName], enabled: Sequence[Edge]) -> tuple[Edge, ...]:
-    """Drop one of two that would exit the same state: the inner source wins, else the one enabled first."""
+    """Drop one of two transitions that would exit the same state: the inner source wins, else the one enabled first."""
     kept: list[Edge] = []
     for edge in dict.fromkeys(enabled):
         exits = _exit_set(tree, active, edge)
-        rivals = [other for other in kept if not exits.isdisjoint(_exit_set(tree, active, other))]
-        if all(tree.is_inside(edge.source, other.source) for other in rivals):
-            kept = [other for other in kept if other not in rivals] + [edge]
+        conflicting = [other for other in kept if not exits.isdisjoint(_exit_set(tree, active, other))]
+        if all(tree.is_inside(edge.source, other.source) for other in conflicting):
+            kept = [other for other in kept if other not in conflicting] + [edge]
     return tuple(kept)
 
 
@@ -156,7 +157,7 @@ def _exit_blocks(tree: Tree, active: frozenset[StateName], exits: Sequence[State
 
 
 def _end_blocks(tree: Tree, active: frozenset[StateName], end: StateName | None) -> Iterator[Block]:
-    """Return the blocks on the way out of a state that ends the agent. A final leaf is not left."""
+    """Yield the exit blocks of a state that ends the agent. A final leaf is not exited."""
     if end is not None and not tree.nodes[end].kind.is_leaf:
         yield from _exit_blocks(tree, active, sorted(active - {ROOT}, key=tree.order_of, reverse=True))
 
@@ -174,7 +175,7 @@ def _entry_deeds(tree: Tree, active: frozenset[StateName], entry: Entry) -> Iter
 
 
 def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, entry: Entry) -> Iterator[Block]:
-    """Return the blocks of a state, or of a history state of it, that begins with its default."""
+    """Yield the default blocks of a state, and of its history states without memory."""
     node = tree.nodes[state]
     if state in entry.by_default and node.default:
         yield Block(f"initial of {state}", node.default.steps, active)
@@ -185,7 +186,7 @@ def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, 
 
 
 def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterator[Done]:
-    """Yield the ends caused by entering a final state: its parent's, then those of parallel states around that."""
+    """Yield the ends caused by entering a final state: of its parent, then of the parallel states around the parent."""
     parent = tree.nodes[tree.nodes[final].parent]
     yield Done(f"done.state.{parent.name}", tree.nodes[final].data, active)
     for outer in parent.ancestors:
@@ -195,7 +196,7 @@ def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterato
 
 
 def _remember(tree: Tree, active: frozenset[StateName], exits: Sequence[StateName]) -> Memory:
-    """Return the memory with what was active in each exited state that has history states."""
+    """Return the memory, updated with the active states inside each exited state that has history states."""
     memory = dict(tree.memory)
     for state in exits:
         for history in tree.nodes[state].histories:

@@ -1,4 +1,4 @@
-"""Which transitions an event could take, in the order in which they are asked. Pure.
+"""Selection of the transitions for an event, in the order of evaluation. Pure.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `selectTransitions`, `selectEventlessTransitions`; for
 event descriptors, section 3.12.1.
@@ -21,13 +21,13 @@ Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
 def candidates(
     graph: AnyGraph, configuration: Configuration, event: EventName | None, *, is_raised: bool = False
 ) -> Candidates:
-    """Return the transitions to ask, in groups; `enabled` takes the first of each group whose guard agrees.
+    """Return the candidate transitions in groups; `enabled` takes the first of each group whose guard agrees.
 
     A group has the transitions of an active leaf and its ancestors, innermost first. `Precedence` sets their order in
     one state. With XSTATE and several active leaves, a group has the transitions of one active state for the event.
     event: None for the eventless ones. A state that defers the event goes before the transitions of its ancestors,
-    except for events raised within a turn, which nothing defers.
-    Worked out once for a configuration and an event that the graph names, then remembered.
+    except for events raised within a turn, which no state defers. The result is cached for each configuration and each
+    event that the graph names.
     """
     key = (configuration, event, is_raised) if is_raised and graph.has_deferring else (configuration, event)
     remembered: Candidates | None = graph.memo.get(key)
@@ -35,50 +35,51 @@ def candidates(
         return remembered
     deferring = () if is_raised else _deferring(graph, configuration, event)
     hidden = {ancestor for state in deferring for ancestor in graph.nodes[state].ancestors}
-    found = tuple(
+    groups = tuple(
         tuple(edge for state in states if state not in hidden for edge in _taking(graph, state, event))
         for states in _asked_together(graph, configuration, event)
     )
-    found = tuple(edges for edges in found if edges)
-    if event is None or event in graph.named_events or (found and is_reserved(event)):
-        graph.memo[key] = found  # other names, which only a wildcard takes, come from outside in any number
-    return found
+    groups = tuple(edges for edges in groups if edges)
+    # Other names, which only a wildcard takes, are not cached: callers can send any number of them.
+    if event is None or event in graph.named_events or (groups and is_reserved(event)):
+        graph.memo[key] = groups
+    return groups
 
 
 def enabled(
     graph: AnyGraph, groups: Candidates, event: EventName | None, first: Callable[[Sequence[Edge]], Edge | None]
 ) -> tuple[Edge, ...]:
-    """Return the transitions of the candidates that are enabled.
+    """Return the enabled transitions among the candidates.
 
-    first: returns the first transition of a group whose guard agrees. With XSTATE, it is not asked about a state if a
-    transition of a state inside that one is enabled.
+    first: returns the first transition of a group whose guard agrees. With XSTATE, it is not called for a state if a
+    transition of a state inside it is enabled.
     """
-    found: list[Edge] = []
+    chosen: list[Edge] = []
     for edges in groups:
-        if not _is_outside(graph, event, edges[0].source, found):
+        if not _is_outside(graph, event, edges[0].source, chosen):
             edge = first(edges)
             if edge is not None:
-                found.append(edge)
-    return tuple(found)
+                chosen.append(edge)
+    return tuple(chosen)
 
 
 def without_unasked(graph: AnyGraph, event: EventName | None, edges: Sequence[Edge]) -> tuple[Edge, ...]:
-    """Drop the transitions that are not considered when the others are enabled. edges: one from each group."""
+    """Drop the transitions that are not evaluated if the others are enabled. edges: one from each group."""
     return tuple(edge for edge in edges if not _is_outside(graph, event, edge.source, edges))
 
 
 def defers(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
-    """Tell whether an active state defers the event, unless a transition is enabled."""
+    """Return whether an active state defers the event, unless a transition is enabled."""
     return bool(_deferring(graph, configuration, event))
 
 
 def passes_over(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
-    """Tell whether mail with the event is deferred whatever guards say: no transition for it is to be asked."""
+    """Return whether mail with the event is deferred regardless of guards: it has no candidate transition."""
     return defers(graph, configuration, event) and not candidates(graph, configuration, event)
 
 
 def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
-    """Return the events that have a transition from here, guards not asked, in the order they would be asked."""
+    """Return the events that have a transition from here, in the order of evaluation. Guards are not evaluated."""
     return tuple(
         dict.fromkeys(edge.event for leaf in configuration for edge in _edges(graph, leaf) if edge.event is not None)
     )
@@ -87,7 +88,7 @@ def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[Event
 def accepted_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
     """Return the awaited events that a caller may send, without the framework's own.
 
-    Events whose transitions are all hidden by a state that defers them are left out: nothing takes them here.
+    Events whose transitions are all hidden by a deferral are left out: no transition can take them here.
     """
     awaited = map(sendable, awaited_events(graph, configuration))
     return tuple(dict.fromkeys(filter(None, (without_hidden(graph, configuration, name) for name in awaited))))
@@ -98,21 +99,21 @@ def without_hidden(graph: AnyGraph, configuration: Configuration, descriptor: Ev
     if not graph.has_deferring:
         return descriptor
     words = descriptor.split()
-    taken = [word for word in words if not passes_over(graph, configuration, word.removesuffix("."))]
-    return descriptor if len(taken) == len(words) else " ".join(taken)
+    visible = [word for word in words if not passes_over(graph, configuration, word.removesuffix("."))]
+    return descriptor if len(visible) == len(words) else " ".join(visible)
 
 
 def deferred_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
     """Return the events and patterns that are deferred here unless a guard agrees: one word each, inner states first.
 
-    These are what active states defer, then awaited events whose transitions a deferral hides. Events that a transition
-    without a guard takes are left out.
+    First come the events that active states defer, then awaited events whose transitions a deferral hides. Events that
+    a transition without a guard takes are left out.
     """
     if not graph.has_deferring:
         return ()
     named = (event for state in _active(graph, configuration) for event in graph.nodes[state].defers)
     descriptors = (*named, *map(sendable, awaited_events(graph, configuration)))
-    names = dict.fromkeys(word.removesuffix(".") for each in descriptors for word in each.split())
+    names = dict.fromkeys(word.removesuffix(".") for descriptor in descriptors for word in descriptor.split())
     return tuple(name for name in names if may_defer(graph, configuration, name))
 
 
@@ -124,7 +125,7 @@ def may_defer(graph: AnyGraph, configuration: Configuration, event: EventName) -
 
 
 def sendable(descriptor: EventName) -> EventName:
-    """Return the descriptor without its reserved words: what a caller may send of it.
+    """Return the descriptor without its reserved words, which callers may not send.
 
     >>> sendable("done.invoke.scan RETRIED error.*"), sendable("after.5d.WAITING")
     ('RETRIED error.*', '')
@@ -134,10 +135,10 @@ def sendable(descriptor: EventName) -> EventName:
 
 
 def matches(descriptor: EventName | None, event: EventName | None) -> bool:
-    """Whether a transition for these events takes this one. None stands for no event.
+    """Return whether a descriptor matches an event. None, for no event, matches only None.
 
-    descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
-    `*` takes every event but signals and escapes, timers and ends of invokes among them.
+    descriptor: names separated by spaces. A name matches itself and every name that it is a prefix of in whole words.
+    `*` matches every event, including timers and ends of invokes, except signals and escapes.
 
     >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")
     (True, False, True, True)
@@ -153,11 +154,11 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
 
 
 def _deferring(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> list[StateName]:
-    """Return the active states that defer the event. Only its own agents defer events that the framework sends."""
+    """Return the active states that defer the event. Only agents of the framework defer events that it sends."""
     if event is None or not graph.has_deferring or (is_reserved(event) and not graph.is_framework):
         return []
     active = _active(graph, configuration)
-    return [state for state in active if any(matches(each, event) for each in graph.nodes[state].defers)]
+    return [state for state in active if any(matches(descriptor, event) for descriptor in graph.nodes[state].defers)]
 
 
 def _active(graph: AnyGraph, configuration: Configuration) -> Iterable[StateName]:
@@ -170,16 +171,16 @@ def _asked_together(
 ) -> Iterator[tuple[StateName, ...]]:
     """Yield the states of each group of candidates, inner ones first.
 
-    XSTATE: source https://github.com/statelyai/xstate, `stateUtils.ts`, `transitionParallelNode`; eventless transitions
-    are chosen as in SCXML there, by `selectEventlessTransitions`.
+    XSTATE: source https://github.com/statelyai/xstate, `stateUtils.ts`, `transitionParallelNode`; it chooses eventless
+    transitions as SCXML does, in `selectEventlessTransitions`.
     """
     lines = [(leaf, *graph.nodes[leaf].ancestors) for leaf in configuration]
     if event is None or len(lines) == 1 or graph.precedence is not Precedence.XSTATE:
         yield from lines
         return
-    last = {state: place for place, line in enumerate(lines) for state in line}  # after the last region inside it
-    for place, line in enumerate(lines):
-        yield from ((state,) for state in line if last[state] == place)
+    last = {state: index for index, line in enumerate(lines) for state in line}  # a state comes after its last region
+    for index, line in enumerate(lines):
+        yield from ((state,) for state in line if last[state] == index)
 
 
 def _taking(graph: AnyGraph, state: StateName, event: EventName | None) -> Sequence[Edge]:
@@ -191,7 +192,7 @@ def _taking(graph: AnyGraph, state: StateName, event: EventName | None) -> Seque
 
 
 def _is_outside(graph: AnyGraph, event: EventName | None, state: StateName, edges: Sequence[Edge]) -> bool:
-    """Whether XSTATE leaves the state unasked, because one of the transitions is of a state inside it."""
+    """Return whether XSTATE skips the state, because one of the transitions leaves a state inside it."""
     if not edges or event is None or graph.precedence is not Precedence.XSTATE:
         return False
     return any(state in graph.nodes[edge.source].ancestors for edge in edges)

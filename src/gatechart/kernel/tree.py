@@ -1,4 +1,4 @@
-"""Questions about the tree of states, and about what history states stand for. Pure.
+"""Queries on the tree of states and the memory of its history states. Pure.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `getTransitionDomain`, `findLCCA`, `isInFinalState`,
 `getEffectiveTargetStates`.
@@ -30,24 +30,24 @@ class Tree:
 
     def with_ancestors(self, states: Iterable[StateName]) -> frozenset[StateName]:
         """Return the states and all their ancestors."""
-        return frozenset(each for state in states for each in (state, *self.nodes[state].ancestors))
+        return frozenset(related for state in states for related in (state, *self.nodes[state].ancestors))
 
     def remembered(self, history: StateName) -> tuple[StateName, ...]:
         """Return the states that a history state remembers; none if its parent was never left."""
         return dict(self.memory).get(history, ())
 
     def stands_for(self, target: StateName) -> tuple[StateName, ...]:
-        """Return the states that a target stands for: itself, or what a history state remembers, or its default."""
+        """Return the effective targets: the target itself, or a history state's remembered states or defaults."""
         node = self.nodes[target]
         if node.kind is not Kind.HISTORY:
             return (target,)
         defaults = node.default.targets if node.default else ()
-        return self.remembered(target) or tuple(each for state in defaults for each in self.stands_for(state))
+        return self.remembered(target) or tuple(default for state in defaults for default in self.stands_for(state))
 
     def domain(self, edge: Edge) -> StateName:
-        """Return the innermost state that stays active when the transition is taken; everything inside it is exited.
+        """Return the innermost state that stays active when the transition is taken; all states inside it are exited.
 
-        edge: with targets.
+        edge: a transition with targets.
         """
         source = edge.source
         if edge.internal and all(target == source or self._lies_inside(target, source) for target in edge.targets):
@@ -63,7 +63,7 @@ class Tree:
         return all(self.is_inside(state, outer) for state in self.stands_for(target))
 
     def is_done(self, state: StateName, active: frozenset[StateName]) -> bool:
-        """Whether the state has come to its end: in a final child, or in all its regions if it is parallel."""
+        """Whether the state has ended: a final child is active, or all its regions have ended if it is parallel."""
         node = self.nodes[state]
         if node.kind is Kind.PARALLEL:
             return all(self.is_done(child, active) for child in node.children)
@@ -71,13 +71,15 @@ class Tree:
 
     def end_among(self, active: frozenset[StateName]) -> StateName | None:
         """Return the active top-level state whose end ends the agent; None if there is none."""
-        ends = (each for each in self.nodes[ROOT].children if each in active and self.nodes[each].is_end)
+        ends = (child for child in self.nodes[ROOT].children if child in active and self.nodes[child].is_end)
         return next((end for end in ends if self.nodes[end].kind.is_leaf or self.is_done(end, active)), None)
 
     def leaves_inside(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
         """Return the active leaves below the state."""
-        return {each for each in active if self.nodes[each].kind.is_leaf and self.is_inside(each, state)}
+        return {
+            candidate for candidate in active if self.nodes[candidate].kind.is_leaf and self.is_inside(candidate, state)
+        }
 
     def children_active(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
         """Return the active children of the state."""
-        return {each for each in active if each in self.nodes[state].children}
+        return {candidate for candidate in active if candidate in self.nodes[state].children}

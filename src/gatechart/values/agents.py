@@ -55,8 +55,8 @@ class Event:
     def origin(self) -> Origin:
         """Kind of sender.
 
-        Reserved names identify the framework's events, because nobody else can send them. So an origin need not be
-        stored, and the history of an older database has one too.
+        Reserved names identify the framework's events, because callers cannot send them. So the origin need not be
+        stored, and events in the history of an older database have one too.
         """
         if self.operator_reason:
             return Origin.OPERATOR
@@ -87,11 +87,11 @@ class Snapshot:
     status: Status
     memory: Memory = ()
     entered: EntryVersions = ()  # for active states with timers or invokes: the version that entered each
-    handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
+    handoffs: tuple[OpenHandoff, ...] = ()  # handoffs of the agent, in the order it joined them
     started: datetime | None = None  # aware, UTC, as `changed`; None for an agent of a release that did not keep it
     changed: datetime | None = None  # when the event of the newest turn happened
     transfers: TransferCounts = ()  # of states with transfers that were entered or chose
-    trail: Annotated[Trail, Sparse()] = NO_TRAIL  # what it did lately; empty if its graph has no signals
+    trail: Annotated[Trail, Sparse()] = NO_TRAIL  # its recent activity; empty if its graph has no signals
 
     @property
     def context(self) -> dict[str, Any]:
@@ -106,33 +106,33 @@ class Snapshot:
 
 
 def why_given_up(snapshot: Snapshot) -> str:
-    """Return why an agent ended as failed without a way out: the value of a Reason; empty if it did not."""
+    """Return the Reason, as text, of an agent that failed because no escape route was left; otherwise empty."""
     newest = snapshot.trail.escapes.newest
     has_failed = snapshot.status is Status.FAILED and newest is not None and newest.came_to is CameTo.NOTHING
     return newest.reason if has_failed and newest is not None else ""
 
 
 def ended_in_loop(snapshot: Snapshot) -> bool:
-    """Tell whether an agent ended as failed because it found no way out of a loop."""
+    """Return whether an agent failed because it could not escape from a loop."""
     return why_given_up(snapshot) == Reason.LOOP_DETECTED.value
 
 
 def without_trail(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot of an agent whose trail begins anew, at the entry point that it knows."""
+    """Return the snapshot with an empty trail that keeps only its entry point."""
     trail = snapshot.trail
     return snapshot if trail is NO_TRAIL else replaced(snapshot, trail=begun_at(trail.entry_point))
 
 
 @value
 class Awaited:
-    """What a caller of `Agent.until` waits for: one of several states, or the end of the agent."""
+    """A condition that a caller of `Agent.until` waits for: one of several states, or the end of the agent."""
 
     states: tuple[StateName, ...]
     leaves: frozenset[StateName]  # the states, or those below them
-    ended: bool = False  # whether the agent's end counts, in whatever state
+    ended: bool = False  # whether the agent's end counts, in any state
 
     def is_reached_in(self, snapshot: Snapshot) -> bool:
-        """Whether the agent is there."""
+        """Whether the agent has reached one of the states, or its end."""
         if self.ended and snapshot.status is not Status.ACTIVE:
             return True
         return not self.leaves.isdisjoint(snapshot.configuration)
@@ -157,7 +157,7 @@ class RefusalReason(StrEnum):
 
 @value
 class Refused:
-    """A guard's no with a reason, for whoever sent the event. It counts as false.
+    """A guard's no, with a reason for the sender of the event. It counts as false.
 
     >>> bool(Refused("the author may not decide"))
     False
@@ -185,9 +185,9 @@ class Refusal:
     reason: RefusalReason
     configuration: tuple[StateName, ...]
     accepts: tuple[EventName, ...]  # events with a transition here; guards are not evaluated
-    guards: tuple[str, ...] = ()  # those that said no, in evaluation order
-    problems: tuple[str, ...] = ()  # with the payload, each with the path of its field
-    explanations: tuple[str, ...] = ()  # of the guards that gave one, in evaluation order
+    guards: tuple[str, ...] = ()  # the guards that returned false, in evaluation order
+    problems: tuple[str, ...] = ()  # faults of the payload, each with the path of its field
+    explanations: tuple[str, ...] = ()  # from the guards that gave one, in evaluation order
     defers: tuple[EventName, ...] = ()  # events that would have been deferred, unless a guard agrees
 
     def __str__(self) -> str:
@@ -210,8 +210,8 @@ class Outcome:
     taken: tuple[str, ...] = ()  # labels of the taken transitions, in order
     refusal: Refusal | None = None
     guard_errors: tuple[GuardError, ...] = ()
-    repeat: bool = False  # the id was applied before; this is the outcome of that time
-    deferred: bool = False  # a state defers the event: it is mail now, for a state that does not
+    repeat: bool = False  # the id was applied before; this is the outcome of the first time
+    deferred: bool = False  # a state defers the event: it is kept as mail until no active state defers it
 
     @property
     def applied(self) -> bool:

@@ -1,4 +1,4 @@
-"""Alarms from outside: what somebody who watches agents from elsewhere tells them."""
+"""Alarms from outside: warnings that a monitoring system sends to agents."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from gatechart.values.frozen import value
 from gatechart.values.names import AgentId
 
 ALARM: Final = "alarm."
-"""Beginning of the name of the event by which agents hear of an alarm; the alarm's name follows."""
+"""Prefix of the event that reports an alarm to agents; the alarm's name follows."""
 
 ALARM_NAME: Final = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
 """Regular expression that the names of alarms match."""
 
 WATCHDOG_NAME: Final = r"^watchdog(\.|$)"
-"""Regular expression of the names among them that are the framework's own."""
+"""Regular expression that matches the alarm names reserved for the framework."""
 
 
 @value
 class RaisedAlarm:
-    """An alarm that was accepted: the agents that it named, or that were found, hear of it as durable mail."""
+    """An accepted alarm, sent as durable mail to the agents that it names or that match its query."""
 
     alarm_id: str
-    event: str  # as the agents get it
+    event: str  # name of the event that the agents receive
     recipients: tuple[AgentId, ...]
-    repeat: bool = False  # the alarm was raised before; these are the agents of that time
+    repeat: bool = False  # the alarm was raised before; these are its recipients from the first time

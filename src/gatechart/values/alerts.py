@@ -14,22 +14,22 @@ ALERT: Final = "gatechart.alert"
 
 
 class Severity(StrEnum):
-    """How bad it is that an alert tells of."""
+    """The severity of the problem that an alert reports."""
 
-    NOTICE = "notice"  # to know
-    WARNING = "warning"  # to look at
+    NOTICE = "notice"  # for information
+    WARNING = "warning"  # to investigate
     CRITICAL = "critical"  # to act on
 
 
 @value
 class AlertMessage:
-    """A message to a sink. The same id is delivered again only where an answer was lost."""
+    """A message to a sink. The same id is delivered again only if the sink's answer was lost."""
 
     id: str  # the same for each attempt at delivery, so that a receiver recognises a repeat
-    kind: str  # what happened, such as `escape` or `stuck`; for programs
+    kind: str  # type of the problem, such as `escape` or `stuck`; for programs
     title: str  # one line, for people
     at: datetime  # aware, UTC
     severity: Severity = Severity.WARNING
-    agent_id: AgentId = ""  # whom it is about; empty if about no agent
+    agent_id: AgentId = ""  # the agent concerned; empty if there is none
     graph: str = ""
-    details: Payload | None = None  # JSON values: evidence, what was tried, what would help
+    details: Payload | None = None  # JSON values: evidence, attempted remedies, suggestions

@@ -1,4 +1,4 @@
-"""Circuit breakers: when one opens, what is known of one that has opened, and the answer to a caller that asks it."""
+"""Circuit breakers: the policy that opens one, its stored state, and its answer to a caller."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class BreakerState(StrEnum):
 
     CLOSED = "CLOSED"  # calls go through
     OPEN = "OPEN"  # calls are rejected until the break is over
-    HALF_OPEN = "HALF_OPEN"  # a limited number of calls goes through, to try whether the break is needed any longer
+    HALF_OPEN = "HALF_OPEN"  # a limited number of calls goes through, to test whether the break is still needed
     ISOLATED = "ISOLATED"  # opened by an operator, until an operator closes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerPolicy:
-    """When a circuit breaker opens, for how long, and what closes it again. The terms are Polly's and Resilience4j's.
+    """When a circuit breaker opens and closes, and for how long it opens. The terms are Polly's and Resilience4j's.
 
-    With both `failures_in_a_row` and `failure_ratio` it opens at whichever comes first; with neither, after 5 failures
-    in a row. Each break that follows a failed trial is `break_growth` times as long as the one before.
+    With both `failures_in_a_row` and `failure_ratio`, it opens at whichever is reached first; with neither, after 5
+    failures in a row. Each break that follows a failed trial is `break_growth` times as long as the previous one.
 
     >>> BreakerPolicy().failures_in_a_row
     5
@@ -36,14 +36,14 @@ class BreakerPolicy:
     [30, 60, 100, 100]
     """
 
-    failures_in_a_row: int | None = None  # opens it; 5 where there is no ratio either
-    failure_ratio: float | None = None  # opens it: the part of the calls in the window that failed, above 0, at most 1
-    window_s: float = 30.0  # over which the ratio is taken
-    minimum_throughput: int = 10  # calls in the window, below which no ratio opens it
-    break_s: float | None = None  # from opening to the first trial; 300, and 60 under a tool
+    failures_in_a_row: int | None = None  # opens it; 5 if there is no ratio either
+    failure_ratio: float | None = None  # opens it: the share of the calls in the window that failed, above 0, at most 1
+    window_s: float = 30.0  # over which the ratio is computed
+    minimum_throughput: int = 10  # with fewer calls in the window, no ratio opens it
+    break_s: float | None = None  # from opening to the first trial; by default 300, and 60 for a tool's breaker
     break_growth: float = 1.0  # 1: all breaks are equally long
-    most_break_s: float = 3600.0  # where breaks stop growing
-    permits: int = 1  # trial calls at half-open: the first that fails opens it again, the success of all closes it
+    most_break_s: float = 3600.0  # breaks grow no longer than this
+    permits: int = 1  # trial calls when half-open: the first failure reopens it, success of all closes it
 
     def __post_init__(self) -> None:
         if self.failures_in_a_row is None and self.failure_ratio is None:
@@ -66,7 +66,7 @@ class BreakerPolicy:
         return _BARE_BREAK_S if self.break_s is None else self.break_s
 
     def break_after(self, breaks: int) -> float:
-        """Return the seconds of a break. breaks: how many there were since it was closed last, with this one."""
+        """Return the seconds of a break. breaks: number of breaks since it last closed, including this one."""
         most = max(self._break_s, self.most_break_s)
         try:
             return min(self._break_s * self.break_growth ** (breaks - 1), most)
@@ -82,9 +82,9 @@ class BreakerRecord:
     state: BreakerState
     since: datetime  # when it entered the state
     retry_at: datetime | None = None  # when the next trial may begin; None unless it is open
-    breaks: int = 0  # how often it has opened since it was closed last
-    reason: str = ""  # what opened it, or the operator's words
-    # When it opened first since it was closed last. Databases do not keep it, so it makes no difference.
+    breaks: int = 0  # number of times it opened since it last closed
+    reason: str = ""  # cause of the opening, or the operator's words
+    # When it first opened since it last closed. Databases do not keep it, so comparisons ignore it.
     open_since: datetime | None = field(default=None, compare=False)
 
 
@@ -93,22 +93,22 @@ class Permit:
     """The permission for one call, which ends with its success, its failure or its release."""
 
     name: str  # of the breaker
-    entry: int  # the entry of the state in which it was given, counted by the breaker
-    number: int = 0  # of a trial at half-open; 0 for a call through a closed breaker
+    entry: int  # number of the breaker's state entry that granted it, counted by the breaker
+    number: int = 0  # of a trial when half-open; 0 for a call through a closed breaker
 
 
 @value
 class Rejection:
-    """The answer of a circuit breaker that lets no call through."""
+    """The answer of a circuit breaker that rejects a call."""
 
     name: str
     state: BreakerState
-    retry_at: datetime | None  # when it is worth asking again; None: when an operator closes it
-    reason: str  # what opened it
-    # The first opening since it was closed last, and the known refusals since it opened last, this one included.
+    retry_at: datetime | None  # when a retry may succeed; None: once an operator closes it
+    reason: str  # cause of the opening
+    # The first opening since it last closed, and the known refusals since it last opened, including this one.
     open_since: datetime | None = field(default=None, compare=False)
     refused: int = field(default=1, compare=False)
 
 
 Admission: TypeAlias = Permit | Rejection
-"""The answer of a circuit breaker to a caller that asks it."""
+"""The answer of a circuit breaker to a caller."""

@@ -20,7 +20,7 @@ from gatechart.values.names import AgentId
 
 @value
 class TurnRecord:
-    """One turn, ready to be committed. `previous` is the snapshot it began from; None for a starting turn."""
+    """One turn, ready to be committed. `previous` is the snapshot before it; None for a starting turn."""
 
     previous: Snapshot | None
     snapshot: Snapshot
@@ -30,8 +30,8 @@ class TurnRecord:
     guard_errors: tuple[GuardError, ...] = ()
     effects: tuple[Effect, ...] = ()  # carried out with the commit, in this order
     consumes: int | None = None  # number of the mail that the turn applies
-    mail: tuple[Mail, ...] = ()  # that the turn sends, and timers that it sets, in order; see `numbered`
-    fired: FiredSignal | None = None  # what the turn noticed about the agent
+    mail: tuple[Mail, ...] = ()  # sent by the turn, timers included, in order; see `numbered`
+    fired: FiredSignal | None = None  # the signals that fired in the turn
 
     @property
     def outcome(self) -> Outcome:
@@ -65,7 +65,7 @@ class MailChange:
     """The new form of stored mail, identified by its number."""
 
     mail: Mail
-    raises: Mail | None = None  # accepted with the change, which then applies once, and only to waiting mail
+    raises: Mail | None = None  # accepted with the change, which then applies only once, and only to waiting mail
 
 
 @value
@@ -82,7 +82,7 @@ class StepRecord:
     invocation: Invocation
     name: str
     result: str  # JSON text
-    replaces: tuple[str, ...] = ()  # names of steps that are forgotten with the write
+    replaces: tuple[str, ...] = ()  # names of steps deleted by the same write
     tells: Mail | None = None  # mail to the agent that is accepted with the write
 
     def numbered(self, number: int) -> StepRecord:
@@ -92,18 +92,18 @@ class StepRecord:
 
 @value
 class JournalRecord:
-    """An entry of one of the agent's journals, written by an invocation or an operator. It outlives the invocation."""
+    """An entry of one of an agent's journals, written by an invocation or an operator. It outlives the invocation."""
 
-    invocation: Invocation  # without a state if an operator writes it
+    invocation: Invocation  # its state is empty if an operator writes the entry
     journal: str  # its name; an agent may have several
     name: str  # unique in the journal
     entry: str  # JSON text
-    replaces: tuple[str, ...] = ()  # names of entries that are forgotten with the write
+    replaces: tuple[str, ...] = ()  # names of entries deleted by the same write
     tells: Mail | None = None  # mail to the agent that is accepted with the write
 
     @classmethod
     def by_operator(cls, agent_id: AgentId, journal: str, name: str, entry: str) -> JournalRecord:
-        """Return an entry that an operator writes, whatever runs."""
+        """Return an entry that an operator writes, independent of any invocation."""
         return cls(Invocation(agent_id, "", 0, ""), journal, name, entry)
 
     @property
@@ -126,9 +126,9 @@ class JournalEntry:
 
 @value
 class TranscriptCut:
-    """The part of a transcript that an operator has left out."""
+    """The part of a transcript that an operator cut out."""
 
-    left_out: tuple[str, ...]  # names of the entries, in the order written; none if there was nothing to leave out
+    left_out: tuple[str, ...]  # names of the entries, in the order written; empty if there was nothing to cut
 
 
 CONVERSATION: Final = "conversation"
@@ -183,14 +183,14 @@ class ReserveSlot:
 
 @value
 class BreakerChange:
-    """The new state of a circuit breaker. One that is closed is forgotten: it is as good as one never used."""
+    """The new state of a circuit breaker. The record of a closed one is deleted: it equals a breaker never used."""
 
     breaker: BreakerRecord
 
 
 InvocationTask: TypeAlias = StepRecord | JournalRecord | Report
 Telling: TypeAlias = InvocationTask | Answer
-"""Units that can bring mail with them, under `tells`."""
+"""Units that can carry mail, under `tells`."""
 StoreTask: TypeAlias = Posting | MailChange | MailEnd | InvocationTask | Answer | ReserveSlot
 Unit: TypeAlias = TurnRecord | StoreTask | BreakerChange
 
@@ -203,7 +203,7 @@ def refuse_unknown_unit(unit: Never) -> Never:
 
     Raises UnknownEffectError, which lists the known units.
     """
-    raise UnknownEffectError(type(unit).__name__, tuple(kind.__name__ for kind in _UNITS))
+    raise UnknownEffectError(type(unit).__name__, tuple(unit_type.__name__ for unit_type in _UNITS))
 
 
 class Verdict(StrEnum):

@@ -13,7 +13,7 @@ Delay: TypeAlias = str | int | float | timedelta
 DELAY_TEXTS: Final = "'500ms', '30s', '1h30m', '2d' or 'PT1H30M'"
 DELAY_FORMS: Final = f"{DELAY_TEXTS}, or seconds"
 DELAY_REMEDY: Final = f"write {DELAY_FORMS}"
-"""What would have been a duration, wherever one is refused."""
+"""The remedy in every error about an invalid duration."""
 
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
 _NUMBER: Final = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
@@ -23,7 +23,7 @@ PATTERN: Final = rf"(?:{_NUMBER}\s*(?:ms|s|m|h|d|w)(?:\s*{_NUMBER}\s*(?:ms|s|m|h
 """Pattern of a duration as text, without surrounding white space."""
 
 LONGEST_S: Final = 36525 * 86400
-"""A hundred years: this keeps the end of every delay within the range of datetime for now."""
+"""A hundred years. The bound keeps the end of every delay within the range of datetime."""
 
 _TEXT: Final = re.compile(PATTERN)
 _PART: Final = re.compile(rf"({_NUMBER})\s*(ms|[smhdw])")
@@ -50,12 +50,12 @@ def seconds_of(delay: object) -> float | None:
 
 
 def _sum_of(text: str) -> float:
-    # ISO 8601 has the same units in capitals; without months, its M is minutes in either half.
+    # ISO 8601 has the same units in capitals; without months, its M always means minutes.
     return sum(float(number) * _UNITS_S[unit] for number, unit in _PART.findall(text.lower()))
 
 
 def seconds_in(delay: object, what: str = "the duration") -> float:
-    """Convert a duration to seconds. Raises ValueError, which says what would have been one.
+    """Convert a duration to seconds. Raises ValueError, which names valid forms.
 
     >>> seconds_in("90m")
     5400.0
@@ -85,7 +85,7 @@ class Retry:
     >>> retry = Retry(attempts=5, first_s=1, factor=3, most_s=10)
     >>> [retry.wait_s(failed) for failed in (1, 2, 3, 4, 5)]
     [1, 3, 9, 10.0, None]
-    >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # ten to the power of that is no float
+    >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # 10**9998 exceeds a float
     60.0
     >>> spread = Retry(first_s=10, jitter=0.1)
     >>> [spread.wait_s(1, draw) for draw in (0.0, 0.5, 0.75)]
@@ -98,7 +98,7 @@ class Retry:
     first_s: float = 1.0  # wait after the first failure
     factor: float = 2.0  # growth of each wait over the previous one
     most_s: float = 60.0
-    jitter: float = 0.0  # 0.1 draws each wait from 90 % to 110 %, so that many that failed at once are not back at once
+    jitter: float = 0.0  # 0.1 draws each wait from 90 % to 110 %, so that calls that failed together are spread out
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.first_s < 0 or self.factor < 1 or self.most_s < 0 or not 0 <= self.jitter <= 1:
@@ -108,7 +108,7 @@ class Retry:
     def wait_s(self, failed: int, draw: float = 0.5) -> float | None:
         """Return the seconds to wait after this many failed attempts; None to give up.
 
-        draw: a random number from 0 to 1, which says where in its spread the wait is; 0.5 is the middle.
+        draw: a random number from 0 to 1, the position of the wait within its jitter; 0.5 is the middle.
         """
         if failed >= self.attempts:
             return None
@@ -116,7 +116,7 @@ class Retry:
         return wait_s * (1 + self.jitter * (2 * draw - 1)) if self.jitter else wait_s
 
     def _middle_s(self, failed: int) -> float:
-        most_s = self.most_s / (1 + self.jitter)  # so that the longest waits are spread, too
+        most_s = self.most_s / (1 + self.jitter)  # so that jitter also spreads the longest waits
         try:
             return min(self.first_s * self.factor ** (failed - 1), most_s)
         except OverflowError:

@@ -1,7 +1,7 @@
-"""What notices something in what an agent does: detectors, and symptoms that join them.
+"""Detectors, which find patterns in an agent's behaviour, and symptoms, which combine detectors.
 
-A detector is a frozen value that remembers a short text for each agent, its slot. It is asked at the end of each turn
-that concerns it, within the turn. So it is pure, quick, and asks nobody.
+A detector is a frozen value with a short text of state per agent, its slot. It is evaluated within each relevant turn,
+at the turn's end. So it is pure and fast, and does no I/O.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from gatechart.values.profiles import Profile
 from gatechart.values.trail import MOVED, TrailEntry, entries_in
 
 HOLDS: Final = "+"
-"""First character of the slot of a detector that has found what it looks for."""
+"""First character of a detector's slot while the detector holds."""
 
 EVERY_TURN: Final = 0
-"""In place of kinds of entries: a detector that is asked at the end of every turn."""
+"""In place of kinds of entries: the detector is evaluated at the end of every turn."""
 
 WORKED: Final = 64
-"""A bit beside those of kinds of entries: an invoke was under way when the turn began, or is now."""
+"""A further bit next to the kinds of entries: an invoke was running when the turn began, or is running now."""
 
 
 @value
 class Look:
-    """What a detector is shown of a turn, or of a call in an invoke."""
+    """A detector's view of a turn, or of a call in an invoke."""
 
     event: Event
     before: tuple[StateName, ...]  # active leaves when the turn began; empty for an agent's first turn
     after: tuple[StateName, ...]  # active leaves now
-    told: Sequence[TrailEntry]  # what the turn adds to the trail, its move apart
-    kinds: int  # of the entries that it adds, the move's among them, as bits; and WORKED, if that holds
-    context: Any  # the agent's; detectors read it and never write
+    told: Sequence[TrailEntry]  # entries that the turn adds to the trail, without its move
+    kinds: int  # kinds of the added entries as bits, including the move's; and WORKED, if it applies
+    context: Any  # the agent's context, read-only for detectors
     trail: str  # the text of the trail with these entries
-    move: str = ""  # one character for states, event and payload of a move; equal moves have equal ones; empty for none
-    place: str = ""  # one character for the states to which a move led, however it did; empty for none
-    progress: bool = False  # whether work went forward, be it that a state was entered for the first time in the window
-    is_told: bool = False  # whether the chart itself said so: a state with `progress`, an action, or a measure
-    was_working: bool = False  # whether an invoke was under way when the turn began
-    is_working: bool = False  # whether one is under way now
+    move: str = ""  # a character that equal moves (states, event and payload) share; empty if there is no move
+    place: str = ""  # a character for the target states of the move, whatever its event; empty if there is no move
+    progress: bool = False  # whether the turn made progress, which includes the first entry of a state in the window
+    is_told: bool = False  # whether the chart declared the progress: a state with `progress`, an action, or a measure
+    was_working: bool = False  # whether an invoke was running when the turn began
+    is_working: bool = False  # whether one is running now
 
     @property
     def now(self) -> datetime:
@@ -54,42 +54,42 @@ class Look:
 
     @property
     def entries(self) -> tuple[TrailEntry, ...]:
-        """What the turn adds to the trail, oldest first. Read when asked for, as few detectors need the move."""
+        """Entries that the turn adds to the trail, oldest first. Reads the move on demand: few detectors need it."""
         moved = self.read_trail(MOVED, 1) if self.kinds & MOVED else ()
         return (*moved, *self.told)
 
     def read_trail(self, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
         """Read the trail, with the entries of the turn, oldest first.
 
-        kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+        kinds: kinds to return, as bits; 0 for all. last: number of the newest of these to return; 0 for all.
         """
         return entries_in(self.trail, kinds, last)
 
 
 Evidence: TypeAlias = Mapping[str, Any]
-"""What was found, as JSON values: numbers, names, the repeated block."""
+"""The findings of a detector as JSON values: numbers, names, the repeated block."""
 
 
 class Symptom(ABC):
-    """What a signal waits for: a detector, or several joined by `&`, `|`, `~` and `AnyOf`."""
+    """The condition of a signal: a detector, or several combined with `&`, `|`, `~` and `AnyOf`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def detectors(self) -> tuple[Detector, ...]:
-        """The detectors that it is made of."""
+        """The detectors that the symptom combines."""
 
     @abstractmethod
     def holds(self, found: Callable[[Detector], bool]) -> bool:
-        """Return whether it holds, given which detectors do."""
+        """Return whether the symptom holds. found: returns whether a detector holds."""
 
     def __and__(self, other: Symptom) -> Symptom:
         """Return a symptom that holds while both do."""
         return AnyOf(2, self, other)
 
     def __or__(self, other: Symptom) -> Symptom:
-        """Return a symptom that holds while one of both does."""
+        """Return a symptom that holds while at least one of them does."""
         return AnyOf(1, self, other)
 
     def __invert__(self) -> Symptom:
@@ -99,7 +99,7 @@ class Symptom(ABC):
 
 @dataclass(frozen=True, slots=True, init=False)
 class AnyOf(Symptom):
-    """A symptom that holds while at least so many of several do."""
+    """A symptom that holds while at least `least` of its parts hold."""
 
     least: int
     parts: tuple[Symptom, ...]
@@ -116,8 +116,8 @@ class AnyOf(Symptom):
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
-        """Those of its parts."""
-        return tuple(each for part in self.parts for each in part.detectors)
+        """The detectors of its parts."""
+        return tuple(detector for part in self.parts for detector in part.detectors)
 
     def holds(self, found: Callable[[Detector], bool]) -> bool:
         """Return whether enough parts hold."""
@@ -131,72 +131,72 @@ class Inverted(Symptom):
     part: Symptom
 
     def __post_init__(self) -> None:
-        """Refuse what is no symptom."""
+        """Refuse a part that is not a symptom."""
         require_symptoms(self.part)
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
-        """Those of the other."""
+        """The detectors of the other symptom."""
         return self.part.detectors
 
     def holds(self, found: Callable[[Detector], bool]) -> bool:
-        """Return whether the other does not hold."""
+        """Return whether the other symptom does not hold."""
         return not self.part.holds(found)
 
 
 class Detector(Symptom):
-    """One thing to notice. Subclasses are frozen dataclasses, equal if they notice the same, and share a slot then.
+    """A detector of one pattern. Subclasses are frozen dataclasses; equal detectors share a slot.
 
-    A slot begins as an empty text. It begins with HOLDS while the detector has found what it looks for; whatever else
-    it holds is the detector's own: printable text, some ten characters, 100 at most.
+    A slot is empty at first. Its first character is HOLDS while the detector holds; the rest is up to the detector:
+    printable text, about ten characters, 100 at most.
     """
 
     __slots__ = ()
 
-    sees: ClassVar[int] = EVERY_TURN  # kinds of entries, as bits, without which a turn does not concern it
-    reason: ClassVar[Reason] = Reason.OTHER  # of a handoff that answers it
-    variant: ClassVar[str] = ""  # what the name of its signals says besides that of its class
+    sees: ClassVar[int] = EVERY_TURN  # a turn without entries of these kinds, as bits, is skipped
+    reason: ClassVar[Reason] = Reason.OTHER  # reason of a handoff that answers its signal
+    variant: ClassVar[str] = ""  # suffix of its signals' name, after the class's name
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
-        """The detector alone."""
+        """Only the detector itself."""
         return (self,)
 
     def holds(self, found: Callable[[Detector], bool]) -> bool:
-        """Return whether it has found what it looks for."""
+        """Return whether the detector holds."""
         return found(self)
 
     @property
     def wakes(self) -> int:
-        """Kinds of entries, as bits, without which a turn does not concern it while its slot is empty."""
+        """Kinds of entries, as bits: while its slot is empty, a turn without them is skipped."""
         return self.sees
 
     @property
     def due_s(self) -> float | None:
-        """Seconds of work after which it must be asked again though nothing happened; None if never."""
+        """Seconds of work after which it must be evaluated again without an event; None if never."""
         return None
 
     def remaining_s(self, slot: str) -> float | None:  # noqa: ARG002  for subclasses that know it better
-        """Return the seconds of work that are left, since the slot was written, until it must be asked again."""
+        """Return the remaining seconds of work, from when the slot was written, until it must be evaluated again."""
         return self.due_s
 
     def begun(self, now: datetime) -> str:  # noqa: ARG002  for subclasses that count time
-        """Return the slot of an agent that is at work, once the trail has begun anew."""
+        """Return the slot of an agent that is at work, after its trail was cleared."""
         return ""
 
     def of_entry_point(self, profile: Profile | None) -> Detector:  # noqa: ARG002  for subclasses that look at it
-        """Return what is asked in its place of agents that began at an entry point with this profile."""
+        """Return the detector to use instead for agents that began at an entry point with this profile."""
         return self
 
     def finds_anew(self, look: Look) -> bool:  # noqa: ARG002  for subclasses that do
-        """Return whether it comes to hold anew though it held before, which it otherwise does once it has ceased."""
+        """Return whether it holds for a new cause though it held before. By default it must stop holding in between."""
         return False
 
     def after_move(self, slot: str, move: str, place: str) -> str | None:  # noqa: ARG002  for subclasses that can tell
-        """Return the slot after a turn that did no more than move the agent, if it is told without a look.
+        """Return the slot after a turn that only moved the agent, if no Look is needed for it.
 
-        Most turns are such, and a look costs more than all else. move, place: as of a look. None to be asked by one,
-        as where something holds, or comes to.
+        Most turns only move the agent, and building a Look costs more than the rest. move, place: as in Look. None
+        requests a Look, as when the detector holds or starts to hold.
         """
         return None
 
@@ -206,11 +206,11 @@ class Detector(Symptom):
 
     @abstractmethod
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return what was found, as JSON values, once it holds."""
+        """Return the evidence as JSON values, once the detector holds."""
 
 
 def require_symptoms(*parts: object) -> None:
-    """Refuse what nothing can be noticed by. Raises TypeError, which says what would do."""
+    """Raise TypeError, with a remedy, unless every part is a symptom with at least one detector."""
     for part in parts:
         if not isinstance(part, Symptom) or not part.detectors:
             raise TypeError(f"{part!r} is nothing to notice; {_remedy(part)}")
@@ -227,4 +227,4 @@ def _remedy(part: object) -> str:
 
 def walk(symptoms: Sequence[Symptom]) -> Iterator[Detector]:
     """Yield the distinct detectors of several symptoms, in order."""
-    yield from dict.fromkeys(each for symptom in symptoms for each in symptom.detectors)
+    yield from dict.fromkeys(detector for symptom in symptoms for detector in symptom.detectors)

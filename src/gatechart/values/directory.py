@@ -1,4 +1,4 @@
-"""The directory: what is kept of whoever work can be handed to."""
+"""The directory of entries that work can be handed to: people, agents and entry points of graphs."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from gatechart.values.names import AgentId
 from gatechart.values.profiles import Candidate
 
 CHOSEN: Final = "gatechart.chosen"
-"""Event that reports a choice to the agent of the entry that was chosen, with all that is needed about it later."""
+"""Event that reports a choice to the agent of the chosen entry, with all data needed later."""
 
 OUTCOME: Final = "gatechart.outcome"
-"""Event that reports how work ended to the agent of the entry that took it."""
+"""Event that reports the end of work to the agent of the entry that accepted it."""
 
 MOST_ENTRIES: Final = 100
-"""The most entries that one named registrant can have in the directory, unless a home sets another bound."""
+"""The most entries that one named registrant can have in the directory, unless a home sets another limit."""
 
 
 class Mark(StrEnum):
-    """What an operator decided about an entry of the directory."""
+    """An operator's decision about an entry of the directory."""
 
     NONE = "none"
-    PINNED = "pinned"  # it goes before all others that fit
-    EXCLUDED = "excluded"  # it is not chosen; what names it still reaches it
-    CLOSED = "closed"  # it takes no work at all; what it has goes on
+    PINNED = "pinned"  # it is preferred to all other matches
+    EXCLUDED = "excluded"  # selections leave it out; handoffs that name it still reach it
+    CLOSED = "closed"  # it accepts no new work; open work continues
 
 
 class Ended(StrEnum):
-    """How work ended that an entry took."""
+    """How work accepted by an entry ended."""
 
     COMPLETED = "completed"
     FAILED = "failed"
-    CAME_BACK = "came_back"  # handed on to an agent that had it before
+    CAME_BACK = "came_back"  # handed on to an agent that had the work before
 
 
 @value
 class WorkOutcome:
-    """What came of work that an entry of the directory took."""
+    """The outcome of work that an entry of the directory accepted."""
 
     handoff: str  # handoff id
     ended: Ended
     at: datetime
-    user: str = ""  # for whom it was; empty if the packet did not say
-    source: AgentId = ""  # the agent that handed it on
-    reason: str = ""  # why it was handed on
-    kind: str = ""  # of problem: the first domain or capability that it needed, else the reason
-    handed_on: int = 0  # how often it was handed on again before it ended
+    user: str = ""  # the user it was for; empty if the packet names none
+    source: AgentId = ""  # the agent that handed on the work
+    reason: str = ""  # why the work was handed on
+    kind: str = ""  # of problem: the first domain or capability that the work needed, else the reason
+    handed_on: int = 0  # number of further handoffs before it ended
     took_s: float = 0.0  # from its acceptance to its end
-    cost: float | None = None  # what whoever ended it says that it cost; None if nobody said
-    needed: bool | None = None  # a person's answer: whether handing on was needed; None if nobody said
-    in_time: bool | None = None  # whether it came in time, rather than too late
-    quality: float | None = None  # how good the work was, from 0 to 1
+    cost: float | None = None  # as reported with the end of the work; None if not reported
+    needed: bool | None = None  # a person's answer: whether the handoff was needed; None if not answered
+    in_time: bool | None = None  # a person's answer: whether the handoff came early enough
+    quality: float | None = None  # quality of the work, from 0 to 1
 
 
 @value
 class DirectoryEntry:
-    """An entry of the directory: whom work can be handed to, and how things stand there now.
+    """An entry of the directory: a target for work, with its current availability and results.
 
-    For what is kept of it, an agent of its own, whose history shows who changed it.
+    A dedicated agent keeps its stored data. The history of that agent shows who changed it.
     """
 
-    candidate: Candidate  # as a choice sees it
-    unavailable: str = ""  # why it takes no work now; empty if it does
+    candidate: Candidate  # the entry as selections see it
+    unavailable: str = ""  # why it accepts no work now; empty if it does
     mark: Mark = Mark.NONE
     mark_reason: str = ""
     registrant: str = ""  # who registered it
@@ -73,25 +73,25 @@ class DirectoryEntry:
     completed: int = 0  # pieces of work, so far
     failed: int = 0
     came_back: int = 0
-    outcomes: tuple[WorkOutcome, ...] = ()  # the newest, the newest last
-    former_registrant: str | None = None  # previous owner of the id; its record was dropped
+    outcomes: tuple[WorkOutcome, ...] = ()  # the most recent ones, the newest last
+    former_registrant: str | None = None  # previous owner of the id, whose record was dropped
     changed_hands: datetime | None = None  # time of the change of owner, if there was one
 
     @property
     def id(self) -> str:
-        """Its id: "orders.REVIEWING" for an entry point of a graph here, else that under which it was registered."""
+        """Its id: "orders.REVIEWING" for an entry point of a local graph, else the id it was registered under."""
         return self.candidate.id
 
     @property
     def agent_id(self) -> AgentId:
-        """The agent that keeps it, once there is something to keep."""
+        """Id of the agent that keeps its data, once there is any."""
         return f"{ENTRY_AGENT}{self.candidate.id}"
 
 
 def counted_under(graph: str, entry_point: str, recipient: str) -> set[str]:
-    """Return the names under which open work counts: its graph, entry point, and recipient, as itself and its agent.
+    """Return the names that open work counts under: graph, entry point, recipient, and the agent of the recipient.
 
-    recipient: who was chosen; empty if the target was named.
+    recipient: id of the chosen entry; empty if the graph names the target.
 
     >>> sorted(counted_under("refunds", "REVIEWING", "anna"))
     ['anna', 'directory:anna', 'refunds', 'refunds.REVIEWING']

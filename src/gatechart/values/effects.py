@@ -1,6 +1,6 @@
 """Effects of a turn: a closed set of frozen values, carried out when the turn is committed.
 
-Also the mail that they send, and the form in which replays compare them.
+The module also builds the mail that effects send, and the form that replays compare.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ReplaceInvocation:
 class Offer:
     """Offer a handoff to its target: now, or when due if it is another attempt.
 
-    The target is told when the deadline passes.
+    Mail to the target withdraws the offer at the deadline.
     """
 
     handoff: HandoffRecord
@@ -99,12 +99,12 @@ class Offer:
 
 @value
 class OfferChosen:
-    """Offer a handoff to the target that was chosen for it, and keep why.
+    """Offer a handoff to the target chosen for it, and store the reason for the choice.
 
-    The handoff goes from CHOOSING to PENDING. The target is told of the offer, and when the deadline passes.
+    The handoff goes from CHOOSING to PENDING. The target gets the offer, and mail that withdraws it at the deadline.
     """
 
-    handoff: HandoffRecord  # with its target, its packet and its choice
+    handoff: HandoffRecord  # with its target, packet and choice
     details: str = ""  # of the choice, in words
 
 
@@ -117,7 +117,7 @@ class ChangeHandoff:
     after: HandoffStatus
     details: str = ""
     result: Payload | None = None
-    choice: Payload | None = None  # why nobody was chosen
+    choice: Payload | None = None  # why no target was chosen
 
 
 Effect: TypeAlias = (
@@ -142,7 +142,7 @@ def refuse_unknown(effect: Never) -> Never:
 
     Raises UnknownEffectError, which lists the known effects.
     """
-    raise UnknownEffectError(type(effect).__name__, tuple(kind.__name__ for kind in KINDS))
+    raise UnknownEffectError(type(effect).__name__, tuple(effect_type.__name__ for effect_type in KINDS))
 
 
 def mail_sent(effects: Sequence[Effect], after: Snapshot, now: datetime, number: Callable[[], int]) -> Iterator[Mail]:
@@ -156,7 +156,7 @@ def mail_sent(effects: Sequence[Effect], after: Snapshot, now: datetime, number:
             case Send(to, event, content, mail_id, due):
                 yield Mail(number(), to, event, content, now, mail_id, agent_id, due)
             case Timer(event, due, content, state, key):
-                # A recurring timer belongs to an entry of the state that an earlier turn made.
+                # A recurring timer belongs to an entry of the state, which may be of an earlier turn.
                 epoch = 0 if state is None else dict(after.entered).get(state, after.version)
                 yield Mail(number(), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
             case Offer(offered, due):
@@ -180,9 +180,9 @@ def mail_sent(effects: Sequence[Effect], after: Snapshot, now: datetime, number:
 def _offered(
     offered: HandoffRecord, due: datetime | None, agent_id: AgentId, now: datetime, number: Callable[[], int]
 ) -> Iterator[Mail]:
-    """Yield the mail that tells the target of an offer; none for an offer that was over when it was made.
+    """Yield the mail that brings an offer to its target; none if the offer is already over.
 
-    While the target is being chosen, the source itself is told.
+    While the target is being chosen, the mail goes to the source itself.
     """
     is_choosing = offered.status is HandoffStatus.CHOOSING
     if not is_choosing and offered.status is not HandoffStatus.PENDING:
@@ -196,10 +196,10 @@ def _offered(
 
 
 def compared(effect: Effect) -> dict[str, Any] | None:
-    """Return what an effect asks of the outside, to compare with what another version of a graph asks in its place.
+    """Return the external request of an effect, to compare it with the request of another version of the graph.
 
-    None for ends, which follow from the configuration, and for effects that no replay has: of migrations, and of
-    choices, which are not made again.
+    None for cancellations, which follow from the configuration, and for effects that no replay has: effects of
+    migrations and of choices, because a replay does not choose again.
     """
     match effect:
         case Send(to, event, payload, _, due):
@@ -211,10 +211,10 @@ def compared(effect: Effect) -> dict[str, Any] | None:
             return {"cancel timer": key}
         case StartInvoke(_, invoke):
             return {"invoke": invoke}
-        case Offer(made, due):
+        case Offer(handoff, due):
             return {
-                "offer": f"{made.target_graph} at {made.entry_point}",
-                "packet": _as_asked(made),
+                "offer": f"{handoff.target_graph} at {handoff.entry_point}",
+                "packet": _as_asked(handoff),
                 "due": _moment(due),
             }
         case ChangeHandoff(_, _, status, details, result):
@@ -225,10 +225,10 @@ def compared(effect: Effect) -> dict[str, Any] | None:
             refuse_unknown(effect)
 
 
-def _as_asked(made: HandoffRecord) -> Payload:
-    """Return the packet of a handoff without what was drawn for it: another order of drawing gives other ids."""
-    drawn = {"handoff_id", "request", *(("target_agent",) if made.is_new else ())}
-    return {name: content for name, content in made.packet.items() if name not in drawn}
+def _as_asked(handoff: HandoffRecord) -> Payload:
+    """Return the packet of a handoff without its generated ids: those depend on the order of generation."""
+    drawn = {"handoff_id", "request", *(("target_agent",) if handoff.is_new else ())}
+    return {name: content for name, content in handoff.packet.items() if name not in drawn}
 
 
 def _moment(due: datetime | None) -> str | None:
@@ -237,5 +237,5 @@ def _moment(due: datetime | None) -> str | None:
 
 def withdrawal_of(handoff: str, *, is_choosing: bool) -> dict[str, Any]:
     """Return the payload of the mail that withdraws a handoff. is_choosing: whether its target is yet to be chosen."""
-    told = {"handoff": handoff, "expired": False}
-    return told | {"choosing": True} if is_choosing else told
+    payload = {"handoff": handoff, "expired": False}
+    return payload | {"choosing": True} if is_choosing else payload

@@ -1,4 +1,4 @@
-"""What is kept of an agent's failure, from the turn in which it failed and from its trail."""
+"""Reports of agents' failures, built from the failing turn and the trail."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from gatechart.values.trail import Called, entries_in
 
 @value
 class FailureReport:
-    """What made an agent fail, and where it was before that. Empty texts and zeros: that is not known."""
+    """The cause of an agent's failure, and its state before. Empty texts and zeros mean unknown."""
 
     agent_id: AgentId
-    version: int  # of the turn in which it failed; `retry_agent` goes back to the one before
+    version: int  # of the failing turn; `retry_agent` rolls back to the one before
     at: datetime
-    event: EventName  # that led to the failure
-    source: tuple[StateName, ...]  # where the agent was
-    state: tuple[StateName, ...]  # where it failed
+    event: EventName  # the event that led to the failure
+    source: tuple[StateName, ...]  # active leaves before the failure
+    state: tuple[StateName, ...]  # active leaves after it
     type: str = ""  # of the exception
     message: str = ""
     traceback: str = ""
-    code: str = ""  # of the failed tool call, or as the event has it
+    code: str = ""  # from the event, or of the failed tool call
     attempts: int = 0
-    tool: str = ""  # the last call that failed before, if the agent has a trail
+    tool: str = ""  # of the last failed call before, if the agent has a trail
     arguments: str = ""  # digest of its arguments
-    reason: str = ""  # value of a Reason, such as "loop detected": from what it found no way out
+    reason: str = ""  # value of a Reason, such as "loop detected": the condition that it could not escape
 
 
 def failure_report(entry: HistoryEntry, failed: Snapshot) -> FailureReport:
-    """Return what is kept of a failure. entry: the turn in which the agent failed. failed: the agent after it."""
-    told = entry.event.payload
-    calls = [each for each in entries_in(failed.trail.text) if isinstance(each, Called) and not each.ok]
-    call = calls[-1] if calls else None
-    attempts = told.get("attempts")
+    """Build the report of a failure. entry: the failing turn. failed: the agent after it."""
+    payload = entry.event.payload
+    calls = [call for call in entries_in(failed.trail.text) if isinstance(call, Called) and not call.ok]
+    last_call = calls[-1] if calls else None
+    attempts = payload.get("attempts")
     return FailureReport(
         agent_id=entry.agent_id,
         version=entry.version,
@@ -44,12 +44,12 @@ def failure_report(entry: HistoryEntry, failed: Snapshot) -> FailureReport:
         event=entry.event.name,
         source=entry.source,
         state=entry.target,
-        type=str(told.get("type", "")),
-        message=str(told.get("message", told.get("reason", ""))),
-        traceback=str(told.get("traceback", "")),
-        code=str(told.get("code", "") or ("" if call is None else call.error)),
+        type=str(payload.get("type", "")),
+        message=str(payload.get("message", payload.get("reason", ""))),
+        traceback=str(payload.get("traceback", "")),
+        code=str(payload.get("code", "") or ("" if last_call is None else last_call.error)),
         attempts=attempts if isinstance(attempts, int) else 0,
-        tool=str(told.get("tool", "") or ("" if call is None else call.tool)),
-        arguments="" if call is None else call.arguments,
+        tool=str(payload.get("tool", "") or ("" if last_call is None else last_call.tool)),
+        arguments="" if last_call is None else last_call.arguments,
         reason=why_given_up(failed),
     )

@@ -1,4 +1,4 @@
-"""Findings: what is wrong with agents, mail and hosts, as whoever looks at them from outside sees it."""
+"""Findings: problems of agents, mail and hosts that are visible from outside them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, Payload
 
 FOUND: Final = "alarm.watchdog."
-"""Beginning of the name of the event that tells an agent of a finding; the kind follows, as in `alarm.watchdog.stuck`.
+"""Prefix of the event that reports a finding to an agent; the kind follows, as in `alarm.watchdog.stuck`.
 
-Alarms from outside cannot have such a name."""
+Alarms from outside cannot use this prefix."""
 
 
 class FindingKind(StrEnum):
-    """What a finding is about."""
+    """The problem that a finding reports."""
 
-    STUCK = "stuck"  # an agent had no turn for longer than is normal in its states
-    WAITING = "waiting"  # mail of an agent could be applied and is not
-    UNCLAIMED = "unclaimed"  # mail waits for an agent that does not exist
-    FAILING = "failing"  # mail of an agent fails, and is tried again: its turns are undone
-    DEAD = "dead"  # mail of an agent failed at every attempt
-    UNDONE = "undone"  # turns of events that were sent to an agent raised lately, and were undone
-    REFUSED = "refused"  # an agent refused much of what it was sent lately
+    STUCK = "stuck"  # an agent had no turn for longer than its states expect
+    WAITING = "waiting"  # mail for an agent is due but not applied
+    UNCLAIMED = "unclaimed"  # mail waits for a nonexistent agent
+    FAILING = "failing"  # mail for an agent fails and is retried: its turns are undone
+    DEAD = "dead"  # mail for an agent failed at every attempt
+    UNDONE = "undone"  # turns for events sent to an agent raised recently, and were undone
+    REFUSED = "refused"  # an agent recently refused many of the events sent to it
     BREAKER = "breaker"  # a circuit breaker is open
-    SILENT = "silent"  # a host gave no sign of life
-    BUSY = "busy"  # a host uses its processors and gets nowhere
-    UNDELIVERED = "undelivered"  # a sink of alerts takes none
+    SILENT = "silent"  # a host stopped sending heartbeats
+    BUSY = "busy"  # a host uses its processors without progress
+    UNDELIVERED = "undelivered"  # a sink of alerts accepts none
     MISPLACED = "misplaced"  # an application's agent has an id or a graph that belongs to the framework
 
 
@@ -51,29 +51,29 @@ SEVERITIES: Final = {
 
 @value
 class HealthFinding:
-    """Something that somebody should know about, or act on. It lasts until a look no longer finds it."""
+    """A problem that an operator should know about, or act on. It lasts until a scan no longer finds it."""
 
     kind: FindingKind
-    subject: str  # an agent's id, a host's, the name of a breaker or a sink
-    since: datetime | None  # aware, UTC; None if that is not known
+    subject: str  # id of an agent or a host, or name of a breaker or a sink
+    since: datetime | None  # aware, UTC; None if unknown
     text: str  # one sentence
-    remedy: str  # what would help, in the words of commands
+    remedy: str  # suggested remedy, with commands
     graph: str = ""
     evidence: Payload | None = None  # JSON values
 
     @property
     def key(self) -> str:
-        """The same for each look that finds this."""
+        """Key of the problem, the same in every scan that finds it."""
         return f"{self.kind.value}:{self.subject}"
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """Severity of the problem."""
         return SEVERITIES[self.kind]
 
     @property
     def agent_id(self) -> AgentId:
-        """The agent that it is about; empty if it is about none that exists."""
+        """The agent concerned; empty if the finding concerns no existing agent."""
         others = (FindingKind.UNCLAIMED, FindingKind.BREAKER, FindingKind.SILENT, FindingKind.BUSY)
         return "" if self.kind in others or self.kind is FindingKind.UNDELIVERED else self.subject
 
@@ -92,8 +92,8 @@ class HealthFinding:
 
 
 def has_lasted(before: Payload | None, now: Payload | None) -> bool:
-    """Tell whether findings with the same key, of two looks, are one: an agent with a turn between stands still anew.
+    """Return whether findings of two scans with the same key are one. A turn of the agent in between starts another.
 
-    before, now: their evidence.
+    before, now: evidence of the two findings.
     """
     return (before or {}).get("version") == (now or {}).get("version")

@@ -1,4 +1,4 @@
-"""What a turn noticed: the signals that fired, what was found, and what the chart did about it."""
+"""The signals that fired in a turn, with their evidence and the reaction of the chart."""
 
 from __future__ import annotations
 
@@ -12,27 +12,31 @@ from gatechart.values.names import Payload
 
 
 class Reaction(StrEnum):
-    """What became of the event of a signal."""
+    """The chart's reaction to the event of a signal."""
 
-    TAKEN = "taken"  # by a transition
-    ESCAPING = "escaping"  # by none; the plan of the agent finds a way out
-    UNTAKEN = "untaken"  # by none; what was found is noted all the same
-    UNDONE = "undone"  # by a transition whose actions raised; what they did is undone, the rest of the turn is not
+    TAKEN = "taken"  # a transition took it
+    ESCAPING = "escaping"  # no transition took it; the agent's plan finds an escape route
+    UNTAKEN = "untaken"  # no transition took it; the evidence is still recorded
+    UNDONE = "undone"  # actions of its transition raised; their changes are undone, the rest of the turn stays
 
 
 @value
 class FiredSignal:
     """A signal that fired in a turn, and the others that fired with it."""
 
-    signal: str  # its name
+    signal: str  # name of the signal
     reason: Reason
-    evidence: tuple[Evidence, ...]  # what each detector found, as JSON values, with its kind under `detector`
+    evidence: tuple[Evidence, ...]  # of each detector, as JSON values, with the detector's kind under `detector`
     others: tuple[Payload, ...] = ()  # signals that fired with it, each with `signal`, `reason` and `evidence`
     reaction: Reaction = Reaction.UNTAKEN
-    problem: str = ""  # what an undone reaction raised
+    problem: str = ""  # exception of an undone reaction
 
     @property
     def payload(self) -> dict[str, Any]:
         """Payload of its event, as JSON values."""
-        found = {"signal": self.signal, "reason": self.reason.value, "evidence": [dict(each) for each in self.evidence]}
-        return {**found, "others": [dict(each) for each in self.others]}
+        return {
+            "signal": self.signal,
+            "reason": self.reason.value,
+            "evidence": [dict(evidence) for evidence in self.evidence],
+            "others": [dict(other) for other in self.others],
+        }

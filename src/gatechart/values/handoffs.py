@@ -1,4 +1,4 @@
-"""Handoffs as frozen values: their status, and what both agents remember of them."""
+"""Handoffs as frozen values: their status, and the records that both agents keep of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gatechart.values.secrets import shown_repr
 class Mode(StrEnum):
     """The effect of a handoff on the source agent."""
 
-    TRANSFER = "transfer"  # the source gives the work away
+    TRANSFER = "transfer"  # the source hands the work over
     DELEGATE = "delegate"  # the source keeps the work and waits for the result
 
 
 class HandoffStatus(StrEnum):
     """The status of a handoff."""
 
-    CHOOSING = "choosing"  # its target is yet to be chosen; the source is the owner, and nobody was told
+    CHOOSING = "choosing"  # its target is not chosen yet; the source is the owner, and no offer was sent
     PENDING = "pending"  # offered; the source is the owner
     ACCEPTED = "accepted"  # the target is the owner
     REJECTED = "rejected"
@@ -47,11 +47,11 @@ class Reason(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> None:
-        raise ValueError(f"{value!r} is no reason; use {', '.join(repr(each.value) for each in cls)}")
+        raise ValueError(f"{value!r} is no reason; use {', '.join(repr(reason.value) for reason in cls)}")
 
 
 class Obstacle(StrEnum):
-    """The reason why an offer was rejected, or was made to nobody."""
+    """The reason why an offer was rejected, or had no target."""
 
     UNKNOWN_GRAPH = "unknown graph"  # unknown graph, or no such agent of it
     NO_ENTRY = "no such entry point"
@@ -65,7 +65,7 @@ class Obstacle(StrEnum):
     ENDED = "the agent has ended"
     FAILURE = "its first turn failed"
     UNREADABLE = "the packet cannot be read"
-    NO_MATCH = "no match"  # nobody in the directory is right for it
+    NO_MATCH = "no match"  # no entry of the directory is suitable
 
     @property
     def passes(self) -> bool:
@@ -106,22 +106,22 @@ class HandoffRecord:
     packet: Payload
     deadline: datetime | None
     status: HandoffStatus
-    changes: tuple[HandoffChange, ...]  # oldest first, beginning with the offer
+    changes: tuple[HandoffChange, ...]  # oldest first; the offer is the first
     result: Payload | None = None  # result of a delegation
     number: int = 0  # in the order offered, in a store
-    choice: Payload | None = None  # why its target was chosen, or nobody: an Explanation as JSON
+    choice: Payload | None = None  # why its target was chosen, or none was: an Explanation as JSON
 
     __repr__ = shown_repr
 
     @property
     def is_to_nobody(self) -> bool:
-        """Whether it has no target: it is yet to be chosen, or nobody was right for it."""
+        """Whether it has no target: it is not chosen yet, or no entry was suitable."""
         return bool(self.packet.get("selection")) and not self.packet.get("recipient")
 
 
 @value
 class OpenHandoff:
-    """An agent's own record of a handoff in which it takes part."""
+    """An agent's own record of a handoff that it is a party to."""
 
     id: str  # of the current attempt
     side: Side
@@ -136,9 +136,9 @@ class OpenHandoff:
     path: tuple[Payload, ...] = ()  # earlier agents, as in the accepted packet
     session: str = ""  # from the same packet
     reason: Reason = Reason.OTHER  # from the same packet
-    recipient: str = ""  # id of the candidate that was chosen; empty if the graph names the target
-    work: Payload | None = None  # what the directory is told of it at its end; None if no entry of it has a part
-    is_choosing: bool = False  # whether the target is yet to be chosen; the peer is then the agent itself
+    recipient: str = ""  # id of the chosen candidate; empty if the graph names the target
+    work: Payload | None = None  # data for the directory when it ends; None if no entry of the directory is involved
+    is_choosing: bool = False  # whether the target is not chosen yet; the peer is then the agent itself
 
 
 @value

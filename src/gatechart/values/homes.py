@@ -1,4 +1,4 @@
-"""Homes of agents: what one offers, and the role in which a process opens it."""
+"""Homes of agents: the role of a process that opens one, and its capabilities."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Role(StrEnum):
     TAKE_OVER = "take_over"
     """Take the database from another owner, which can no longer write. Meant for a frozen owner."""
     VISITOR = "visitor"
-    """Own the database for a moment, and do only what is called for.
+    """Own the database briefly, and do only what the caller requests.
 
-    A resumed agent processes its own due mail; other mail, timers and invokes are left to the next owner.
+    A resumed agent processes its due mail; other mail, timers and invokes are left to the next owner.
     """
     READER = "reader"
     """Read alongside any owner; never write."""
@@ -26,12 +26,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The features of a runtime beyond those that every runtime has. A False field marks one that others have.
+    """The optional features of a runtime. A False field marks a feature that other runtimes have.
 
     Turns, mail, timers, invokes and steps behave the same everywhere and have no field.
     """
 
-    home: str  # the kind of runtime, in words
+    home: str  # kind of the runtime, in words
     is_durable: bool = True  # accepted events survive the process
     finds_at_once: bool = True  # `find` sees every committed turn; otherwise it lags
     tells_at_once: bool = True  # `history` sees every committed turn; otherwise it lags
@@ -41,15 +41,15 @@ class Capabilities:
     migrates_ahead: bool = True  # `migrate` upgrades all agents at once; otherwise each waits for its next mail
     bounds_inboxes: bool = True  # `post` raises InboxFullError
     bounds_backlogs: bool = True  # `post` raises BacklogFullError
-    withdraws: bool = True  # a cancelled caller withdraws a request that has not begun; otherwise the request stands
-    tells_repeats: bool = True  # the receipt of `post` has the mail's number and says whether the id is a repeat
+    withdraws: bool = True  # a cancelled caller withdraws a request that has not started; otherwise it stays
+    tells_repeats: bool = True  # the receipt of `post` has the mail's number and a flag for repeated ids
     lists_all_mail: bool = True  # `mail` needs no recipient, and sees accepted mail at once
     takes_a_clock: bool = True  # a virtual clock can be passed
     forgets_at_once: bool = True  # `erase` leaves nothing behind; otherwise the engine keeps journals until they expire
     prunes: bool = True  # `prune` is available
-    keeps_ids: int | None = None  # how many of an agent's newest event ids are recognised; None: all until pruned
-    looks_back: bool = True  # escape plans look back at an agent's turns; otherwise only where there is a projection
-    knows_hosts: bool = True  # `hosts` lists the processes that host agents, and the watchdog looks after them
-    counts_work_at_once: bool = True  # the directory knows all open work; otherwise only what is projected
-    chooses_alike: bool = True  # `choose` answers as the home chooses; otherwise by words alone, nothing learned
+    keeps_ids: int | None = None  # number of an agent's newest event ids that are recognised; None: all until pruned
+    looks_back: bool = True  # escape plans can read an agent's past turns; otherwise only with a projection
+    knows_hosts: bool = True  # `hosts` lists the processes that host agents, and the watchdog monitors them
+    counts_work_at_once: bool = True  # the directory counts all open work; otherwise only projected work
+    chooses_alike: bool = True  # `choose` ranks as handoffs do; otherwise only by texts, without learned scores
     settles_at_once: bool = True  # `handoffs` shows the current status; otherwise it lags, most for unaccepted offers

@@ -1,4 +1,4 @@
-"""Hosts: processes that host agents or stand by for that, and their signs of life."""
+"""Hosts: processes that host agents or wait on standby, and their heartbeats."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gatechart.values.homes import Role
 from gatechart.values.names import Payload
 
 BEAT_S: Final = 5.0
-"""Seconds between two signs of life of a host."""
+"""Seconds between two heartbeats of a host."""
 
 MOST_HOSTS: Final = 200
-"""The most hosts of which a store keeps a sign of life: those with the newest."""
+"""The most hosts whose heartbeats a store keeps: the most recently seen."""
 
 
 @value
@@ -21,14 +21,14 @@ class HostRecord:
     """A host as it is stored and shown."""
 
     id: str
-    role: Role  # OWNER also for one that took the database over, STANDBY until it becomes the owner
+    role: Role  # OWNER also after a takeover; STANDBY until it becomes the owner
     machine: str  # its host name
     pid: int
     started: datetime  # aware, UTC, as `seen`
-    seen: datetime  # its newest sign of life
-    facts: Payload  # JSON values: what it uses, as far as that is measured
+    seen: datetime  # its newest heartbeat
+    facts: Payload  # JSON values: measured resource usage
 
     @property
     def name(self) -> str:
-        """The host in words."""
+        """Role, machine and process id, for people."""
         return f"{self.role.value} {self.machine}:{self.pid}"

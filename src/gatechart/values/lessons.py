@@ -1,4 +1,4 @@
-"""What agents of a graph have learned from their escapes: which strategies led on, and what keeps failing."""
+"""Lessons that agents of a graph learned from their escapes: strategies that helped, and repeated failures."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ LEARN: Final = "gatechart.learn"
 """Event that reports an attempt to escape, or its result, to the agent that keeps a graph's lessons."""
 
 KEEPERS: Final = frozenset({DIRECTORY_GRAPH, LESSONS_GRAPH})
-"""Graphs of agents that keep something for all others, of which the hosts are told with each commit."""
+"""Graphs whose agents keep data for all others. Runtimes read each of their commits, even one without effects."""
 
 Tally: TypeAlias = tuple[int, int]
-"""How often something went well, and how often it did not."""
+"""Number of successes, and number of failures."""
 
 
 @value
 class Lessons:
-    """Counts of what went well and what did not, by name."""
+    """Counts of successes and failures, by name."""
 
-    strategies: Mapping[str, Tally]  # by "signal strategy": attempts that came to progress, and to nothing
-    tools: Mapping[str, Tally]  # by tool: calls that went well, and that failed, lately before an attempt
-    errors: Mapping[str, Tally]  # by "tool error": 0, and the calls that failed so
-    places: Mapping[str, Tally]  # by state, and by "event --> state": led on, and was in what was found
-    capabilities: Mapping[str, Tally]  # by capability: as by tool; and by "capability error": as by "tool error"
+    strategies: Mapping[str, Tally]  # by "signal strategy": attempts that led to progress, and attempts that did not
+    tools: Mapping[str, Tally]  # by tool: calls that succeeded, and that failed, shortly before an attempt
+    errors: Mapping[str, Tally]  # by "tool error": 0, and the calls that failed with this error
+    places: Mapping[str, Tally]  # by state, and by "event --> state": led to progress, and occurred in the evidence
+    capabilities: Mapping[str, Tally]  # by capability: as for tools; and by "capability error": as for errors
 
 
 NO_LESSONS: Final = Lessons({}, {}, {}, {}, {})

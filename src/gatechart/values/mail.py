@@ -1,4 +1,4 @@
-"""Mail, which is durable events on their way to agents, and invocations, which run outside turns."""
+"""Mail, which holds durable events for agents, and invocations, which run outside turns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MailStatus(StrEnum):
 
 
 class Backlog(StrEnum):
-    """Mail from outside that may wait for long; each kind has its own limit."""
+    """Mail from outside that may wait for a long time; each kind has its own limit."""
 
     UNCLAIMED = "unclaimed"  # for agents that do not exist
     SCHEDULED = "scheduled"  # with a due time
@@ -29,7 +29,7 @@ class Backlog(StrEnum):
 
 @value
 class Mail:
-    """An event on its way to an agent. A timer is mail from an agent to itself."""
+    """A queued event for an agent. A timer is mail from an agent to itself."""
 
     number: int  # in the order accepted, in a store
     recipient: AgentId

@@ -21,7 +21,7 @@ class Stored:
     configuration: tuple[StateName, ...]  # the active leaves
     context: Mapping[str, Any]  # JSON values
     memory: Memory  # of history states
-    entered: EntryVersions  # for active states with timers or invokes; those of other states end
+    entered: EntryVersions  # for active states with timers or invokes; timers and invokes of other states end
     mail: tuple[Mail, ...]  # waiting mail, timers included; mail left out is deleted
     running: tuple[ActiveInvocation, ...]  # invocations; those left out end, the others restart with their steps
     handoffs: tuple[OpenHandoff, ...] = ()  # open handoffs; `states` is where the agent waits for each
@@ -48,16 +48,16 @@ class Stored:
             entered=tuple((name(state), epoch) for state, epoch in self.entered),
             mail=tuple(_renamed(mail, name) for mail in self.mail),
             running=tuple(
-                replace(each, invocation=replace(each.invocation, state=name(each.invocation.state)))
-                for each in self.running
+                replace(item, invocation=replace(item.invocation, state=name(item.invocation.state)))
+                for item in self.running
             ),
-            handoffs=tuple(replace(each, states=tuple(map(name, each.states))) for each in self.handoffs),
-            transfers=tuple(_renamed_count(each, name) for each in self.transfers),
+            handoffs=tuple(replace(item, states=tuple(map(name, item.states))) for item in self.handoffs),
+            transfers=tuple(_renamed_count(item, name) for item in self.transfers),
         )
 
 
 def _renamed_count(count: TransferCount, name: Callable[[StateName], StateName]) -> TransferCount:
-    visits = tuple(replace(each, target=name(each.target)) for each in count.visits)
+    visits = tuple(replace(visit, target=name(visit.target)) for visit in count.visits)
     return replace(count, state=name(count.state), refused=name(count.refused), visits=visits)
 
 

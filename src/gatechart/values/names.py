@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 AgentId: TypeAlias = str
 StateName: TypeAlias = str
 EventName: TypeAlias = str
-Name: TypeAlias = str | Enum  # as written by people: text, or an Enum member that stands for it
+Name: TypeAlias = str | Enum  # as written in a definition: text, or an Enum member for it
 Payload: TypeAlias = Mapping[str, Any]
 Memory: TypeAlias = tuple[tuple[StateName, tuple[StateName, ...]], ...]  # history states with their remembered states
 EntryVersions: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the agent version that entered each
@@ -27,16 +27,16 @@ OFFERED: Final = "handoff.offered."
 """Prefix of the event that offers a handoff; the entry point's name follows. Its payload is the packet."""
 
 WITHDRAWN: Final = "handoff.withdrawn"
-"""Event that tells the target of a handoff that the offer is withdrawn."""
+"""Event that informs the target of a handoff that the offer is withdrawn."""
 
 CHOOSING: Final = "handoff.choosing"
 """Event that an agent sends itself to have the target of its handoff chosen. Its payload is the packet."""
 
 ERROR_MAIL: Final = "error.mail"
-"""Event that tells an agent that mail it may be waiting for is dead."""
+"""Event that informs an agent that mail it may be waiting for is dead."""
 
 ERROR_REFUSED: Final = "error.refused"
-"""Event that a turn raises in place of one that it refuses, in graphs with `OnRefusal.EVENT`."""
+"""Event that a turn raises in place of a refused event, in graphs with `OnRefusal.EVENT`."""
 
 _RESERVED: Final = (
     "done.state",
@@ -56,13 +56,13 @@ _RESERVED: Final = (
     "agent.migrated",
 )
 RECURRING: Final = "every."
-"""Beginning of the names of recurring timers' events."""
+"""Prefix of the events of recurring timers."""
 
 FRAMEWORK: Final = "gatechart."
 """Prefix of the names of the framework's graphs, and of the events that it sends to its own agents."""
 
 TRAIL: Final = "trail."
-"""Prefix of the names of events that tell an agent's trail of something. No transition takes them."""
+"""Prefix of events that add entries to an agent's trail. No transition takes them."""
 
 _PREFIXES: Final = (
     *(f"{name}." for name in _RESERVED),
@@ -87,10 +87,10 @@ RESERVED_PATTERN: Final = f"^({'|'.join(map(escape, _RESERVED))})$|^({'|'.join(m
 
 
 def is_reserved(event: EventName) -> bool:
-    """Tell whether only the framework may send an event of this name.
+    """Return whether only the framework may send an event with this name.
 
-    A descriptor matches all names that it is a prefix of in whole words, so `error.execution.x` is as good as
-    `error.execution` to a chart. The words `done`, `error`, `after`, `plan` and so on belong to charts.
+    A descriptor matches every name that it is a prefix of in whole words, so a chart treats `error.execution.x` like
+    `error.execution`. The words `done`, `error`, `after`, `plan` and so on belong to charts.
 
     >>> [is_reserved(name) for name in ("done.invoke.slow", "after.5d.WAITING", "handoff", "error.execution")]
     [True, True, True, True]
@@ -101,7 +101,7 @@ def is_reserved(event: EventName) -> bool:
 
 
 def may_be_reserved(descriptor: EventName) -> bool:
-    """Tell whether a single name is reserved, or as a descriptor takes a reserved name.
+    """Return whether a single name is reserved, or matches reserved names when used as a descriptor.
 
     >>> [may_be_reserved(name) for name in ("done", "error.tool", "handoff.accepted", "every", "ASKED")]
     [True, False, True, True, False]
@@ -136,7 +136,7 @@ LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def unkept(text: object, longest: int | None = None) -> str:
-    r"""Say why no store could keep the text; empty if every store can. longest: maximum number of characters.
+    r"""Return why no store could keep the text; empty if every store can. longest: maximum number of characters.
 
     >>> unkept("a\0b"), unkept("\ud800"), unkept("abc", 2), unkept("abc")
     ('it has the character NUL', 'it has half a character, a lone surrogate', 'it has 3 characters, 2 at most', '')
@@ -174,7 +174,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def is_number(number: object) -> TypeGuard[float]:
-    """Return whether the value is a number that can be compared and kept: a finite float, or what one can be made of.
+    """Return whether the value is a number that can be compared and stored: finite, and within the range of a float.
 
     >>> [is_number(each) for each in (1, -0.5, True, float("nan"), float("inf"), 10**400, "1")]
     [True, True, False, False, False, False, False]
@@ -183,5 +183,5 @@ def is_number(number: object) -> TypeGuard[float]:
 
 
 def is_count(number: object) -> bool:
-    """Return whether the value is a whole number from 0 up that every store can count to."""
+    """Return whether the value is a whole number of 0 or more that every store can count to."""
     return isinstance(number, int) and 0 <= number < HIGHEST_NUMBER

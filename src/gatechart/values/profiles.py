@@ -1,4 +1,4 @@
-"""What entry points can do, what work needs, and the choice between them: frozen values."""
+"""Frozen values for selections: profiles of entry points, needs of work, and the choice of a target."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ DAYS: Final = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 LOWEST_TIER: Final = 1
 HIGHEST_TIER: Final = 1_000
 HIGHEST_CAPACITY: Final = 1_000_000
-"""Pieces of work at once. What takes any number has no capacity at all."""
+"""Concurrent pieces of work. A capacity of None means unlimited."""
 HIGHEST_COST: Final = 1e12
 HIGHEST_WEIGHT: Final = 1e6
-"""Of a scorer in a selection."""
+"""Weight of a scorer in a selection."""
 
 
 @value
 class Hours:
-    """The hours in which an entry point takes work, by the clocks of a zone. An end before the begin is the next day's.
+    """The hours when an entry point accepts work, in a time zone. An end before the beginning is on the next day.
 
     >>> office = Hours(("MON", "TUE"), "09:00", "17:00", "Europe/Berlin")
     >>> office.contains(datetime.fromisoformat("2026-03-30T07:30:00+00:00"))
     True
     """
 
-    days: tuple[str, ...] = DAYS  # on which it begins
+    days: tuple[str, ...] = DAYS  # days when the hours begin
     begins: str = "00:00"
     ends: str = "00:00"  # equal to `begins`: a whole day
     zone: str = "UTC"
 
     @property
     def fault(self) -> tuple[str, str] | None:
-        """Problem and remedy if these are no hours."""
+        """Problem and remedy if the hours are invalid; None if they are valid."""
         if not isinstance(self.days, tuple):
             return f"days {self.days!r}", 'write a tuple such as ("MON", "TUE")'
         unknown = [day for day in self.days if day not in DAYS]
@@ -55,7 +55,7 @@ class Hours:
         return None
 
     def contains(self, moment: datetime) -> bool:
-        """Tell whether an aware moment lies in these hours."""
+        """Return whether an aware moment lies in these hours."""
         there = moment.astimezone(ZoneInfo(self.zone))
         begins, ends = time.fromisoformat(self.begins), time.fromisoformat(self.ends)
         today, clock = there.weekday(), there.time()
@@ -67,35 +67,35 @@ class Hours:
 
 @value
 class Profile:
-    """What an entry point can do. What is left out is taken from the graph's profile."""
+    """The abilities of an entry point. Fields left out are taken from the graph's profile."""
 
     capabilities: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
-    tier: int | None = None  # higher ones take what lower ones could not; `LOWEST_TIER` if None
+    tier: int | None = None  # higher tiers take work that lower ones could not do; `LOWEST_TIER` if None
     languages: tuple[str, ...] = ()  # such as "de"; none: any
-    samples: tuple[str, ...] = ()  # sentences that people say when they come here
-    group: str = ""  # what fails together
+    samples: tuple[str, ...] = ()  # typical sentences of users whose requests belong here
+    group: str = ""  # entry points of one group fail together
     schedule: tuple[Hours, ...] = ()  # none: always
-    cost: float | None = None  # of a piece of work, in a unit of one's own; 0 if None
+    cost: float | None = None  # of a piece of work, in any unit; 0 if None
     expected_s: float | None = None  # seconds that a piece of work should take at most; None: any time
 
     def over(self, default: Profile | None) -> Profile:
-        """Return the profile with what it leaves out taken from another."""
+        """Return the profile with its missing fields taken from the default."""
         if default is None:
             return self
         empty = Profile()
         own = {name: getattr(self, name) for name in self.__match_args__}
-        return replaced(default, **{name: each for name, each in own.items() if each != getattr(empty, name)})
+        return replaced(default, **{name: field for name, field in own.items() if field != getattr(empty, name)})
 
     @property
     def level(self) -> int:
-        """Its tier."""
+        """Its effective tier."""
         return LOWEST_TIER if self.tier is None else self.tier
 
 
 @value
 class Needs:
-    """What work needs of whoever takes it: one of the capabilities, one of the domains, a tier, a language.
+    """The requirements of work: one of the capabilities, one of the domains, a tier, a language.
 
     >>> Needs(domains=("refunds",)).joined(Needs(tier=2))
     Needs(capabilities=(), domains=('refunds',), tier=2, languages=(), all=False)
@@ -103,24 +103,24 @@ class Needs:
 
     capabilities: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
-    tier: int = 0  # at least
+    tier: int = 0  # the lowest acceptable one
     languages: tuple[str, ...] = ()
-    all: bool = False  # whether each capability and each domain is needed
+    all: bool = False  # whether every capability and every domain is needed
 
     @property
     def text(self) -> str:
-        """They in words; empty if there are none.
+        """The needs in words; empty if there are none.
 
         >>> Needs(capabilities=("query_order", "modify_order"), tier=2).text
         'query_order or modify_order, tier 2'
         """
         either = " and " if self.all else " or "
         tier = f"tier {self.tier}" if self.tier else ""
-        told = either.join(self.capabilities), either.join(self.domains), tier, " or ".join(self.languages)
-        return ", ".join(filter(None, told))
+        parts = either.join(self.capabilities), either.join(self.domains), tier, " or ".join(self.languages)
+        return ", ".join(filter(None, parts))
 
     def are_met_by(self, profile: Profile) -> bool:
-        """Return whether a profile has all that is needed, whatever its hours."""
+        """Return whether a profile meets the needs. Its hours are not considered."""
         enough = all if self.all else any
         named = (self.capabilities, profile.capabilities), (self.domains, profile.domains)
         return (
@@ -142,50 +142,50 @@ class Needs:
 
 @value
 class Candidate:
-    """An entry of the directory, as a choice sees it: an entry point of a graph, or a person or agent behind one."""
+    """An entry of the directory as selections see it: an entry point of a graph, or a person or agent behind one."""
 
     id: str  # "orders.REVIEWING", or the id under which it was registered
     graph: str
     entry_point: str
     agent: AgentId = ""  # an existing agent; a new one if empty
     profile: Profile = Profile()
-    text: str = ""  # its description, and what it takes
+    text: str = ""  # its description, and the payload that it takes
     is_local: bool = True  # whether a graph of this home declares it; otherwise it was registered
     is_person: bool = False
     capacity: int | None = None  # None: unlimited
     held: int = 0  # open work
-    load: float | None = None  # from 0 to 1, by a function; by default open work against capacity
-    is_open: bool = True  # whether operators let it take work
-    is_pinned: bool = False  # whether operators prefer it
+    load: float | None = None  # from 0 to 1, from a function; None: open work divided by capacity
+    is_open: bool = True  # false if an operator closed it
+    is_pinned: bool = False  # whether an operator pinned it
     open_breakers: tuple[str, ...] = ()
     performance: float = 1.0
-    users: tuple[str, ...] = ()  # for whom it completed work lately
-    is_excluded: bool = False  # whether operators have it left out of selections
-    mark_reason: str = ""  # what operators said who closed, excluded or pinned it
+    users: tuple[str, ...] = ()  # users for whom it recently completed work
+    is_excluded: bool = False  # whether an operator excluded it from selections
+    mark_reason: str = ""  # the operator's reason for closing, excluding or pinning it
 
 
 @value
 class Judged:
-    """A candidate of a choice: its scores, or why it fell out."""
+    """A candidate of a choice: its scores, or why it was excluded."""
 
     id: str
-    total: float = 0.0  # weighted sum of the scores; 0 if an order of the scorers decides
-    scores: tuple[tuple[str, float], ...] = ()  # by scorer, before they are weighted
-    fell: str = ""  # name of the filter that left it out, with the reason; empty if it stayed
-    parts: tuple[tuple[str, float], ...] = ()  # what its score "learned" is made of: prior, learned and bonus
+    total: float = 0.0  # weighted sum of the scores; 0 if the selection uses an order of scorers
+    scores: tuple[tuple[str, float], ...] = ()  # by scorer, before weighting
+    fell: str = ""  # name of the filter that excluded it, with the reason; empty if none did
+    parts: tuple[tuple[str, float], ...] = ()  # parts of its score "learned": prior, learned and bonus
 
 
 @value
 class Explanation:
-    """Why a choice came out as it did: every candidate with each score, or why it fell out."""
+    """The explanation of a choice: every candidate with its scores, or why it was excluded."""
 
     needs: Needs
-    judged: tuple[Judged, ...]  # the best first, then those that fell out
-    left_out: int = 0  # further candidates, which are not told
-    seed: str = ""  # of the draw
-    tied: tuple[str, ...] = ()  # among which the draw decided
+    judged: tuple[Judged, ...]  # the best first, then the excluded ones
+    left_out: int = 0  # number of further candidates, which are not listed
+    seed: str = ""  # of the random draw
+    tied: tuple[str, ...] = ()  # ids of the candidates that the draw decided between
     details: str = ""  # in words
-    probability: float = 1.0  # with which the chosen one was chosen
+    probability: float = 1.0  # that the chosen candidate was chosen
 
 
 @value
@@ -194,9 +194,9 @@ class Choice:
 
     explanation: Explanation
     candidate: Candidate | None = None
-    probability: float = 1.0  # with which it was chosen
-    chances: tuple[tuple[str, float], ...] = ()  # with what probability each was chosen, by id; the first few
-    noted: Mapping[str, Any] | None = None  # what is kept of it, to be joined by what comes of it; JSON values
+    probability: float = 1.0  # that this candidate was chosen
+    chances: tuple[tuple[str, float], ...] = ()  # probability of each candidate, by id; the first few
+    noted: Mapping[str, Any] | None = None  # record of the choice, to be joined with its outcome later; JSON values
 
 
 def _share_one(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -204,7 +204,7 @@ def _share_one(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 
 def is_same_language(one: str, other: str) -> bool:
-    """Tell whether two tags, in lower case, are of one language, and of one region where both name one.
+    """Return whether two lower-case tags have the same language, and the same region if both name one.
 
     >>> is_same_language("de", "de-at"), is_same_language("de-ch", "de-at")
     (True, False)

@@ -34,7 +34,7 @@ class HistoryEntry:
     appended: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict
     )  # list fields that only grew, with the new items
-    fired: FiredSignal | None = None  # what the turn noticed about the agent
+    fired: FiredSignal | None = None  # the signals that fired in the turn
 
     @property
     def origin(self) -> Origin:
@@ -57,11 +57,11 @@ class HistoryEntry:
 
 @value
 class ActiveIn:
-    """Agents of a graph (any if None) in which one of these leaves is active."""
+    """A condition: agents of a graph (any if None) with one of these leaves active."""
 
     graph: str | None
     leaves: tuple[StateName, ...]
-    quiet_since: datetime | None = None  # only those whose newest turn happened at this moment or before
+    quiet_since: datetime | None = None  # only agents whose newest turn happened at or before this moment
 
 
 N = TypeVar("N", bound=str)
@@ -79,14 +79,14 @@ class Order:
 
     @property
     def field(self) -> str | None:
-        """The field by whose values agents are ordered; those without one are left out. None by start or change."""
+        """The field to order agents by; agents without a value are left out. None for the order by start or change."""
         return None if self.by in (BY_START, BY_CHANGE) else self.by
 
     @classmethod
     def of(cls, text: str) -> Order:
         """Read an order: by start with the oldest first, by last change with the newest first, or by a field.
 
-        A minus sign turns it round.
+        A minus sign reverses the order.
         >>> Order.of("-started"), Order.of("changed")
         (Order(by='started', is_descending=True), Order(by='changed', is_descending=True))
         """
@@ -102,12 +102,12 @@ class Query:
     active: tuple[ActiveIn, ...] | None = None  # any of these
     status: Status | None = None
     after: str | None = (
-        None  # the page begins after this place: an agent in the order started, else as of an earlier page
+        None  # the page starts after it: an agent id in the order by start, else a place of an earlier page
     )
     limit: int = 100
     order: Order = Order()
     where: tuple[Condition, ...] = ()  # all of these
-    framework: bool = True  # False: without the agents of the framework's graphs
+    framework: bool = True  # False leaves out the agents of the framework's graphs
     misplaced: bool = False  # True: only agents with an id or a graph that belongs to the framework, see `is_misplaced`
 
 
@@ -117,28 +117,30 @@ class Page:
 
     agents: tuple[Snapshot, ...] = field(default=())
     next: str | None = None  # pass it as `after` for the next page; None on the last page
-    places: tuple[str, ...] = field(default=(), compare=False)  # for each agent, the `after` of what follows it
-    incomplete: tuple[str, ...] = ()  # fields of the query that old agents may still lack, and so not be found by
+    places: tuple[str, ...] = field(
+        default=(), compare=False
+    )  # for each agent, the `after` of a page that starts behind it
+    incomplete: tuple[str, ...] = ()  # fields of the query without an index for some old agents, which may be missing
 
     @classmethod
     def of(cls, found: Sequence[tuple[Snapshot, str]], limit: int, incomplete: tuple[str, ...] = ()) -> Page:
-        """Make a page of the agents found, each with its place. found: one more than fits if there is another page."""
-        agents, places = tuple(each for each, _ in found[:limit]), tuple(place for _, place in found[:limit])
+        """Build a page of the agents found, each with its place. found: one more than fits if there is another page."""
+        agents, places = tuple(agent for agent, _ in found[:limit]), tuple(place for _, place in found[:limit])
         return cls(agents, places[-1] if len(found) > limit else None, places, incomplete)
 
 
 @value
 class GraphCount:
-    """How many agents a graph has, in any version."""
+    """The numbers of agents of a graph, in all versions."""
 
     graph: str
     agents: int
     statuses: Mapping[Status, int]
-    states: Mapping[StateName, int]  # by leaf: agents that are active there or ended there; not those that were stopped
+    states: Mapping[StateName, int]  # by leaf: agents active there or ended there, without stopped agents
 
     @classmethod
     def of(cls, found: Iterable[tuple[str, Sequence[StateName], Status, int]]) -> tuple[GraphCount, ...]:
-        """Add up the numbers of agents by graph, configuration and status. The counts come by the graph's name."""
+        """Add up numbers of agents by graph, configuration and status. The counts are sorted by the graph's name."""
         statuses: defaultdict[str, Counter[Status]] = defaultdict(Counter)
         states: defaultdict[str, Counter[StateName]] = defaultdict(Counter)
         for graph, configuration, status, number in found:
@@ -168,13 +170,13 @@ class MailQuery:
 
 @value
 class Pruning:
-    """A rule for what may be forgotten; a field that is None forgets nothing.
+    """A rule for deleting old data; a field that is None deletes nothing.
 
     An agent's newest turn stays, and so does every turn since the oldest one whose event id is still in the window. An
-    agent that has ended is erased whole, but only once its last id is out of the window and no mail waits for it.
+    ended agent is erased whole, but only after its last id has left the window, and if no mail waits for it.
     """
 
-    ids_since: datetime  # the window: a repeated event with an id is recognised if it happened at or after this time
+    ids_since: datetime  # the window: repeats of event ids are recognised if they happened at or after this time
     ended_before: datetime | None = None  # done, failed or stopped agents whose last turn is older
     turns_before: datetime | None = None  # older turns
     keep_turns: int | None = None  # turns of an agent beyond this many newest ones
@@ -184,29 +186,29 @@ class Pruning:
 
 @value
 class Forgotten:
-    """Totals that a pruning has forgotten, or would forget."""
+    """Totals that a pruning has deleted, or would delete."""
 
     agents: int = 0  # ended agents
     turns: int = 0  # of remaining agents
-    mail: int = 0  # without that of erased agents
+    mail: int = 0  # without the mail of erased agents
 
 
 @value
 class Pruned:
-    """The part of a pruning that one call has forgotten, or would forget."""
+    """The part of a pruning that one call has deleted, or would delete."""
 
     erased: tuple[AgentId, ...]
     turns: int  # of remaining agents
-    mail: int  # without that of erased agents
+    mail: int  # without the mail of erased agents
     next: int | None  # pass it as `after` for the next part; None on the last part
 
 
 @value
 class Request:
-    """A call that another process asks the owner of the database to carry out."""
+    """A call that another process sends to the owner of the database."""
 
-    id: str  # unique, chosen by the asker
-    asker: str  # requests of one asker are carried out in order
+    id: str  # unique, chosen by the asking process
+    asker: str  # the asking process; its requests are executed in order
     call: str  # JSON text
-    until: datetime  # not begun after this time
-    number: int = 0  # in the order asked, in a store
+    until: datetime  # the owner does not start it after this time
+    number: int = 0  # in the order received, in a store

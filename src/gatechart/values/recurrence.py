@@ -15,29 +15,29 @@ from gatechart.values.zones import zone_named, zone_remedy
 Missed: TypeAlias = Literal["one", "each", "none"]
 
 MOST_MISSED: Final = 100
-"""How many missed moments `each` makes up for; older ones are passed over."""
+"""The most missed moments that `each` catches up on; older ones are skipped."""
 
 LATE: Final = timedelta(minutes=1)
-"""A moment counts as missed if it is handled later than this."""
+"""A moment handled later than this counts as missed."""
 
 SHORTEST_S: Final = 0.001
 
 LONGEST_CRON: Final = 1000
-"""Characters of a cron expression, which is more than any needs."""
+"""The most characters of a cron expression; realistic ones are much shorter."""
 
 _END: Final = (OverflowError, ValueError, StopIteration)
-"""What is raised if a moment would be outside the years 1 to 9999, which are all that datetime has."""
+"""Exceptions raised for a moment outside the years 1 to 9999, the range of datetime."""
 
 
 @value
 class Every:
     """When a recurring timer is due.
 
-    Each moment follows from the one before, not from when that was handled, so nothing drifts. A period is elapsed
-    time: `Every("1d")` is 24 hours. `Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin")` follows the clocks of its
-    zone: at a time that they skip, it is due as soon as they go on, and at one that they repeat, once.
+    Each moment is computed from the previous one, not from when that was handled, so nothing drifts. A period is
+    elapsed time: `Every("1d")` is 24 hours. `Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin")` follows the clocks of
+    its zone. A time that they skip is due at the end of the gap; a time that they repeat is due once.
 
-    missed: of the moments missed while no process ran, make up for `one`, for `each` (the newest 100), or for `none`.
+    missed: of the moments missed while no process ran, catch up on `one`, on `each` (the newest 100), or on `none`.
 
     >>> Every("1d").text, Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin").text
     ('1d', '0 9 * * MON-FRI Europe/Berlin')
@@ -50,14 +50,14 @@ class Every:
 
     @property
     def text(self) -> str:
-        """Recurrence as drawings and charts write it."""
+        """The recurrence as text in drawings and charts."""
         if self.period is not None:
             return delay_text(self.period)
         return " ".join(self.cron.split()) + ("" if self.zone == "UTC" else f" {self.zone}")
 
     @property
     def fault(self) -> tuple[str, str] | None:
-        """Problem and remedy if this is not a recurrence."""
+        """Problem and remedy if the recurrence is invalid; None if it is valid."""
         if (self.period is None) is (not self.cron):
             return "it has neither or both of a period and cron=", "write Every('1d') or Every(cron='0 9 * * MON-FRI')"
         if self.missed not in ("one", "each", "none"):
@@ -98,7 +98,7 @@ class Every:
             return None
 
     def following(self, due: datetime, now: datetime) -> datetime | None:
-        """Return the moment after the one handled now. It is past if another missed moment is to be made up for.
+        """Return the moment after the one handled now. It is in the past if another missed moment must be caught up on.
 
         None if there is none up to the end of the year 9999.
         """
@@ -117,14 +117,14 @@ class Every:
         return due + periods * self._period()
 
     def is_skipped(self, due: datetime, now: datetime) -> bool:
-        """Tell whether a moment that is handled now was missed and is not made up for."""
+        """Return whether the moment handled now was missed and must be skipped."""
         return self.missed == "none" and now - due > LATE
 
     def _period(self) -> timedelta:
         return timedelta(seconds=seconds_of(self.period) or 0)
 
     def _oldest(self, due: datetime, now: datetime) -> datetime:
-        """Return the oldest missed moment that is made up for."""
+        """Return the oldest missed moment to catch up on."""
         if self.period is not None:
             periods = (now - due) // self._period()
             return due + max(periods - MOST_MISSED + 1, 1) * self._period()
@@ -133,13 +133,13 @@ class Every:
 
 def _next_cron(expression: str, zone: str, moment: datetime) -> datetime:
     moments = library().CronSim(library_expression(expression), moment.astimezone(ZoneInfo(zone)))
-    # In the second pass of a repeated hour, it begins with times of the first pass.
-    following: datetime = next(found for each in moments if (found := each.astimezone(UTC)) > moment)
+    # In the second pass of a repeated hour, the iterator first yields times of the first pass.
+    following: datetime = next(utc for local in moments if (utc := local.astimezone(UTC)) > moment)
     return following
 
 
 def _oldest_cron(expression: str, zone: str, now: datetime) -> datetime:
-    """Return the oldest of the newest moments up to now that are made up for."""
+    """Return the oldest of the moments up to now to catch up on."""
     second = timedelta(seconds=1)
     earlier = library().CronSim(library_expression(expression), (now + second).astimezone(ZoneInfo(zone)), reverse=True)
     *_, oldest = islice(earlier, MOST_MISSED)

@@ -1,4 +1,4 @@
-"""Recorded turns, played again through another version of a graph."""
+"""Recorded turns, replayed on another version of a graph."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gatechart.values.names import AgentId, EventName
 
 
 class Fidelity(StrEnum):
-    """How a turn that was played again compares with what is recorded of it."""
+    """The result of comparing a replayed turn with its record."""
 
     SAME = "same"
     DIFFERS = "differs"
-    UNCLEAR = "unclear"  # it differs, but the version that made the record does not repeat it either
-    SKIPPED = "skipped"  # no decision of the graph, or too little is left of it
+    UNCLEAR = "unclear"  # it differs, but the version that made the record does not reproduce it either
+    SKIPPED = "skipped"  # not a decision of the graph, or too little of the record is left
 
 
 @value
 class Difference:
-    """One aspect in which a turn differs. Both sides are JSON values."""
+    """A difference between a turn and its record in one aspect. Both sides are JSON values."""
 
     aspect: str  # configuration, status, history memory, context.<field>, effects or outcome
     recorded: Any
@@ -33,7 +33,7 @@ class Difference:
 
 @value
 class ReplayedTurn:
-    """A turn that was played again."""
+    """A replayed turn."""
 
     agent_id: AgentId
     version: int  # of the agent after the turn
@@ -41,12 +41,14 @@ class ReplayedTurn:
     time: datetime
     fidelity: Fidelity
     differences: tuple[Difference, ...] = ()
-    effects_known: bool = True  # whether another version made the record and was there, so that effects were compared
-    is_own_record: bool = False  # whether the very version that played it made the record
+    effects_known: bool = True  # whether effects were compared: another version, still available, made the record
+    is_own_record: bool = False  # whether the replaying version itself made the record
     reason: str = ""  # why it was skipped
-    fires: tuple[str, ...] = ()  # the signals that fire in it now, by name
-    trail_known: bool = True  # whether it was played with what the agent had noticed until then
+    fires: tuple[str, ...] = ()  # names of the signals that fire in the replay
+    trail_known: bool = True  # whether the replay had the agent's trail up to that turn
 
     def __str__(self) -> str:
-        told = "; ".join(map(str, self.differences)) or self.reason
-        return f"{self.agent_id} version {self.version}, {self.event}: {self.fidelity}{f': {told}' if told else ''}"
+        details = "; ".join(map(str, self.differences)) or self.reason
+        return (
+            f"{self.agent_id} version {self.version}, {self.event}: {self.fidelity}{f': {details}' if details else ''}"
+        )

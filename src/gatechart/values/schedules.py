@@ -1,4 +1,4 @@
-"""Schedules: what starts agents again and again."""
+"""Schedules, which start agents repeatedly."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gatechart.values.names import AgentId, Payload
 from gatechart.values.recurrence import Every
 
 SHORTEST_PERIOD_S: Final = 0.1
-"""Seconds between the moments of a schedule, at least; a recurring timer of a chart may have a shorter period."""
+"""The shortest time between moments of a schedule, in seconds. Recurring timers of charts may have shorter periods."""
 
 MOST_RUNNING: Final = 100
-"""Agents of a schedule that run at once with `Overlap.START`, unless it says otherwise."""
+"""Default limit of concurrent agents of a schedule with `Overlap.START`."""
 
 MOST_COUNTED: Final = 1_000
-"""The most that a schedule may say: it looks at each of them before it starts another one."""
+"""The highest limit that a schedule can set: it reads each of these agents before it starts another one."""
 
 
 def is_too_short(period: Delay | None) -> bool:
@@ -32,16 +32,16 @@ def is_too_short(period: Delay | None) -> bool:
 
 
 class Overlap(StrEnum):
-    """What a schedule does at a moment at which the agent that it started last still lives."""
+    """The policy of a schedule at a moment when the last agent that it started is still active."""
 
-    SKIP = "skip"  # start none; the moment is passed over
-    QUEUE_ONE = "queue_one"  # start one as soon as that agent has ended; further moments until then are passed over
-    START = "start"  # start another one, unless too many still live
+    SKIP = "skip"  # start none; the moment is skipped
+    QUEUE_ONE = "queue_one"  # start one as soon as that agent has ended; further moments until then are skipped
+    START = "start"  # start another one, unless too many are still active
 
 
 @value
 class Schedule:
-    """A schedule as it was last committed. An agent of its own keeps it, whose history shows what it did."""
+    """A schedule as last committed. A dedicated agent keeps it; the history of that agent shows its runs."""
 
     agent_id: AgentId
     name: str
@@ -50,12 +50,12 @@ class Schedule:
     payload: Payload | None
     every: Every  # its period as text
     overlap: Overlap
-    next: datetime | None  # None while it is paused, or if no moment follows up to the year 9999
-    last: datetime | None  # the last moment at which an agent was to be started
+    next: datetime | None  # None while paused, or if no moment follows up to the year 9999
+    last: datetime | None  # the last moment when it was due to start an agent
     started: tuple[AgentId, ...]  # the newest ten agents, the newest last
-    skipped: int  # moments passed over by its overlap policy so far
-    problem: str  # why the last agent could not be started, or why it starts fewer than its period says; else empty
-    most_running: int = MOST_RUNNING  # agents that may live at once with `Overlap.START`
+    skipped: int  # moments skipped by its overlap policy so far
+    problem: str  # why the last start failed, or why it starts fewer agents than its period implies; else empty
+    most_running: int = MOST_RUNNING  # limit of concurrent agents with `Overlap.START`
 
     @property
     def is_paused(self) -> bool:

@@ -1,4 +1,4 @@
-"""Fields of contexts that agents are found by: how their values are read, compared and asked for."""
+"""Searchable fields of contexts: how their values are read, indexed and compared."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gatechart.values.frozen import value
 from gatechart.values.names import unkept
 
 LONGEST_VALUE: Final = 300
-"""The longest text that agents are found by, in characters; the index of a database cannot have long ones."""
+"""The longest searchable text, in characters; the index of a database cannot hold long ones."""
 
 Comparison: TypeAlias = Literal["ge", "gt", "le", "lt"]
 COMPARE: Final[Mapping[Comparison, Callable[[Any, Any], Any]]] = {"ge": ge, "gt": gt, "le": le, "lt": lt}
 
-_EXACT: Final = 2**53  # beyond it, different integers would be the same number
+_EXACT: Final = 2**53  # beyond it, different integers would become equal doubles
 _SIGN: Final = 1 << 63
 _ALL: Final = (1 << 64) - 1
 
 
 def sort_key(value: object) -> str | None:
-    """Return a text that compares like the value: false, true, numbers, texts. None if no agent is found by the value.
+    """Return a text that sorts like the value: false, true, numbers, texts. None if the value is not searchable.
 
-    That are null, lists and objects, integers beyond 2**53, infinite numbers, texts of more than 300 characters, and
-    those with NUL or U+001A, which databases order in their own ways.
+    Not searchable are null, lists and objects, integers beyond 2**53, infinite numbers, texts of more than 300
+    characters, and texts with NUL or U+001A, which databases order differently.
     >>> sort_key(-2) < sort_key(0.5) < sort_key(1) == sort_key(1.0) < sort_key("") < sort_key("a")
     True
     """
@@ -43,20 +43,20 @@ def sort_key(value: object) -> str | None:
 
 
 def number_key(value: float) -> str:
-    """Return the key of a finite number: the bits of the double, turned so that they sort."""
+    """Return the key of a finite number: the bits of the double, flipped so that they sort."""
     (bits,) = struct.unpack(">Q", struct.pack(">d", value + 0.0))
     return f"n{bits ^ (_ALL if bits & _SIGN else _SIGN):016x}"
 
 
 def keys_in(context: str, fields: Iterable[str]) -> dict[str, str]:
-    """Return the keys of the fields that have a value to be found by. context: JSON text. fields: paths with dots.
+    """Return the keys of the fields that have a searchable value. context: JSON text. fields: paths with dots.
 
     >>> keys_in('{"customer":"Ada","order":{"total":null}}', ["customer", "order.total"])
     {'customer': 'tAda'}
     """
     values = json.loads(context)
-    found = ((field, sort_key(_value_at(values, field))) for field in fields)
-    return {field: key for field, key in found if key is not None}
+    keys = ((field, sort_key(_value_at(values, field))) for field in fields)
+    return {field: key for field, key in keys if key is not None}
 
 
 def _value_at(values: Any, field: str) -> Any:
@@ -67,14 +67,14 @@ def _value_at(values: Any, field: str) -> Any:
 
 @value
 class Condition:
-    """A condition for a field: its value is one of some, or within bounds, each as its key."""
+    """A condition on a field: its value is in a set, or within bounds. All values are keys."""
 
     field: str
     among: tuple[str, ...] | None = None
     bounds: tuple[tuple[Comparison, str], ...] = ()
 
     def holds(self, keys: Mapping[str, str]) -> bool:
-        """Whether it holds for an agent with these keys, by field."""
+        """Whether it holds for an agent. keys: the agent's keys by field."""
         key = keys.get(self.field)
         if key is None or (self.among is not None and key not in self.among):
             return False
@@ -82,7 +82,7 @@ class Condition:
 
 
 def prefix_bounds(prefix: str) -> tuple[tuple[Comparison, str], ...]:
-    """Return the bounds of the texts that begin with this one.
+    """Return the bounds of the texts with this prefix.
 
     >>> prefix_bounds("Ad")
     (('ge', 'tAd'), ('lt', 'tAe'))
@@ -91,21 +91,21 @@ def prefix_bounds(prefix: str) -> tuple[tuple[Comparison, str], ...]:
 
 
 def kind_bounds(key: str) -> tuple[tuple[Comparison, str], ...]:
-    """Return the bounds of the values of this one's kind: numbers are not compared with texts."""
+    """Return the bounds of all keys of the same type: numbers are not compared with texts."""
     return ("ge", key[0]), ("lt", _behind(key[0]))
 
 
 def _behind(text: str) -> str:
-    """Return the first text behind all that begin with this one."""
-    kept = text.rstrip("\U0010ffff")
-    last = ord(kept[-1]) + 1
-    return kept[:-1] + chr(0xE000 if last == 0xD800 else last)  # no text has the code points between
+    """Return the first text in sort order after all texts with this prefix."""
+    prefix = text.rstrip("\U0010ffff")
+    last = ord(prefix[-1]) + 1
+    return prefix[:-1] + chr(0xE000 if last == 0xD800 else last)  # no text has the code points between
 
 
 @value
 class Searchable:
-    """A field by which the agents of a graph are found."""
+    """A searchable field of a graph's contexts."""
 
     graph: str
     field: str
-    is_complete: bool = True  # False while the values of agents from before its declaration are still added
+    is_complete: bool = True  # False while agents older than its declaration are still being indexed

@@ -1,7 +1,7 @@
-"""Secrets in JSON values, marked where they are stored, so that whoever shows them needs no type to mask them.
+"""Secrets in JSON values, marked in storage, so that they can be masked without knowing their types.
 
-A secret is an object with one key: `{"$secret": "0815"}`. Types mark them, see `gatechart.secrets`; whoever sends plain
-JSON may do so, too.
+A secret is an object with one key: `{"$secret": "0815"}`. Types mark them, see `gatechart.secrets`; senders of plain
+JSON may mark them, too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ SECRET: Final = "$secret"
 """The only key of an object that holds a secret."""
 
 MASK: Final = "**********"
-"""What stands in place of a secret where it is shown, as in pydantic."""
+"""The text shown in place of a secret, as in pydantic."""
 
 _SIGN: Final = f'"{SECRET}"'
 
 
 def hidden(value: Any) -> Any:
-    """Return JSON values as people and other programs may see them: with a mask in place of each secret.
+    """Return JSON values for people and other programs, with a mask in place of each secret.
 
     >>> hidden({"user": "ada", "pin": {"$secret": "0815"}})
     {'user': 'ada', 'pin': '**********'}
@@ -32,7 +32,7 @@ def hidden(value: Any) -> Any:
 
 
 def revealed(value: Any) -> Any:
-    """Return JSON values with their secrets, for what is to work with them.
+    """Return JSON values with their secrets in plain form, for the code that uses them.
 
     >>> revealed({"user": "ada", "pin": {"$secret": "0815"}})
     {'user': 'ada', 'pin': '0815'}
@@ -41,7 +41,7 @@ def revealed(value: Any) -> Any:
 
 
 def withheld(value: Any) -> Any:
-    """Return JSON values that still say where secrets are, and no longer which.
+    """Return JSON values with each secret emptied but still marked.
 
     >>> withheld({"user": "ada", "pin": {"$secret": "0815"}})
     {'user': 'ada', 'pin': {'$secret': None}}
@@ -55,13 +55,13 @@ def hidden_text(text: str) -> str:
 
 
 def revealed_text(text: str) -> str:
-    """Return JSON text with its secrets."""
+    """Return JSON text with its secrets in plain form."""
     return _text(revealed(json.loads(text))) if _SIGN in text else text
 
 
 def shown(record: T) -> T:
-    """Return a frozen value, such as mail or a turn of a history, with its secrets masked. Texts stay as they are."""
-    changes = {name: masked for name, each in _contents(record) if (masked := _shown(each)) is not each}
+    """Return a frozen value, such as mail or a history entry, with its secrets masked. Texts are unchanged."""
+    changes = {name: masked for name, content in _contents(record) if (masked := _shown(content)) is not content}
     return replace(record, **changes) if changes else record  # type: ignore[type-var]
 
 
@@ -76,26 +76,27 @@ def _shown(content: Any) -> Any:
 
 
 def shown_repr(record: Any) -> str:
-    """Return the repr of a frozen value with its secrets masked, those in JSON texts, too."""
+    """Return the repr of a frozen value with its secrets masked, including secrets in JSON texts."""
     contents = (
-        (name, hidden_text(each) if isinstance(each, str) else hidden(each)) for name, each in _contents(record)
+        (name, hidden_text(content) if isinstance(content, str) else hidden(content))
+        for name, content in _contents(record)
     )
-    return f"{type(record).__name__}({', '.join(f'{name}={each!r}' for name, each in contents)})"
+    return f"{type(record).__name__}({', '.join(f'{name}={content!r}' for name, content in contents)})"
 
 
 def _contents(record: Any) -> list[tuple[str, Any]]:
-    return [(each.name, getattr(record, each.name)) for each in fields(record)]
+    return [(item.name, getattr(record, item.name)) for item in fields(record)]
 
 
 def _with(value: Any, put: Callable[[Any], Any]) -> Any:
-    """Put something in place of each secret. What has no secret is returned itself."""
+    """Replace each secret. A value without secrets is returned unchanged, as the same object."""
     if isinstance(value, Mapping):
         if len(value) == 1 and SECRET in value:
             return put(value[SECRET])
-        made = {key: _with(each, put) for key, each in value.items()}
-        return value if all(made[key] is each for key, each in value.items()) else made
+        contents = {key: _with(content, put) for key, content in value.items()}
+        return value if all(contents[key] is content for key, content in value.items()) else contents
     if isinstance(value, list | tuple):
-        items = [_with(each, put) for each in value]
+        items = [_with(item, put) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     return value
 

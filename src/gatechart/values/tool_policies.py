@@ -1,4 +1,4 @@
-"""Policies of tool calls: how often, how many at once, for how long, and what is called instead."""
+"""Policies of tool calls: rates, concurrency, time limits, retries, breakers, and alternatives."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gatechart.values.breakers import BreakerPolicy
 from gatechart.values.delays import Retry, seconds_of
 
 Off: TypeAlias = Literal["off"]
-"""In place of a policy: switches off what a weaker layer says."""
+"""In place of a policy: switches off the policy of a weaker layer."""
 
 EVERY_TOOL: Final = "*"
-"""In place of a tool's name: the policies are those of every tool."""
+"""In place of a tool's name: the policies apply to every tool."""
 
-_BREAK_S: Final = 60.0  # of a breaker under a tool that says nothing else
+_BREAK_S: Final = 60.0  # default break of a tool's breaker
 RATE_REMEDY: Final = "write '60/min', '5/s', '1000/h' or '10/30s', at most 10,000 calls"
 
-_MOST_CALLS: Final = 10_000  # a rate remembers when each of its calls began
+_MOST_CALLS: Final = 10_000  # a rate stores the start of each of its calls
 _UNITS_S: Final = {
     "s": 1.0,
     "sec": 1.0,
@@ -35,7 +35,7 @@ _RATE: Final = re.compile(r"\s*(\d{1,6})\s*/\s*(\S+)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A limit of calls over a time: within any such time, no more than so many calls begin.
+    """A rate limit: at most `calls` calls start within any `per_s` seconds.
 
     >>> Rate.of("60/min"), Rate.of("10/30s")
     (Rate(calls=60, per_s=60.0), Rate(calls=10, per_s=30.0))
@@ -50,12 +50,12 @@ class Rate:
 
     @classmethod
     def of(cls, text: str) -> Rate:
-        """Read a rate. Raises ValueError, which says what would have been one."""
-        found = _RATE.fullmatch(text)
-        per_s = None if found is None else _UNITS_S.get(found[2]) or seconds_of(found[2])
-        if found is None or not per_s:
+        """Read a rate. Raises ValueError, which names valid forms."""
+        match = _RATE.fullmatch(text)
+        per_s = None if match is None else _UNITS_S.get(match[2]) or seconds_of(match[2])
+        if match is None or not per_s:
             raise ValueError(f"{text!r} is not a rate: {RATE_REMEDY}")
-        return cls(int(found[1]), per_s)
+        return cls(int(match[1]), per_s)
 
     def __str__(self) -> str:
         return f"{self.calls}/{self.per_s:g}s"
@@ -63,7 +63,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Every tool that can do this, in the order of the tool box; among a tool's alternatives."""
+    """Every tool with a capability, in the order of the tool box. Used among a tool's alternatives."""
 
     name: str
 
@@ -78,20 +78,20 @@ Alternative: TypeAlias = str | Capability
 
 @dataclass(frozen=True, init=False)
 class ToolPolicies:
-    """What holds for the calls of a tool. None leaves a policy to the weaker layer, "off" switches it off.
+    """The policies for the calls of a tool. None leaves a policy to the weaker layer, "off" switches it off.
 
-    The policies of a call enclose each other in the order of the fields, the first outermost.
+    The policies of a call wrap each other in the order of the fields, the first outermost.
 
     >>> own = ToolPolicies(timeout_s=5, rate="60/min")
     >>> ToolPolicies(timeout_s=2, rate="off").over(own)
     ToolPolicies(rate='off', timeout_s=2)
     """
 
-    total_s: float | Off | None  # limit of the whole call, attempts, waits and alternatives together
-    alternatives: tuple[Alternative, ...] | Off | None  # called instead, in this order
+    total_s: float | Off | None  # limit of the whole call, including attempts, waits and alternatives
+    alternatives: tuple[Alternative, ...] | Off | None  # tools to call after a failure, in this order
     retry: Retry | Off | None
     breaker: BreakerPolicy | Off | None
-    bulkhead: int | Off | None  # calls at once
+    bulkhead: int | Off | None  # concurrent calls
     rate: Rate | Off | None
     timeout_s: float | Off | None  # limit of each attempt
 
@@ -106,7 +106,7 @@ class ToolPolicies:
         rate: Rate | str | None = None,
         timeout_s: float | Off | None = None,
     ) -> None:
-        given = {
+        policies = {
             "total_s": _above_zero("total_s", total_s),
             "alternatives": _alternatives(alternatives),
             "retry": retry,
@@ -115,39 +115,39 @@ class ToolPolicies:
             "rate": Rate.of(rate) if isinstance(rate, str) and rate != "off" else rate,
             "timeout_s": _above_zero("timeout_s", timeout_s),
         }
-        for name, policy in given.items():
+        for name, policy in policies.items():
             object.__setattr__(self, name, policy)
 
     def over(self, weaker: ToolPolicies) -> ToolPolicies:
-        """Return these policies, with those of a weaker layer where these say nothing."""
-        mine = {name: policy for name, policy in self.said.items() if policy is not None}
-        return ToolPolicies(**{**weaker.said, **mine})
+        """Return these policies, completed from a weaker layer."""
+        own = {name: policy for name, policy in self.said.items() if policy is not None}
+        return ToolPolicies(**{**weaker.said, **own})
 
     @property
     def said(self) -> dict[str, Any]:
-        """The policies by name, None where nothing is said."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """The policies by name; None where none is set."""
+        return {policy_field.name: getattr(self, policy_field.name) for policy_field in fields(self)}
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={policy!r}" for name, policy in self.said.items() if policy is not None)
-        return f"ToolPolicies({told})"
+        policies = ", ".join(f"{name}={policy!r}" for name, policy in self.said.items() if policy is not None)
+        return f"ToolPolicies({policies})"
 
 
 PoliciesByTool: TypeAlias = Mapping[str, ToolPolicies]
-"""One layer: policies by the tool's name, those of every tool under "*"."""
+"""One layer: policies by the tool's name, with "*" for every tool."""
 
 
 def effective_policies(tool: str, own: ToolPolicies, layers: Iterable[PoliciesByTool]) -> ToolPolicies:
-    """Return the policies of a tool's calls. own: what the tool says. layers: what is said over it, the weakest first.
+    """Return the policies of a tool's calls. own: the tool's own. layers: stronger ones, the weakest first.
 
-    Within a layer, what is said of the tool by name counts more than what is said of every tool.
+    Within a layer, policies for the tool's name are stronger than policies for every tool.
     """
-    found = own
+    effective = own
     for layer in layers:
         for name in (EVERY_TOOL, tool):
             if name in layer:
-                found = layer[name].over(found)
-    return found
+                effective = layer[name].over(effective)
+    return effective
 
 
 def _above_zero(name: str, number: Any) -> Any:
@@ -157,7 +157,7 @@ def _above_zero(name: str, number: Any) -> Any:
 
 
 def under_tool(breaker: BreakerPolicy) -> BreakerPolicy:
-    """Return the policy of a breaker under a tool: where it does not say how long a break is, 60 s.
+    """Return the policy of a tool's breaker, with 60 s for a break that has no length.
 
     >>> under_tool(BreakerPolicy()).break_s, under_tool(BreakerPolicy(break_s=5)).break_s
     (60.0, 5)
@@ -165,11 +165,11 @@ def under_tool(breaker: BreakerPolicy) -> BreakerPolicy:
     return breaker if breaker.break_s is not None else replace(breaker, break_s=_BREAK_S)
 
 
-def _alternatives(given: Iterable[Alternative] | Alternative | None) -> tuple[Alternative, ...] | Off | None:
-    if given is None or given == "off":
-        return given if given is None else "off"
-    several = (given,) if isinstance(given, str | Capability) else tuple(given)
-    for each in several:
-        if not isinstance(each, str | Capability) or not each:
-            raise ValueError(f"{each!r} is not an alternative; name a tool, or write Capability('search')")
+def _alternatives(value: Iterable[Alternative] | Alternative | None) -> tuple[Alternative, ...] | Off | None:
+    if value is None or value == "off":
+        return value if value is None else "off"
+    several = (value,) if isinstance(value, str | Capability) else tuple(value)
+    for alternative in several:
+        if not isinstance(alternative, str | Capability) or not alternative:
+            raise ValueError(f"{alternative!r} is not an alternative; name a tool, or write Capability('search')")
     return several

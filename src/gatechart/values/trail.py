@@ -1,4 +1,4 @@
-"""The trail of an agent: what it did lately, as text that a turn appends to without reading it.
+"""The trail of an agent: its recent activity, as text that turns append to without reading it.
 
 Each entry is a line: a letter for its kind, then its fields, separated by tabs.
 """
@@ -25,7 +25,7 @@ REASONED: Final = 8
 NOTED: Final = 16
 PROGRESSED: Final = 32
 WAITED: Final = 128  # 64 is WORKED, of detectors
-"""Kinds of entries as bits, so that a detector can say in one number which of them concern it."""
+"""Kinds of entries as bits, so that a detector can name its relevant kinds in one number."""
 
 MARK: Final = 6
 """Characters of a trail's mark of a detector."""
@@ -33,15 +33,15 @@ MARK: Final = 6
 LONGEST_TOLD: Final = 500
 """Maximum length of a text in an entry, in characters."""
 
-# All characters above the first 65,536: so many that two texts in a window hardly ever get the same one by chance.
+# All characters above the first 65,536: enough that two texts in a window hardly ever share one by chance.
 FIRST_CHARACTER: Final = 0x10000
 CHARACTERS: Final = 0x100000
 
-# Made once, because `json.dumps` with these arguments would make one each time.
+# Created once, because `json.dumps` with these arguments would create an encoder for each call.
 _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 REFUSED: Final = "breaker open"
-"""Error of a call that a circuit breaker refused, or whose next attempt it refused."""
+"""Error of a call when a circuit breaker refused it, or refused its next attempt."""
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
@@ -56,7 +56,7 @@ _ESCAPED: Final = re.compile(r"\\[\\tns]")
 
 @value
 class Moved:
-    """The agent came to states by an event, or was led back to those where it was."""
+    """The agent moved to states on an event, or back to the states that it was in."""
 
     states: tuple[StateName, ...]  # the active leaves
     event: EventName
@@ -64,7 +64,7 @@ class Moved:
 
 @value
 class Called:
-    """A tool was called, with all its attempts; or a step of an invoke, whose name then stands for the tool."""
+    """A call of a tool with all its attempts, or a step of an invoke, named in place of the tool."""
 
     tool: str
     arguments: str  # digest, without ignored fields
@@ -72,9 +72,9 @@ class Called:
     outcome: str = ""  # digest of the result, or of the error's type and message
     error: str = ""  # type of the error; empty if there was none
     attempts: int = 1
-    task: str = ""  # id of the task at which the agent was; empty if it names none
+    task: str = ""  # id of the task at hand; empty if the context names none
     time_ms: int = 0  # since 1970, UTC
-    until_ms: int = 0  # when the circuit breaker that refused it lets the next call through; 0 where that is not known
+    until_ms: int = 0  # when the refusing circuit breaker lets the next call through; 0 if unknown
 
     @property
     def is_refused(self) -> bool:
@@ -93,37 +93,37 @@ class Called:
 
     @property
     def is_refused_for_now(self) -> bool:
-        """Whether it was refused until a known moment. No moment is known where an operator isolated the breaker."""
+        """Whether it was refused until a known moment. The moment is unknown if an operator isolated the breaker."""
         return self.is_refused and self.until_ms > 0
 
 
 @value
 class Waited:
-    """A call waits until the circuit breaker of its tool lets it through. An entry of the call follows at its end."""
+    """A call waits until its tool's circuit breaker lets it through. An entry for the call follows when it ends."""
 
     tool: str
-    until_ms: int  # when it stops waiting at the latest; milliseconds since 1970, UTC
+    until_ms: int  # latest end of the wait; milliseconds since 1970, UTC
 
 
 @value
 class Said:
-    """Somebody said something to the agent."""
+    """A user said something to the agent."""
 
     text: str  # cut to LONGEST_TOLD characters
 
 
 @value
 class Reasoned:
-    """A step of reasoning: what was to be done, and what came of it."""
+    """A step of reasoning: the intended action and its outcome."""
 
     action: str  # cut to LONGEST_TOLD characters
     outcome: str  # cut to LONGEST_TOLD characters
-    worker: str = ""  # who was to do it; empty for the agent itself
+    worker: str = ""  # who was to execute the action; empty for the agent itself
 
 
 @value
 class Noted:
-    """An invoke handed in the value of a measure."""
+    """An invoke reported the value of a measure."""
 
     measure: str
     number: float
@@ -131,9 +131,9 @@ class Noted:
 
 @value
 class Progressed:
-    """Work went forward."""
+    """The agent made progress."""
 
-    by: str = ""  # id of the task that was done, or name of the measure that grew
+    by: str = ""  # id of the completed task, or name of the measure that grew
 
 
 TrailEntry: TypeAlias = Moved | Called | Said | Reasoned | Noted | Progressed | Waited
@@ -144,53 +144,53 @@ class Trail:
     """The trail of an agent as its snapshot keeps it."""
 
     text: str = ""  # entries, oldest first, a line each
-    slots: tuple[str, ...] = ()  # what each detector remembers
-    marks: str = ""  # MARK characters for each of these detectors, by which its slot is found again
-    recent: str = ""  # a character for each state that was entered lately, the newest last
-    working: tuple[str, ...] = ()  # ids of the invokes under way, those of agents apart
+    slots: tuple[str, ...] = ()  # state of each detector
+    marks: str = ""  # MARK characters per detector, which identify its slot
+    recent: str = ""  # a character per recently entered state, the newest last
+    working: tuple[str, ...] = ()  # ids of running invokes, except delegations
     task: str = ""  # id of the task at hand; empty if the context names none
     best: float | None = None  # highest value of the context's measure so far
-    is_timed: bool = False  # whether a timer is pending by which the detectors are asked again
+    is_timed: bool = False  # whether a timer is pending that evaluates the detectors again
     appended: int = 0  # lines since the text was last shortened
-    entry_point: str = ""  # at which the agent began, or took over the work that it has
-    escapes: Escapes = NO_ESCAPES  # what it tried to get out
+    entry_point: str = ""  # where the agent started, or accepted its current work
+    escapes: Escapes = NO_ESCAPES  # record of its escapes
 
 
 NO_TRAIL: Final = Trail()
 
 
 def begun_at(entry_point: str, escapes: Escapes = NO_ESCAPES) -> Trail:
-    """Return the trail of an agent that begins at an entry point, or begins its trail anew; none for an empty name."""
+    """Return a new, empty trail that keeps the entry point and the escapes; NO_TRAIL if there are neither."""
     return Trail(entry_point=entry_point, escapes=escapes) if entry_point or escapes is not NO_ESCAPES else NO_TRAIL
 
 
 def kinds_of(entries: Iterable[TrailEntry]) -> int:
     """Return the kinds of entries, as bits."""
     kinds = 0
-    for each in entries:
-        kinds |= _KINDS[type(each)]
+    for entry in entries:
+        kinds |= _KINDS[type(entry)]
     return kinds
 
 
 def character_of(text: str) -> str:
-    """Return a character, of a million, that equal texts share."""
+    """Return one of about a million characters, equal for equal texts."""
     return character_at(checksum_of(text))
 
 
 def character_at(number: int) -> str:
-    """Return the character of a number, of a million. number: not below zero."""
+    """Return the character for a number, one of about a million. number: 0 or more."""
     return chr(FIRST_CHARACTER + number % CHARACTERS)
 
 
 def checksum_of(text: str) -> int:
-    """Return a number of 32 bits that equal texts share."""
+    """Return a checksum of 32 bits, equal for equal texts."""
     return crc32(text.encode(errors="surrogatepass"))
 
 
 def digest_of(content: object, ignore: Collection[str] = ()) -> str:
-    """Return eight hexadecimal digits that equal JSON values share; empty for none and for an empty mapping.
+    """Return eight hexadecimal digits, equal for equal JSON values; empty for None and for an empty mapping.
 
-    ignore: names of fields that make no difference, at any depth.
+    ignore: names of fields to leave out, at any depth.
 
     >>> digest_of({"order": "4711", "at": 3}, ["at"]) == digest_of({"at": 4, "order": "4711"}, ["at"])
     True
@@ -200,7 +200,7 @@ def digest_of(content: object, ignore: Collection[str] = ()) -> str:
 
 
 def checksum_of_content(content: object, ignore: Collection[str] = ()) -> int | None:
-    """Return the number of 32 bits whose digits `digest_of` returns; None where it returns none."""
+    """Return the 32-bit checksum that `digest_of` returns as digits; None where that returns an empty text."""
     if ignore:
         content = _without(content, frozenset(ignore))
     if not content and (content is None or content == {}):
@@ -208,11 +208,11 @@ def checksum_of_content(content: object, ignore: Collection[str] = ()) -> int | 
     if type(content) is not dict or SECRET in content:
         return _checksum_as_json(content)
     # Nearly all payloads and arguments are flat, and JSON takes three times as long.
-    for each in content.values():
-        if type(each) in _NESTED:
+    for nested in content.values():
+        if type(nested) in _NESTED:
             return _checksum_as_json(content)
     try:
-        # The oldest format, in which equal values have equal bytes, however Python keeps them.
+        # Version 0, the oldest format: equal values have equal bytes, whatever their representation in Python.
         return crc32(dumps(content if len(content) == 1 else sorted(content.items()), 0))
     except (TypeError, ValueError):
         return _checksum_as_json(content)
@@ -220,19 +220,19 @@ def checksum_of_content(content: object, ignore: Collection[str] = ()) -> int | 
 
 def _checksum_as_json(content: object) -> int:
     text = _encode(content)
-    return checksum_of(_encode(hidden(content)) if SECRET in text else text)  # a digest of a short one gives it away
+    return checksum_of(_encode(hidden(content)) if SECRET in text else text)  # a digest would reveal a short secret
 
 
 def _without(content: object, ignore: frozenset[str]) -> object:
     if isinstance(content, Mapping):
-        return {name: _without(each, ignore) for name, each in content.items() if name not in ignore}
+        return {name: _without(item, ignore) for name, item in content.items() if name not in ignore}
     if isinstance(content, list | tuple):
-        return [_without(each, ignore) for each in content]
+        return [_without(item, ignore) for item in content]
     return content
 
 
 def written(entry: TrailEntry) -> str:
-    r"""Return the line of an entry, without its end.
+    r"""Return the line of an entry, without the line break.
 
     >>> written(Moved(("CHECKING",), "ORDER_PLACED"))
     'mCHECKING\tORDER_PLACED'
@@ -241,9 +241,9 @@ def written(entry: TrailEntry) -> str:
         case Moved(states, event):
             return _line("m", _BETWEEN_STATES.join(map(_kept, states)), _kept(event))
         case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms, until_ms):
-            told = (_kept(tool), arguments, "+" if ok else "-", outcome, _kept(error))
+            fields = (_kept(tool), arguments, "+" if ok else "-", outcome, _kept(error))
             until = (str(until_ms),) if until_ms else ()
-            return _line("c", *told, str(attempts), _kept(task), str(time_ms), *until)
+            return _line("c", *fields, str(attempts), _kept(task), str(time_ms), *until)
         case Waited(tool, until_ms):
             return _line("w", _kept(tool), str(until_ms))
         case Said(text):
@@ -259,7 +259,7 @@ def written(entry: TrailEntry) -> str:
 def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ...]:
     """Read the entries of a trail's text, oldest first.
 
-    kinds: which ones, as bits; 0 for all. last: the newest so many of these; 0 for all.
+    kinds: kinds to return, as bits; 0 for all. last: number of the newest of these to return; 0 for all.
 
     Raises ValueError if the text is damaged.
     """
@@ -268,7 +268,7 @@ def entries_in(text: str, kinds: int = 0, last: int = 0) -> tuple[TrailEntry, ..
 
 
 def wait_under_way(text: str) -> Waited | None:
-    """Return the wait for a circuit breaker that a trail ends in; None if a call or a move followed, or there is none.
+    """Return the pending wait for a circuit breaker; None if a call or a move followed it, or there is none.
 
     Raises ValueError if the text is damaged.
     """
@@ -278,7 +278,7 @@ def wait_under_way(text: str) -> Waited | None:
 
 def text_of(entries: Iterable[TrailEntry]) -> str:
     """Return the text of a trail with these entries."""
-    return "".join(f"{written(each)}\n" for each in entries)
+    return "".join(f"{written(entry)}\n" for entry in entries)
 
 
 def _line(kind: str, *fields: str) -> str:
@@ -287,7 +287,7 @@ def _line(kind: str, *fields: str) -> str:
 
 def _read(line: str) -> TrailEntry:
     entry = None
-    with suppress(ValueError):  # of what is no number
+    with suppress(ValueError):  # a field is not a number
         entry = _entry_in(line)
     if entry is None:
         raise ValueError(f"{line[:_SHOWN]!r} is no entry of a trail")
@@ -300,8 +300,8 @@ def _entry_in(line: str) -> TrailEntry | None:
         case "m", (states, event) | (states, event, _):  # the third, a digest of the payload, is no longer written
             return Moved(tuple(map(_shown, states.split(_BETWEEN_STATES))), _shown(event))
         case "c", (tool, arguments, ok, outcome, error, attempts, task, time_ms, *until) if len(until) <= 1:
-            told = _shown(tool), arguments, ok == "+", outcome, _shown(error)
-            return Called(*told, int(attempts), _shown(task), *map(int, (time_ms, *until)))
+            call = _shown(tool), arguments, ok == "+", outcome, _shown(error)
+            return Called(*call, int(attempts), _shown(task), *map(int, (time_ms, *until)))
         case "w", (tool, until_ms):
             return Waited(_shown(tool), int(until_ms))
         case "u", (text,):
@@ -324,7 +324,7 @@ def _kept(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _PLAIN[found[0]], text) if "\\" in text else text
+    return _ESCAPED.sub(lambda match: _PLAIN[match[0]], text) if "\\" in text else text
 
 
 _KINDS: Final[dict[type, int]] = {

@@ -9,30 +9,30 @@ from gatechart.values.frozen import value
 from gatechart.values.names import StateName
 
 TRANSFER: Final = "transfer."
-"""Prefix of the event of a choice; the target follows."""
+"""Prefix of the event of a choice; the target's key follows."""
 
 
 @value
 class Visit:
-    """A target that was chosen, and what came back from there."""
+    """A chosen target, and the event that led back from it."""
 
     target: str
     time: datetime  # aware, UTC; when it was chosen
-    said: str = ""  # the event that led back, in a line; empty until then
+    said: str = ""  # summary of the event that led back, in one line; empty until then
 
 
 @value
 class TransferCount:
-    """What an agent did so far with the transfers of one state.
+    """An agent's use of the transfers of one state so far.
 
-    It outlives the state: it is kept across entries, restarts, moves and migrations, and no rollback turns it back.
+    It outlives the state: it is kept across entries, restarts, moves and migrations, and no rollback resets it.
     """
 
     state: StateName
     taken: int = 0  # choices since the count began
-    entered_by: str = ""  # the event that led here last, in a line
-    refused: str = ""  # the target that was refused since the state was entered; empty if none was
-    why: str = ""  # reasons of the guard that refused it
+    entered_by: str = ""  # summary of the event that last led here, in one line
+    refused: str = ""  # target refused since the state was entered; empty if none was
+    why: str = ""  # reason of the guard that refused it
     visits: tuple[Visit, ...] = ()  # the newest choices, oldest first
 
 
@@ -40,5 +40,5 @@ TransferCounts: TypeAlias = tuple[TransferCount, ...]
 
 
 def count_of(counts: TransferCounts, state: StateName) -> TransferCount:
-    """Return the count of a state; one from the beginning if nothing is kept of it."""
-    return next((each for each in counts if each.state == state), TransferCount(state))
+    """Return the count of a state; a fresh one if none is stored."""
+    return next((count for count in counts if count.state == state), TransferCount(state))

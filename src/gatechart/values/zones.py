@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 
 def zone_named(name: str) -> ZoneInfo | None:
-    """Return the time zone of a name such as 'Europe/Berlin'; None if there is none."""
+    """Return the time zone with this name, such as 'Europe/Berlin'; None if it is unknown."""
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError, TypeError, AttributeError):  # ZoneInfoNotFoundError is a KeyError
@@ -14,7 +14,7 @@ def zone_named(name: str) -> ZoneInfo | None:
 
 
 def zone_remedy() -> str:
-    """Return what to do about an unknown name."""
+    """Return the remedy for an unknown name."""
     if available_timezones():
         return "write a name of the IANA database, such as 'Europe/Berlin'"
     return "install the package tzdata, because this machine has no time zone database"
