@@ -95,6 +95,7 @@ class Offer:
 
     handoff: HandoffRecord
     due: datetime | None = None
+    lacks_transcripts: bool = False  # whether the home adds to the packet what the agent's model loops said
 
 
 @value
