@@ -405,7 +405,12 @@ async def test_work_that_comes_back_is_told_to_the_first_model_once(place: Any) 
         "REFUNDED",
         "RETURNED",
         "AWAY",
-        actions=Handoff("support", at="LISTENING", agent=lambda context, event: event.payload["to"]),
+        actions=Handoff(
+            "support",
+            at="LISTENING",
+            agent=lambda context, event: event.payload["to"],
+            achieved=lambda context, event: "refunded",
+        ),
     )
     returned = Transition("GIVEN", "handoff.offered.LISTENING", "LISTENING", actions=take)
     script = [*CALLS_AND_TRANSFER, Says("Refunded."), Says("Welcome back.")]
