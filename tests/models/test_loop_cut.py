@@ -27,8 +27,8 @@ async def test_turns_that_an_operator_cut_are_left_out_when_the_loop_begins_next
         await agent.send("ASKED", {"text": "two"})
         await agent.until("FAILED")
         out = await runtime.cut("a", 1, reason="the provider refuses it", idempotency_key="k")
-        assert [each.name for each in out] == ["turn.2", "result.2.0"]
-        assert await runtime.cut("a", 1, reason="again", idempotency_key="k") == ()
+        assert list(out.left_out) == ["turn.2", "result.2.0"]
+        assert (await runtime.cut("a", 1, reason="again", idempotency_key="k")).left_out == ()
         await agent.send("RETRIED")
         await agent.until("LISTENING")
         assert [each.content for each in script.requests[-1].messages] == ["one", "First.", "two"]
@@ -42,7 +42,7 @@ async def test_turns_that_an_operator_cut_are_left_out_when_the_loop_begins_next
 async def test_a_cut_of_an_agent_without_turns_changes_nothing():
     async with Runtime.open("memory:", graphs=chat(ModelLoop()), services=Services(Script([]))) as runtime:
         await runtime.start("chat", at="LISTENING", agent_id="a")
-        assert await runtime.cut("a", reason="none") == ()
+        assert (await runtime.cut("a", reason="none")).left_out == ()
         assert await runtime.journal("a") == ()
         with pytest.raises(UnknownAgentError):
             await runtime.cut("b", reason="none")

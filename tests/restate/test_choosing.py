@@ -9,7 +9,7 @@ import pytest
 from gatechart import AgentContext, Handoff, HandoffPacket, Runtime, StateTransitionGraph, Transition
 from gatechart.graph import Accepts, Best
 from gatechart.hosting.choosing import Choosing
-from gatechart.hosting.directory_graph import directory_graph
+from gatechart.hosting.directory_graph import MARK, directory_graph
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.registry import Registry
 from gatechart.restate import RestateRuntime, choices
@@ -239,7 +239,7 @@ async def test_an_entry_that_is_closed_lets_no_offer_in_and_one_with_a_capacity_
     assert entry.place == {"graph": "directory:plain.WORKING", "handoff": mail.id, "most": 3}
     life = keeper.kept.life
     told = {"mark": Mark.CLOSED.value, "reason": "stocktaking"}
-    await keeper.run("send", {"event": "MARK", "payload": told, "id": None, "life": life})
+    await keeper.run("send", {"event": MARK, "payload": told, "id": None, "life": life, "framework": True})
     entry = await decide(made, offer.recipient, None, None, "deliver", {"mail": plain(MAIL, offer)})
     (reply,) = (each["mail"] for each in entry.orders if each["do"] == "deliver")
     assert (reply["event"], reply["payload"]["obstacle"]) == ("handoff.rejected", Obstacle.CLOSED.value)

@@ -19,6 +19,7 @@ JSON = {"content-type": "application/json"}
 ROOM = 1_000  # bytes and values for the other fields
 IN_PATH = {
     "agent_id": "a",
+    "journal": "conversation",
     "to": "a",
     "number": 1,
     "handoff_id": "h",

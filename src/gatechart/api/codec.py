@@ -36,6 +36,7 @@ from gatechart.values import (
     Schedule,
     Severity,
     Snapshot,
+    TranscriptCut,
     hidden,
 )
 from gatechart.values.frozen import value
@@ -332,6 +333,7 @@ COUNTS: Final[Answer[Sequence[GraphCount]]] = _Named(Counts, "counts")
 ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
 DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # success is all it says
 AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")
+CUT: Final[Answer[TranscriptCut]] = Answer(TranscriptCut)
 HISTORY: Final = ListAnswer(History, "history", TURN, "version")
 MAILS: Final = ListAnswer(MailList, "mail", MAIL, "number")
 HANDOFFS: Final = ListAnswer(Handoffs, "handoffs", HANDOFF, "number")

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from gatechart.api.arguments import made
-from gatechart.api.codec import HISTORY, JOURNAL, SNAPSHOT, Answer
+from gatechart.api.codec import CUT, HISTORY, JOURNAL, SNAPSHOT, Answer
 from gatechart.api.command import Command, Count, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
 from gatechart.turn import check_version, checked_id, checked_key, checked_operator_reason
-from gatechart.values import CONVERSATION, AgentId, HistoryEntry, JournalEntry, Snapshot, all_shown
+from gatechart.values import CONVERSATION, AgentId, HistoryEntry, JournalEntry, Snapshot, TranscriptCut, all_shown
 
 
 class SnapshotAtCommand(Command):
@@ -55,7 +55,7 @@ class JournalCommand(Command):
 class CutCommand(WritingCommand):
     """`cut`. Its key makes it safe to repeat."""
 
-    answer: ClassVar[Answer[Any]] = JOURNAL
+    answer: ClassVar[Answer[Any]] = CUT
     route: ClassVar[Route] = Route(
         "POST", "/agents/{agent_id}/journals/{journal}/cut", "Leave the newest turns of a model out of its transcript"
     )
@@ -104,14 +104,14 @@ class HistoryHome(Executor):
         reason: str,
         journal: str = CONVERSATION,
         idempotency_key: str | None = None,
-    ) -> Sequence[JournalEntry]:
+    ) -> TranscriptCut:
         """Leave the newest turns of the model out of an agent's transcript, with the results of their calls.
 
         The loop does so when it begins next: enter its state again, or `retry_agent` an agent that failed. Messages of
         users stay. The calls were made all the same, and the model may make them again. turns: at least 1. reason: for
         the journal. journal: as in `journal`. idempotency_key: repeating the call with the same key has no further
-        effect. Returns the entries that are left out; none if there is no turn, or after a repeat. Secrets are masked.
-        Raises UnknownAgentError and PayloadError.
+        effect. Returns the names of the entries that are left out: none if there is no turn, or after a repeat. Raises
+        UnknownAgentError, PayloadError and FrameworkAgentError.
         """
         command = made(
             CutCommand,
@@ -121,5 +121,5 @@ class HistoryHome(Executor):
             reason=checked_operator_reason(reason),
             idempotency_key=checked_id(idempotency_key, "idempotency_key"),
         )
-        entries: Sequence[JournalEntry] = await self.execute(command)
-        return all_shown(entries)
+        cut: TranscriptCut = await self.execute(command)
+        return cut

@@ -297,10 +297,9 @@ async def cut_transcript(
     graph, _ = await _stored(agent, settings)
 
     async def cut(reached: Connection) -> None:
-        entries = await reached.home.cut(agent, turns, reason=reason, journal=journal)
-        names = [each.name for each in entries]
-        document = {"agent_id": agent, "journal": journal, "left_out": names}
-        emit(settings, document, f"{agent}: {', '.join(names) or 'nothing'} left out when the loop begins next")
+        left_out = (await reached.home.cut(agent, turns, reason=reason, journal=journal)).left_out
+        document = {"agent_id": agent, "journal": journal, "left_out": left_out}
+        emit(settings, document, f"{agent}: {', '.join(left_out) or 'nothing'} left out when the loop begins next")
 
     await connection.execute(settings, (graph,), cut, timeout_s=timeout)
 

@@ -13,7 +13,7 @@ from uuid import uuid5
 from gatechart.api.history import CutCommand, JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.hosting.media_entries import MEDIA, without_referrers
-from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail
+from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail, TranscriptCut
 from gatechart.values.frozen import replaced as value_replaced
 
 _RUN = mark("run")
@@ -48,8 +48,8 @@ def journal_page(entries: Mapping[str, str], command: JournalCommand) -> tuple[J
 
 def journal_cut(
     entries: Mapping[str, str], command: CutCommand, key: str
-) -> tuple[JournalRecord | None, tuple[JournalEntry, ...]]:
-    """Return the entry by which an operator cuts a transcript, if it has turns, and the entries that are left out.
+) -> tuple[JournalRecord | None, TranscriptCut]:
+    """Return the entry by which an operator cuts a transcript, None if it has no turns, and what is left out.
 
     Entries about a turn have its number in their names: `turn.3`, `result.3.0`. Their contents are not read, so that
     any turn can be cut. key: that no other cut of the journal has.
@@ -57,11 +57,11 @@ def journal_cut(
     name = f"cutting.{key}"
     turns = sorted(number for kind, number in map(_numbered, entries) if kind == "turn")[-command.turns :]
     if not turns or name in entries:
-        return None, ()
+        return None, TranscriptCut(left_out=())
     told = json.dumps({"since": turns[0], "reason": command.reason})
     gone = [each for each in entries if _numbered(each)[0] in _OF_TURNS and _numbered(each)[1] >= turns[0]]
     record = JournalRecord.by_operator(command.agent_id, command.journal, name, told)
-    return record, tuple(JournalEntry(each, json.loads(entries[each])) for each in gone)
+    return record, TranscriptCut(left_out=tuple(gone))
 
 
 def _numbered(name: str) -> tuple[str, int]:

@@ -50,6 +50,7 @@ from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.lessons import forget_lessons
 from gatechart.hosting.migration import as_of_today
+from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -101,14 +102,11 @@ from gatechart.values import (
     Receipt,
     Role,
     Snapshot,
+    TranscriptCut,
     withdrawal_of,
 )
 from gatechart.values.directory import MOST_ENTRIES
-from gatechart.values.framework import (
-    check_not_framework,
-    is_framework_graph,
-    is_framework_id,
-)
+from gatechart.values.framework import check_not_framework, is_framework_graph, is_framework_id
 from gatechart.watchdog import WatchdogTerms
 
 _FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
@@ -325,8 +323,9 @@ class RestateRuntime(AgentHome):
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
         return journal_page(entries, command)
 
-    async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
-        await self._calls.look("cut", command.agent_id)
+    async def _cut(self, command: CutCommand) -> TranscriptCut:
+        answer = await self._calls.look("cut", command.agent_id)
+        check_open(SNAPSHOT.validate_python(answer["snapshot"]))
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
         record, gone = journal_cut(entries, command, command.idempotency_key or self._ids())
         if record is not None:

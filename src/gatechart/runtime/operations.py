@@ -42,6 +42,7 @@ from gatechart.values import (
     Page,
     Receipt,
     Snapshot,
+    TranscriptCut,
 )
 from gatechart.values.framework import (
     check_not_framework,
@@ -80,9 +81,9 @@ class Operations:
         await store.load(agent_id)
         return journal_page(await store.journal(agent_id, command.journal), command)
 
-    async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
+    async def _cut(self, command: CutCommand) -> TranscriptCut:
         store, agent_id = self._core.store, known_id(command.agent_id)
-        await store.load(agent_id)
+        check_open(await store.load(agent_id))
         entries = await store.journal(agent_id, command.journal)
         record, gone = journal_cut(entries, command, command.idempotency_key or self._core.ids())
         if record is not None:

@@ -124,6 +124,13 @@ class JournalEntry:
     content: Any  # JSON value
 
 
+@value
+class TranscriptCut:
+    """The part of a transcript that an operator has left out."""
+
+    left_out: tuple[str, ...]  # names of the entries, in the order written; none if there was nothing to leave out
+
+
 CONVERSATION: Final = "conversation"
 """The journal in which model loops keep the transcript, unless they name another."""
 
