@@ -1,4 +1,4 @@
-"""What a model loop said goes along with a handoff, whoever asks for it."""
+"""A handoff takes along the messages of a model loop, whoever asks for it."""
 
 import asyncio
 from typing import Any

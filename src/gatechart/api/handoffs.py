@@ -35,7 +35,7 @@ class HandoffCommand(WritingCommand):
     mode: Mode = Mode.TRANSFER
     deadline: Deadline | None = None
     fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
-    transcript: bool = True  # whether the packet also gets what the agent's model loops said
+    transcript: bool = True  # whether the packet also gets the messages of the agent's model loops
     idempotency_key: str | None = None
 
     @field_serializer("fallbacks")

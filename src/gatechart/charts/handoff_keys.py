@@ -72,7 +72,7 @@ HANDOFF_MEANINGS: Final = {
     "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
     "status": "The name of a bound function of the context that tells the model how far the task is.",
     "waits": "The state that waits while another graph decides; one is added where left out.",
-    "transcript": "Whether the packet also has what the agent's model loops said; true where left out.",
+    "transcript": "Whether the packet also has the messages of the agent's model loops; true where left out.",
     "handoff": "Offers the work to another agent.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
 }

@@ -128,7 +128,7 @@ ProblemOption = Annotated[
 ]
 TranscriptOption = Annotated[
     bool,
-    typer.Option("--transcript/--no-transcript", help="Whether what the agent's model loops said goes along, too."),
+    typer.Option("--transcript/--no-transcript", help="Whether the messages of the agent's model loops go along, too."),
 ]
 WaitOption = Annotated[
     bool,
@@ -164,7 +164,7 @@ async def hand_on(
     away, full or closed. --best leaves it to the directory, and so do --can, --domain, --tier and
     --language, which say what the work needs.
 
-    The conversation in the agent's context goes along, and what its model loops said. The agent stays in its state;
+    The conversation in the agent's context goes along, with the messages of its model loops. The agent stays in its state;
     when a transfer is accepted, it ends, unless its graph says otherwise.
 
     When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,

@@ -155,7 +155,7 @@ class Handoff:
     packet: Told | BaseModel | None  # by default it is built from the context
     agent: Told | AgentId | None  # an existing agent; a new one by default, and if the function returns None
     achieved: Told | None  # says what this agent has done
-    transcript: bool  # whether the packet also has what the agent's model loops said
+    transcript: bool  # whether the packet also has the messages of the agent's model loops
 
     def __init__(
         self,

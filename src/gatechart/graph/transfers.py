@@ -36,7 +36,7 @@ class To:
     deadline: Delay | None = None  # of the offer
     fallbacks: Fallbacks | None = None  # of the offer
     waits: StateName = ""
-    transcript: bool = True  # whether the handoff's packet also has what the agent's model loops said
+    transcript: bool = True  # whether the handoff's packet also has the messages of the agent's model loops
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What model loops said, in the packets of their agent's handoffs: turns decide without journals, so homes add it."""
+"""Messages of model loops in the packets of handoffs. A turn does not read journals, so the home adds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Speaker(Protocol):
     def handed_on(
         self, entries: Mapping[str, str], conversation: Sequence[Message], most_bytes: int
     ) -> tuple[Message, ...]:
-        """Return the conversation of a packet with what was said here. Reading twice adds nothing.
+        """Return the conversation of a packet with the messages of this one. A second call adds nothing.
 
         entries: of the journal. most_bytes: of the added messages.
         """
@@ -43,9 +43,9 @@ def journals_wanted(graph: AnyGraph, turn: TurnRecord) -> tuple[str, ...]:
 def with_transcripts(
     graph: AnyGraph, turn: TurnRecord, journals: Mapping[str, Mapping[str, str]], most_bytes: int = MOST_BYTES
 ) -> TurnRecord:
-    """Return a turn whose offers have in their packets what the agent's model loops said.
+    """Return a turn whose packets include the messages of the agent's model loops.
 
-    journals: the entries of those that are wanted, by the name of the journal.
+    journals: the entries of the wanted journals, by name.
     """
     speakers = {name: speaker for name, speaker in _speakers(graph).items() if journals.get(name)}
     if not speakers:

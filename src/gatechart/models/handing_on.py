@@ -1,4 +1,4 @@
-"""The conversation that a handoff takes along: the context's messages, and between them those of a model loop."""
+"""The conversation in a packet: the context's messages, with the messages of a model loop between them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _Line:
 def handed_on(transcript: Transcript, conversation: Sequence[Message], most_bytes: int) -> tuple[Message, ...]:
     """Return the conversation of a packet with the messages of a loop, each in its place, and none of them twice.
 
-    What others said is only added to a packet without a conversation. If the packet begins with a later message than
-    the transcript, the loop's messages before that stay out, too.
+    Messages of users are only added to a packet without a conversation. If the packet starts later than the
+    transcript, earlier messages of the loop stay out, too.
 
     most_bytes: of the added messages, as JSON. If they have more, the oldest are shortened, then left out.
     """
@@ -92,12 +92,12 @@ class _Queue:
 
 
 def _key(message: Message, *, is_own: bool) -> str:
-    """Return what a message is known by: its id, or its digest. Results of calls may have come in later."""
+    """Return the key of a message: its id or its digest. Results of calls may have come in later, so they do not count."""
     return message.id or (digest_of_calls(message) if is_own else digest_of(message))
 
 
 def _fitting(lines: list[_Line], most_bytes: int) -> list[_Line]:
-    """Return the lines with added messages of at most so many bytes, one that tells what was left out beside them."""
+    """Return the lines with added messages of at most `most_bytes`, and a note about the messages left out."""
     size = sum(_size(each.message) for each in lines if each.is_added)
     for line in _oldest_first(lines):
         if size <= most_bytes:
@@ -121,7 +121,7 @@ def _fitting(lines: list[_Line], most_bytes: int) -> list[_Line]:
 
 
 def _oldest_first(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """Yield the added messages, oldest first; summaries come last, because they stand for the oldest of all."""
+    """Yield the added messages, oldest first. Summaries come last, because they replace even older messages."""
     added = [each for each in lines if each.is_added]
     yield from sorted(added, key=lambda each: each.message.role == SUMMARY)
 

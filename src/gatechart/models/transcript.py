@@ -275,7 +275,7 @@ class Transcript:
         return tuple(new)
 
     def handed_on(self) -> Iterator[tuple[Message, bool]]:
-        """Yield each message for another agent, and whether this side said it.
+        """Yield each message for another agent, and whether the loop or its model wrote it.
 
         Secrets are masked, the provider's own form is left out, and each call has a result or says why it has none.
         """
@@ -285,7 +285,7 @@ class Transcript:
                 yield without_secrets(shown.model_copy(update={"verbatim": None})), not isinstance(entry, Heard)
 
     def _closed(self, turn: ModelTurn) -> Message:
-        """Return a turn in which calls without results say why: a transfer was followed, or the state was left."""
+        """Return a turn with the reason in each call without a result: a followed transfer, or an interruption."""
         message = self._with_results(turn)
         calls = tuple(
             call
@@ -296,7 +296,7 @@ class Transcript:
         return message.model_copy(update={"tool_calls": calls})
 
     def replaced(self) -> frozenset[str]:
-        """Return the digests of the messages that a summary stands for and that others may still say."""
+        """Return the digests of summarized messages that the context may still have."""
         return frozenset(digest for each in self._of(Compaction) for digest in each.known)
 
     def open_calls(self) -> list[tuple[int, ToolCall]]:

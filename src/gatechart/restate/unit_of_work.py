@@ -263,9 +263,9 @@ class UnitOfWork:
         return True
 
     def _with_transcripts(self, turn: TurnRecord) -> TurnRecord:
-        """Return a turn whose offers have what model loops said. Raises FactNeededError until the journals were read.
+        """Return a turn whose offers include the messages of model loops. Raises FactNeededError until the journals were read.
 
-        A conversation takes at most a quarter of what a turn may have in all.
+        The messages take at most a quarter of `most_bytes`, the limit of a turn.
         """
         graph = self.config.registry.graph_for(turn.snapshot)
         journals: dict[str, Mapping[str, str]] = {}

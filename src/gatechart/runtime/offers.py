@@ -44,7 +44,7 @@ PAGE: Final = 1000
 
 
 async def with_transcripts_of(core: Core, graph: AnyGraph, turn: TurnRecord) -> TurnRecord:
-    """Return a turn whose offers have what model loops of the agent said. Raises what reading the store raises."""
+    """Return a turn whose offers include the messages of the agent's model loops. Raises the store's errors."""
     wanted = journals_wanted(graph, turn)
     if not wanted:
         return turn

@@ -320,7 +320,7 @@ class Turn(Generic[ServicesT]):
         achieved: what this agent has done, which distinguishes a return from a loop.
         progressed: decides, if the graph has had the work before, whether the agents since then made progress; by
             default, whether one of them says so. A choice takes the default.
-        transcript: whether the packet's conversation also gets what the agent's model loops said. A `packet` that
+        transcript: whether the packet's conversation also gets the messages of the agent's model loops. A `packet` that
             leaves the context's messages out stays without a conversation.
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
