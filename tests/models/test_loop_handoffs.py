@@ -31,7 +31,7 @@ from gatechart.values import Needs, Profile
 from tests.models.support import Chat, Services, decide, hear, keep, wait, waits
 
 HANDED_ON = "The work was handed on. The next agent continues from here."
-UNFINISHED = "no result: the work was handed on before the result was known"
+UNFINISHED = "no result: the work was handed on before this call was made, or before it ended"
 TOOL = "transfer_to_refunds_at_REVIEWING"
 TRANSFER = (TOOL, {"reason": "it is lost", "summary": "order 7, 20 euros"}, "t")
 ONCE = ToolPolicies(retry="off", breaker="off")
@@ -335,6 +335,19 @@ async def test_an_operators_handoff_takes_along_what_the_model_said_so_far(place
     assert told(server.requests[2]) == ALL_OF_IT[:3]
 
 
+async def test_an_operator_can_hand_on_without_the_messages_of_the_model() -> None:
+    async with (
+        scripted_model([CALLS_AND_TRANSFER[0], Hangs(), Says("Refunded.")]) as server,
+        opened("memory:", server, support(ModelLoop(tools=[look])), refunds()) as runtime,
+    ):
+        agent = await runtime.start("support", at="LISTENING")
+        await agent.send("ASKED", {"text": "Where is 7?"})
+        await server.asked(2)
+        await runtime.handoff(agent.id, Handoff("refunds", at="REVIEWING", transcript=False))
+        await server.asked(3)
+    assert told(server.requests[2]) == ALL_OF_IT[:1]
+
+
 async def test_a_call_that_a_handoff_interrupts_is_told_to_have_no_result(place: Any) -> None:
     began = asyncio.Event()
 
@@ -431,7 +444,8 @@ async def test_work_that_comes_back_is_told_to_the_first_model_once(place: Any) 
         await agent.until("LISTENING")
         await agent.send("ASKED", {"text": "And now?"})
         await server.asked(4)
-    assert told(server.requests[3]) == [*ALL_OF_IT, ("assistant", "Refunded."), ("user", "And now?")]
+    answered = ("tool", "That was a choice of an earlier step; the work has gone on since.")
+    assert told(server.requests[3]) == [*ALL_OF_IT[:4], answered, ("assistant", "Refunded."), ("user", "And now?")]
 
 
 async def test_calls_of_another_agent_are_not_made_again_by_the_next_loop(place: Any) -> None:

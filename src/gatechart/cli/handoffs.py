@@ -164,8 +164,8 @@ async def hand_on(
     away, full or closed. --best leaves it to the directory, and so do --can, --domain, --tier and
     --language, which say what the work needs.
 
-    The conversation in the agent's context goes along, with the messages of its model loops. The agent stays in its state;
-    when a transfer is accepted, it ends, unless its graph says otherwise.
+    The packet has the conversation in the agent's context, with the messages of its model loops. The agent stays in its
+    state; when a transfer is accepted, it ends, unless its graph says otherwise.
 
     When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,
     which accepts or rejects it; with --wait, this command waits for that. The exit code is 1 if the offer was rejected,

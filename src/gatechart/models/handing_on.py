@@ -92,7 +92,7 @@ class _Queue:
 
 
 def _key(message: Message, *, is_own: bool) -> str:
-    """Return the key of a message: its id or its digest. Results of calls may have come in later, so they do not count."""
+    """Return the key of a message: its id or its digest. Results of calls are left out, as they may be newer."""
     return message.id or (digest_of_calls(message) if is_own else digest_of(message))
 
 

@@ -27,8 +27,8 @@ from gatechart.values import CutTalk, unkept
 FOLLOWED: Final = "The work was handed on. The next agent continues from here."
 """Result of a transfer to another graph, for the agent that gets the work."""
 
-UNFINISHED: Final = "no result: the work was handed on before the result was known"
-"""Error of a call under way when the work was handed on; nobody knows whether it was carried out."""
+UNFINISHED: Final = "no result: the work was handed on before this call was made, or before it ended"
+"""Error of a call that had no result when the work was handed on."""
 
 _UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 

@@ -263,7 +263,7 @@ class UnitOfWork:
         return True
 
     def _with_transcripts(self, turn: TurnRecord) -> TurnRecord:
-        """Return a turn whose offers include the messages of model loops. Raises FactNeededError until the journals were read.
+        """Return a turn whose offers include the messages of model loops. Raises FactNeededError before they are read.
 
         The messages take at most a quarter of `most_bytes`, the limit of a turn.
         """
