@@ -240,7 +240,7 @@ class Transcript:
         return 0 if self.last is None else self.last.usage.tokens
 
     def unheard(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages that the transcript does not have, as often as they exceed what it has.
+        """Return the messages that the transcript lacks, each as often as it is missing.
 
         A turn that comes back from another agent is known by its calls: their results may differ.
         """
