@@ -52,6 +52,7 @@ DATA = """
                   packet: tell
                   agent: {type: living, params: {who: b2}}
                   achieved: result
+                  transcript: false
         exit: {handoff: {to: billing, at: OPEN}}
       WAITING:
         on: {handoff.completed: TALKING, handoff.failed: TALKING}
@@ -85,6 +86,7 @@ def written() -> StateTransitionGraph:
         packet=tell,
         agent=partial(living, who="b2"),
         achieved=result,
+        transcript=False,
     )
     track = Invoke(
         id="track", agent="parcels", at="TRACKING", timeout_s=60, packet=tell, fallbacks=Fallbacks(SameTarget())

@@ -31,6 +31,7 @@ states:
           deadline: 2h
           fallbacks: [{human: desk, at: NORMAL}]
           waits: HANDING_OVER
+          transcript: false
       most: 3
       otherwise: WRITING
       resets_on: [ASKED, REOPENED]
@@ -84,6 +85,7 @@ def test_a_file_says_what_transfers_have_in_code():
         "HANDING_OVER",
     )
     assert [step.graph for step in refunds.fallbacks.targets] == ["desk"]
+    assert (writing.transcript, refunds.transcript, refunds.handoff.transcript) == (True, False, False)
 
 
 @pytest.mark.parametrize("kind", ["yaml", "json"])
@@ -92,6 +94,7 @@ def test_a_graph_that_is_written_and_read_is_the_same(kind):
     again = load(dump(graph, format=kind), bind=BOUND)
     assert again.fingerprint == graph.fingerprint
     assert dump(again) == dump(graph)
+    assert [each.transcript for each in transfers_of(again).targets] == [True, True, False]
 
 
 def test_a_state_that_the_graph_adds_is_written_like_any_other():

@@ -35,12 +35,12 @@ def services(folder, url):
 
     class Services:
         model = OpenAIModel("m", url=url)
-        tools = ToolBox([_noting("look", folder, repeat="safe"), _noting("pay", folder, repeat="never")])
+        tools = ToolBox([noting("look", folder, repeat="safe"), noting("pay", folder, repeat="never")])
 
     return Services()
 
 
-def _noting(name, folder, **options):
+def noting(name, folder, **options):
     @tool(name=name, policies=ONCE, **options)
     async def made(turn: int) -> str:
         with (folder / "calls").open("a") as file:

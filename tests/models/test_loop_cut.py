@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart import Runtime, tool
-from gatechart.errors import UnknownAgentError
+from gatechart.errors import FrameworkAgentError, UnknownAgentError
 from gatechart.models import ModelLoop
 from tests.models.support import chat
 from tests.models.test_incomplete_answers import Script, Services, refuses, reply
@@ -15,12 +15,10 @@ async def look(topic: str) -> str:
     return f"about {topic}"
 
 
-@pytest.mark.parametrize("url", ["memory:", "sqlite"])
-async def test_turns_that_an_operator_cut_are_left_out_when_the_loop_begins_next(url, sqlite_url):
+async def test_turns_that_an_operator_cut_are_left_out_when_the_loop_begins_next(place):
     poison = reply("", ("look", {"topic": "poison"}, "a"))
     script = Script([reply("First."), poison, refuses("content_filter"), reply("Second.")])
-    store = url if url == "memory:" else sqlite_url
-    async with Runtime.open(store, graphs=chat(ModelLoop(tools=[look])), services=Services(script, look)) as runtime:
+    async with Runtime.open(place, graphs=chat(ModelLoop(tools=[look])), services=Services(script, look)) as runtime:
         agent = await runtime.start("chat", at="LISTENING", agent_id="a")
         await agent.send("ASKED", {"text": "one"})
         await agent.until("LISTENING")
@@ -32,17 +30,25 @@ async def test_turns_that_an_operator_cut_are_left_out_when_the_loop_begins_next
         await agent.send("RETRIED")
         await agent.until("LISTENING")
         assert [each.content for each in script.requests[-1].messages] == ["one", "First.", "two"]
-        assert agent.context.answers == ["First.", "Second."]
+        assert (await runtime.resume("a")).context.answers == ["First.", "Second."]
         names = [each.name for each in await runtime.journal("a")]
     assert "turn.2" not in names
     assert not any(name.startswith("cutting.") for name in names)
     assert "turn.3" in names
 
 
-async def test_a_cut_of_an_agent_without_turns_changes_nothing():
-    async with Runtime.open("memory:", graphs=chat(ModelLoop()), services=Services(Script([]))) as runtime:
+async def test_a_cut_of_an_agent_without_turns_changes_nothing(place):
+    async with Runtime.open(place, graphs=chat(ModelLoop()), services=Services(Script([]))) as runtime:
         await runtime.start("chat", at="LISTENING", agent_id="a")
         assert (await runtime.cut("a", reason="none")).left_out == ()
         assert await runtime.journal("a") == ()
         with pytest.raises(UnknownAgentError):
             await runtime.cut("b", reason="none")
+
+
+async def test_agents_of_the_framework_cannot_be_cut(place):
+    async with Runtime.open(place, graphs=chat(ModelLoop()), services=Services(Script([]))) as runtime:
+        await runtime.register_entry("anna", "chat", at="LISTENING")
+        with pytest.raises(FrameworkAgentError):
+            await runtime.cut("directory:anna", reason="none")
+        assert await runtime.journal("directory:anna") == ()

@@ -206,6 +206,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "mode": "transfer",
         "deadline": None,
         "fallbacks": None,
+        "transcript": None,
         "idempotency_key": "k",
     },
     "cut": {"agent_id": AGENT, "journal": "conversation", "turns": 1, "reason": "again", "idempotency_key": "k"},

@@ -96,6 +96,22 @@ async def test_the_command_line_shows_a_transcript_of_a_server(server_url, capfd
     assert json.loads(capfd.readouterr().out)["steps"] == {"welcome": "said hello", "token": "**********"}
 
 
+async def test_a_client_cuts_the_newest_turns_and_learns_which_entries_go(server_url):
+    async with HttpClient(server_url) as client:
+        cut = await client.cut("a", 2, reason="it went wrong", idempotency_key="k")
+        assert list(cut.left_out) == ["turn.1", "result.1.0", "turn.2"]
+        assert (await client.cut("a", 2, reason="it went wrong", idempotency_key="k")).left_out == ()
+        with pytest.raises(UnknownAgentError):
+            await client.cut("nobody", reason="none")
+
+
+async def test_the_command_line_cuts_the_newest_turn_of_an_agent_of_a_server(server_url, capfd):
+    ask = ("cut", "a", "--turns", "1", "--reason", "it went wrong", "--server", server_url)
+    assert await told(*ask, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["left_out"] == ["turn.2"]
+    assert await told("cut", "nobody", "--reason", "none", "--server", server_url) != 0
+
+
 async def test_the_command_line_changes_the_breakers_of_a_server(server_url, capfd):
     assert await told("breakers", "isolate", "crm", "--reason", "it moves", "--server", server_url) == 0
     capfd.readouterr()

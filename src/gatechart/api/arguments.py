@@ -49,6 +49,7 @@ def handoff_fields(handoff: Handoff) -> dict[str, Any]:
         "mode": handoff.mode,
         "deadline": deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
         "fallbacks": None if fallbacks is None else fallback_steps(fallbacks),
+        **({} if handoff.transcript else {"transcript": False}),
     }
 
 

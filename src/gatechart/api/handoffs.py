@@ -35,6 +35,7 @@ class HandoffCommand(WritingCommand):
     mode: Mode = Mode.TRANSFER
     deadline: Deadline | None = None
     fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
+    transcript: bool = True  # whether the packet also gets the messages of the agent's model loops
     idempotency_key: str | None = None
 
     @field_serializer("fallbacks")
@@ -60,7 +61,7 @@ class HandoffCommand(WritingCommand):
         if self.best is not None and (self.to or self.at or self.agent is not None):
             raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
         fallbacks = None if self.fallbacks is None else self._fallbacks
-        asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline")}
+        asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline", "transcript")}
         to = self.to if self.best is None else best_of(self.best)
         return asked | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
 

@@ -253,7 +253,7 @@ class _Dumping:
             deadline=_delay(to.deadline),
             waits=_reference(to.waits),
         )
-        more |= self.fallbacks(to.fallbacks)
+        more |= self.fallbacks(to.fallbacks) | ({} if to.transcript else {"transcript": False})
         if isinstance(to.target, Best):
             return {**self.best(to.target), **more}
         if to.is_handoff:
@@ -275,6 +275,7 @@ class _Dumping:
                 achieved=self.told(achieved),
             ),
             **self.fallbacks(handoff.fallbacks),
+            **({} if handoff.transcript else {"transcript": False}),
         }
 
     def best(self, best: Best) -> dict[str, Any]:

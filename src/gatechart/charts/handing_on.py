@@ -58,6 +58,7 @@ class HandingOn:
             packet=self.told(form.packet),
             agent=self.told(form.agent),
             achieved=self.told(form.achieved),
+            transcript=form.transcript,
         )
 
     def fallbacks(self, forms: tuple[FallbackForm, ...] | None) -> Fallbacks | None:
@@ -117,6 +118,7 @@ class HandingOn:
             deadline=form.deadline,
             fallbacks=self.fallbacks(form.fallbacks),
             waits="" if form.waits is None else self.names.target(form.waits, source),
+            transcript=form.transcript,
         )
         self.places.setdefault(f"{place}, {made.key}", form.spot)
         self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)

@@ -19,6 +19,7 @@ HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
         "packet": "function",
         "agent": "function",
         "achieved": "function",
+        "transcript": "flag",
     },
     "handing_on": {"handoff": "handoff"},
     "transfers": {
@@ -42,6 +43,7 @@ HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
         "deadline": "delay",
         "fallbacks": "fallbacks",
         "waits": "text",
+        "transcript": "flag",
     },
     "fallback": {
         "same_target": "retry",
@@ -70,6 +72,7 @@ HANDOFF_MEANINGS: Final = {
     "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
     "status": "The name of a bound function of the context that tells the model how far the task is.",
     "waits": "The state that waits while another graph decides; one is added where left out.",
+    "transcript": "Whether the packet also has the messages of the agent's model loops; true where left out.",
     "handoff": "Offers the work to another agent.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
 }
@@ -110,7 +113,10 @@ def require_in_handoffs(parts: dict[str, Any]) -> None:
     ]
     parts["transfers"]["required"] = ["targets"]
     parts["to"]["oneOf"] = [
-        {"required": ["state"], **without("graph", "best", "at", "packet", "deadline", "fallbacks", "waits")},
+        {
+            "required": ["state"],
+            **without("graph", "best", "at", "packet", "deadline", "fallbacks", "waits", "transcript"),
+        },
         {"required": ["graph", "at"], **without("state", "best")},
         {"required": ["best"], **without("state", "graph", "at")},
     ]

@@ -94,6 +94,7 @@ class HandoffForm:
     packet: Reference | None
     agent: Reference | None
     achieved: Reference | None
+    transcript: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,7 @@ class ToForm:
     deadline: Delay | None = None
     fallbacks: tuple[FallbackForm, ...] | None = None
     waits: Spot | None = None
+    transcript: bool = True
 
 
 @dataclass(frozen=True, slots=True)

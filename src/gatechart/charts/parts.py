@@ -210,6 +210,7 @@ class Handoffs(References):
             packet=self.told(spot, "packet"),
             agent=self.told(spot, "agent") if best is None else None,
             achieved=self.told(spot, "achieved"),
+            transcript=spot.get("transcript") is None or fields.flag("transcript"),
         )
 
     def invoke(self, spot: Spot) -> InvokeForm:

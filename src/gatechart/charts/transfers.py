@@ -11,7 +11,7 @@ from gatechart.charts.parts import Handoffs
 
 _MOST: Final = 3  # where a chart says nothing
 _KINDS: Final = ("state", "graph", "best")
-_OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits")
+_OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits", "transcript")
 _TARGET: Final = "write a state's name, `state: <name>`, `graph: <name>` with `at: <entry point>`, or `best:`"
 
 
@@ -78,4 +78,5 @@ def _target(parts: Handoffs, fields: Fields, target: Spot | BestForm, *, is_grap
         deadline=parts.delay(spot.get("deadline")),
         fallbacks=parts.fallbacks(spot.get("fallbacks")),
         waits=spot.get("waits"),
+        transcript=spot.get("transcript") is None or fields.flag("transcript"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,17 @@ import typer
 from gatechart.cli.completion import AgentArgument, complete_events, complete_graphs
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late_imports import late
-from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
+from gatechart.cli.options import (
+    TIMEOUT_S,
+    EngineOption,
+    NamespaceOption,
+    PayloadOption,
+    ServerOption,
+    Settings,
+    TimeoutOption,
+    YesOption,
+    read_payload,
+)
 from gatechart.cli.output import clock_text, emit, is_confirmed, print_hint, print_warning
 from gatechart.cli.transcripts import JournalOption
 from gatechart.errors import StoreCorruptError
@@ -284,6 +295,9 @@ async def cut_transcript(
     reason: ReasonOption,
     turns: TurnsOption = 1,
     journal: JournalOption = CONVERSATION,
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    namespace: NamespaceOption = "",
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Leave the newest turns of the model out of the transcript of an agent's model loops.
@@ -293,15 +307,20 @@ async def cut_transcript(
 
     Examples:
       gatechart cut case-1 --turns 2 --reason "the provider refuses its last turns"
+      gatechart cut case-1 --reason "it went wrong" --server http://127.0.0.1:8000
     """
-    graph, _ = await _stored(agent, settings)
 
-    async def cut(reached: Connection) -> None:
-        left_out = (await reached.home.cut(agent, turns, reason=reason, journal=journal)).left_out
-        document = {"agent_id": agent, "journal": journal, "left_out": left_out}
+    async def cut(home: AgentHome) -> None:
+        left_out = (await home.cut(agent, turns, reason=reason, journal=journal)).left_out
+        document = {"agent_id": agent, "journal": journal, "left_out": list(left_out)}
         emit(settings, document, f"{agent}: {', '.join(left_out) or 'nothing'} left out when the loop begins next")
 
-    await connection.execute(settings, (graph,), cut, timeout_s=timeout)
+    if server or engine:
+        async with asyncio.timeout(timeout), connection.elsewhere(server, engine, namespace) as home:
+            return await cut(home)
+    graph, _ = await _stored(agent, settings)
+    await connection.execute(settings, (graph,), lambda reached: cut(reached.home), timeout_s=timeout)
+    return None
 
 
 async def fork_agent(

@@ -126,6 +126,10 @@ ProblemOption = Annotated[
         "--problem", metavar="TEXT", help="What is to be done. Default: the current problem in the agent's context."
     ),
 ]
+TranscriptOption = Annotated[
+    bool,
+    typer.Option("--transcript/--no-transcript", help="Whether the messages of the agent's model loops go along, too."),
+]
 WaitOption = Annotated[
     bool,
     typer.Option(
@@ -150,6 +154,7 @@ async def hand_on(
     deadline: DeadlineOption = None,
     reason: ReasonOption = Reason.OTHER,
     problem: ProblemOption = None,
+    transcript: TranscriptOption = True,
     wait: WaitOption = False,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
@@ -159,8 +164,8 @@ async def hand_on(
     away, full or closed. --best leaves it to the directory, and so do --can, --domain, --tier and
     --language, which say what the work needs.
 
-    The conversation in the agent's context goes along. The agent stays in its state; when a transfer is accepted, it
-    ends, unless its graph says otherwise.
+    The packet has the conversation in the agent's context, with the messages of its model loops. The agent stays in its
+    state; when a transfer is accepted, it ends, unless its graph says otherwise.
 
     When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,
     which accepts or rejects it; with --wait, this command waits for that. The exit code is 1 if the offer was rejected,
@@ -188,7 +193,9 @@ async def hand_on(
         packet = _packet(handoff_package.packet_of(context, reason), problem)
 
         async def ask() -> str:
-            offer = graph_package.Handoff(target, at=at or "", packet=packet, agent=living, mode=mode, deadline=due)
+            offer = graph_package.Handoff(
+                target, at=at or "", packet=packet, agent=living, mode=mode, deadline=due, transcript=transcript
+            )
             return await reached.home.handoff(agent, offer)
 
         asked = await (_answered(reached, agent, ask, timeout) if wait else ask())

@@ -155,6 +155,7 @@ class Handoff:
     packet: Told | BaseModel | None  # by default built from the context
     agent: Told | AgentId | None  # an existing agent; a new one by default, and if the function returns None
     achieved: Told | None  # describes what this agent has achieved
+    transcript: bool  # whether the packet also has the messages of the agent's model loops
 
     def __init__(
         self,
@@ -168,6 +169,7 @@ class Handoff:
         packet: Told | BaseModel | None = None,
         agent: Told | AgentId | None = None,
         achieved: Told | None = None,
+        transcript: bool = True,
     ) -> None:
         fields = {
             "to": to if isinstance(to, Best) else name_of(to),
@@ -179,6 +181,7 @@ class Handoff:
             "packet": packet,
             "agent": agent,
             "achieved": achieved,
+            "transcript": transcript,
         }
         fill(self, **fields)
 
@@ -230,4 +233,5 @@ class Handoff:
             deadline=self.deadline,
             fallbacks=self.fallbacks,
             achieved="" if achieved is None else achieved(context, event),
+            transcript=self.transcript,
         )

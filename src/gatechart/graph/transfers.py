@@ -36,6 +36,7 @@ class To:
     deadline: Delay | None = None  # of the offer
     fallbacks: Fallbacks | None = None  # of the offer
     waits: StateName = ""
+    transcript: bool = True  # whether the handoff's packet also has the messages of the agent's model loops
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class To:
         deadline: Delay | None = None,
         fallbacks: Fallbacks | None = None,
         waits: Name = "",
+        transcript: bool = True,
     ) -> None:
         fields = {
             "target": target if isinstance(target, Best) else name_of(target),
@@ -62,6 +64,7 @@ class To:
             "deadline": deadline,
             "fallbacks": fallbacks,
             "waits": name_of(waits),
+            "transcript": transcript,
         }
         fill(self, **fields)
 
@@ -78,7 +81,14 @@ class To:
     @property
     def handoff(self) -> Handoff:
         """The handoff that its choice starts."""
-        return Handoff(self.target, at=self.at, packet=self.packet, deadline=self.deadline, fallbacks=self.fallbacks)
+        return Handoff(
+            self.target,
+            at=self.at,
+            packet=self.packet,
+            deadline=self.deadline,
+            fallbacks=self.fallbacks,
+            transcript=self.transcript,
+        )
 
     @property
     def key(self) -> str:

@@ -55,16 +55,29 @@ async def value_apart(journal: InvokeJournal, value: Any) -> Any:
     parts = parts_in(value)
     if not parts:
         return value
-    found = [_held_by(journal, each) for each in await stored_apart(journal, parts)]
+    agent_id, name = journal.invocation.agent_id, journal.name
+    found = [_located(each, agent_id, name) for each in await stored_apart(journal, parts)]
     kept = tuple(found)
     return kept[0] if isinstance(value, MediaPart) else type(value)(kept)
 
 
-def _held_by(journal: InvokeJournal, part: AnyPart) -> AnyPart:
+def _located(part: AnyPart, agent_id: AgentId, journal: str) -> AnyPart:
     """Return a part with the journal that holds its bytes, which other agents need."""
     if not isinstance(part, MediaPart) or not part.digest or part.agent:
         return part
-    return part.model_copy(update={"agent": journal.invocation.agent_id, "journal": journal.name})
+    return part.model_copy(update={"agent": agent_id, "journal": journal})
+
+
+def held_by(agent_id: AgentId, journal: str, message: Message) -> Message:
+    """Return a message whose media say which journal holds their bytes. Media that say so already stay."""
+
+    def located(parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+        return tuple(_located(each, agent_id, journal) for each in parts)
+
+    calls = tuple(
+        call.model_copy(update={"parts": located(call.parts)}) if call.parts else call for call in message.tool_calls
+    )
+    return message.model_copy(update={"parts": located(message.parts), "tool_calls": calls})
 
 
 async def fetch_missing(journal: JournalOfAgent, messages: Iterable[Message]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gatechart.errors import ToolNameTakenError
@@ -10,11 +10,13 @@ from gatechart.handoff import ConversationContext, Message
 from gatechart.hosting.invoke_context import Work
 from gatechart.models.approvals import Approval
 from gatechart.models.completeness import accepted_finishes
+from gatechart.models.handing_on import handed_on
 from gatechart.models.limits import MOST_BYTES, Budget, Summarize
 from gatechart.models.loop_run import LoopRun
 from gatechart.models.loop_terms import LoopTerms, Prompt
 from gatechart.models.model import Finish, Model
 from gatechart.models.output import ANSWER, Check, Output
+from gatechart.models.transcript import Transcript
 from gatechart.tools import AnyTool
 from gatechart.values import CONVERSATION, BreakerPolicy, Retry, under_tool
 
@@ -115,6 +117,17 @@ class ModelLoop:
     def breakers(self) -> tuple[str, ...]:
         """Names of the circuit breakers without which it comes to nothing: its model's, if it has one."""
         return () if self.terms.breaker is None else (str(self.terms.model),)
+
+    def handed_on(
+        self, entries: Mapping[str, str], conversation: Sequence[Message], most_bytes: int
+    ) -> tuple[Message, ...]:
+        """Return the conversation of a packet with the loop's own messages in it.
+
+        entries: of the journal. most_bytes: of the added messages, as JSON.
+        """
+        transcript = Transcript(entries)
+        asked = transcript.asked_cut()
+        return handed_on(transcript if asked is None else asked[2], conversation, most_bytes)
 
     def __repr__(self) -> str:
         return f"<ModelLoop {self.__name__!r}, tools={list(self.terms.tools)}>"

@@ -24,6 +24,12 @@ from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
 from gatechart.values import CutTalk, unkept
 
+FOLLOWED: Final = "The work was handed on. The next agent continues from here."
+"""Result of a transfer to another graph, for the agent that gets the work."""
+
+UNFINISHED: Final = "no result: the work was handed on before this call was made, or before it ended"
+"""Error of a call that had no result when the work was handed on."""
+
 _UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
 
@@ -160,6 +166,12 @@ def digest_of(message: Message) -> str:
     return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
+def digest_of_calls(message: Message) -> str:
+    """Return the digest of a message without the results of its calls."""
+    calls = tuple(call.model_copy(update={"output": None, "error": "", "parts": ()}) for call in message.tool_calls)
+    return digest_of(message.model_copy(update={"tool_calls": calls}) if calls else message)
+
+
 class Transcript:
     """What a loop and its model said to each other, and to others."""
 
@@ -228,7 +240,10 @@ class Transcript:
         return 0 if self.last is None else self.last.usage.tokens
 
     def unheard(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages that the transcript does not have, as often as they exceed what it has."""
+        """Return the messages that the transcript lacks, each as often as it is missing.
+
+        A turn that comes back from another agent is known by its calls: their results may differ.
+        """
         known = self._known()
         new: list[Message] = []
         for message in said:
@@ -237,7 +252,12 @@ class Transcript:
                 known[digest] -= 1
             else:
                 new.append(message)
-        return tuple(new)
+        return self._without_own(new) if any(each.tool_calls for each in new) else tuple(new)
+
+    def _without_own(self, said: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the messages without the turns of this model that another agent gives back with other results."""
+        own = {digest_of_calls(each.message) for each in self._of(ModelTurn) if each.message.tool_calls}
+        return tuple(each for each in said if not each.tool_calls or digest_of_calls(each) not in own)
 
     def untold(self, said: Iterable[Message]) -> tuple[Message, ...]:
         """Return the messages of this side, the model's and the loop's, that are not among those said.
@@ -253,6 +273,31 @@ class Transcript:
             else:
                 new.append(message)
         return tuple(new)
+
+    def handed_on(self) -> Iterator[tuple[Message, bool]]:
+        """Yield each message for another agent, and whether the loop or its model wrote it.
+
+        Secrets are masked, the provider's own form is left out, and each call has a result or says why it has none.
+        """
+        for entry, messages in self._entries_with_messages():
+            for message in messages:
+                shown = self._closed(entry) if isinstance(entry, ModelTurn) else message
+                yield without_secrets(shown.model_copy(update={"verbatim": None})), not isinstance(entry, Heard)
+
+    def _closed(self, turn: ModelTurn) -> Message:
+        """Return a turn with the reason in each call without a result: a followed transfer, or an interruption."""
+        message = self._with_results(turn)
+        calls = tuple(
+            call
+            if call.error or self.result(turn, place) is not None
+            else call.model_copy(update={"output": FOLLOWED} if call.name in turn.transfers else {"error": UNFINISHED})
+            for place, call in enumerate(message.tool_calls)
+        )
+        return message.model_copy(update={"tool_calls": calls})
+
+    def replaced(self) -> frozenset[str]:
+        """Return the digests of summarized messages that the context may still have."""
+        return frozenset(digest for each in self._of(Compaction) for digest in each.known)
 
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the newest turn that have no result, each with its place."""

@@ -132,6 +132,8 @@ async def engine_answer(ctx: ObjectContext, names: Names, asked: Question) -> An
         case "lessons":
             text = await ctx.generic_call(names.agent, "look", NOTHING, asked["keeper"])
             return json.loads(text) if text else None
+        case "journal":
+            return json.loads(await ctx.generic_call(names.journals, "read", to_json(asked), ctx.key()))
         case "past":
             await ctx.generic_call(names.projection, "project", NOTHING, ctx.key())
             return json.loads(await ctx.generic_call(names.projection, "past", to_json(asked), ctx.key()))

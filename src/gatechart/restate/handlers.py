@@ -36,7 +36,7 @@ from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.own_agents import BY_FRAMEWORK, check_gate
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.restate.unit_of_work import PayloadsNeededError, UnitOfWork
+from gatechart.restate.unit_of_work import FactNeededError, PayloadsNeededError, UnitOfWork
 from gatechart.turn import (
     REQUESTED,
     Turn,
@@ -111,6 +111,8 @@ async def decide(
                 bring_deferred(unit)
             except PayloadsNeededError as needed:
                 return JournalEntry(needs=needed.numbers)
+            except FactNeededError as needed:
+                return JournalEntry(question=needed.question)
     except Exception as error:  # whatever it is: raised on, it would block all later calls to the agent
         if not isinstance(error, EventError):
             facts = {"agent_id": agent_id, "verb": verb}

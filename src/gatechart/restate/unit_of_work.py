@@ -13,6 +13,7 @@ from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgen
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.escapes import attempt_of, log_attempt
+from gatechart.hosting.transcripts import MOST_BYTES, journals_wanted, with_transcripts
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.state import (
     IDS,
@@ -93,6 +94,14 @@ class PayloadsNeededError(BaseException):
     def __init__(self, numbers: list[int]) -> None:
         super().__init__(numbers)
         self.numbers = numbers
+
+
+class FactNeededError(BaseException):
+    """A question to the engine before the run is repeated. Not an Exception, so that it is not a failure."""
+
+    def __init__(self, question: dict[str, Any]) -> None:
+        super().__init__(question)
+        self.question = question
 
 
 class UnitOfWork:
@@ -232,6 +241,7 @@ class UnitOfWork:
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
+        turn = self._with_transcripts(turn)
         turn = turn.numbered(count().__next__)  # unlike others: what an object receives is numbered by that object
         (verdict,), operations = apply((turn,), self._loaded())
         if verdict is not Verdict.COMMITTED:
@@ -251,6 +261,20 @@ class UnitOfWork:
             self.entry.turns.append((turn.snapshot.version, text))
             self.project()
         return True
+
+    def _with_transcripts(self, turn: TurnRecord) -> TurnRecord:
+        """Return a turn whose offers include the messages of model loops. Raises FactNeededError before they are read.
+
+        The messages take at most a quarter of `most_bytes`, the limit of a turn.
+        """
+        graph = self.config.registry.graph_for(turn.snapshot)
+        journals: dict[str, Mapping[str, str]] = {}
+        for name in journals_wanted(graph, turn):
+            what = f"journal {name}"
+            if what not in self.facts:
+                raise FactNeededError({"what": what, "journal": name})
+            journals[name] = self.facts[what]
+        return with_transcripts(graph, turn, journals, min(MOST_BYTES, self.config.terms.most_bytes // 4))
 
     def _loaded(self) -> LoadedState:
         return LoadedState(self.state)

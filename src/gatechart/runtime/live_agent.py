@@ -29,7 +29,7 @@ from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.home_turns import decide_mail
 from gatechart.runtime.interventions import decide_handoff, decide_rollback
-from gatechart.runtime.offers import answer, erase, waits
+from gatechart.runtime.offers import answer, erase, waits, with_transcripts_of
 from gatechart.runtime.possibilities import accepted_now, possible_now
 from gatechart.runtime.watchers import Watchers
 from gatechart.stores import entry_of
@@ -458,6 +458,7 @@ class LiveAgent:
         return self._write(turn if consumes is None else replaced(turn, consumes=consumes))
 
     async def _commit_traced(self, turn: TurnRecord, consumes: int | None) -> None:
+        turn = await with_transcripts_of(self.core, self.graph, turn)
         with self.core.telemetry.begin(turn, consumes) as traced:
             await self._write(traced.numbered(self.core.number, consumes))
 

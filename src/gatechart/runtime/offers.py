@@ -13,6 +13,7 @@ from typing import Final
 from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.directory import slot_of
+from gatechart.hosting.transcripts import journals_wanted, with_transcripts
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, asks_for_choice, rejected, unchosen
@@ -33,12 +34,23 @@ from gatechart.values import (
     Obstacle,
     Posting,
     ReserveSlot,
+    TurnRecord,
     Verdict,
 )
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
+
+
+async def with_transcripts_of(core: Core, graph: AnyGraph, turn: TurnRecord) -> TurnRecord:
+    """Return a turn whose offers include the messages of the agent's model loops. Raises the store's errors."""
+    wanted = journals_wanted(graph, turn)
+    if not wanted:
+        return turn
+    return with_transcripts(
+        graph, turn, {name: await core.store.journal(turn.snapshot.agent_id, name) for name in wanted}
+    )
 
 
 async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:

@@ -43,6 +43,7 @@ from gatechart.values import (
     Reason,
     Send,
 )
+from gatechart.values.frozen import replaced
 
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
 COMPLETED, FAILED = "handoff.completed", "handoff.failed"
@@ -118,19 +119,25 @@ def tried_before(event: Event) -> tuple[Attempt, ...]:
 
 
 def offers_of(
-    packet: HandoffPacket, now: datetime, ids: Random, progressed: Callable[[Sequence[PathStep]], bool] = has_achieved
+    packet: HandoffPacket,
+    now: datetime,
+    ids: Random,
+    progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
+    *,
+    lacks_transcripts: bool = False,
 ) -> tuple[Offer | Send, ...]:
     """Return the offer of a stamped packet; if it would close a loop, what happens instead."""
     is_choosing = awaits_choice(packet)
     to = SOMEBODY if is_choosing else packet.target_graph
     evidence = loop_in(packet.path, to, progressed=progressed)
     if not evidence:
-        return (Offer(record_of(packet, now, is_choosing=is_choosing)),)
+        return (Offer(record_of(packet, now, is_choosing=is_choosing), lacks_transcripts=lacks_transcripts),)
     following = next_offer(packet, Obstacle.LOOP, evidence, now)
     if following is not None:
         to_a_person, wait_s = following
         looped = to_a_person.model_copy(update={"reason": Reason.LOOP_DETECTED})
-        return (next_attempt(looped, wait_s, now, ids, packet.handoff_id),)
+        offer = next_attempt(looped, wait_s, now, ids, packet.handoff_id)
+        return (replaced(offer, lacks_transcripts=lacks_transcripts),)
     lost = with_attempt(packet, Obstacle.LOOP, evidence, now)
     rejected = (HandoffChange(HandoffStatus.REJECTED, now, f"{Obstacle.LOOP.value}: {evidence}"),)
     record = record_of(lost, now, HandoffStatus.REJECTED, rejected, is_choosing=is_choosing)

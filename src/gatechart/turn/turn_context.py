@@ -17,7 +17,16 @@ from gatechart.context import AgentContext, problems_of
 from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
 from gatechart.graph import SIGNAL, AnyGraph, Best, graph_name
 from gatechart.graph.selection import check_selectors
-from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of, with_choice, with_finding
+from gatechart.handoff import (
+    ConversationContext,
+    Fallbacks,
+    HandoffPacket,
+    PathStep,
+    has_achieved,
+    packet_of,
+    with_choice,
+    with_finding,
+)
 from gatechart.turn.arguments import (
     check_finite_payload,
     check_targets,
@@ -292,6 +301,7 @@ class Turn(Generic[ServicesT]):
         fallbacks: Fallbacks | None = None,
         achieved: str = "",
         progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
+        transcript: bool = True,
     ) -> str:
         """Offer the work to another agent, and return the handoff's id. The offer leaves with the turn's commit.
 
@@ -310,6 +320,8 @@ class Turn(Generic[ServicesT]):
         achieved: what this agent has done, which distinguishes a return from a loop.
         progressed: decides, if the graph has had the work before, whether the agents since then made progress; by
             default, whether one of them says so. A choice takes the default.
+        transcript: whether the packet's conversation also gets the messages of the agent's model loops. A `packet` that
+            leaves the context's messages out stays without a conversation.
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
@@ -343,8 +355,13 @@ class Turn(Generic[ServicesT]):
             tried=() if best is None else tried_before(self.event),
             ids=ids,
         )
-        self._log.asked += offers_of(made, self.event.time, ids, progressed)
+        lacks = transcript and not self._omits_conversation(content)
+        self._log.asked += offers_of(made, self.event.time, ids, progressed, lacks_transcripts=lacks)
         return made.handoff_id
+
+    def _omits_conversation(self, packet: HandoffPacket) -> bool:
+        """Return whether a packet was built without the messages of the context."""
+        return isinstance(self.context, ConversationContext) and bool(self.context.messages) and not packet.conversation
 
     def _target(
         self, to: Name | AnyGraph | Best, at: Name, agent: AgentId | None

@@ -95,6 +95,7 @@ class Offer:
 
     handoff: HandoffRecord
     due: datetime | None = None
+    lacks_transcripts: bool = False  # whether the home has yet to add the messages of the agent's model loops
 
 
 @value
