@@ -112,8 +112,8 @@ REFUSALS = {
     "LM Studio": (
         400,
         {
-            "error": "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with "
-            "context length of only 4096 tokens, which is not enough."
+            "error": "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded "
+            "with context length of only 4096 tokens, which is not enough."
         },
     ),
     "LM Studio, newer": (
