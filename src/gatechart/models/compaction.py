@@ -117,12 +117,16 @@ class Compactor:
         most = self._policy.at_tokens
         limit = limit_of(transcript)
         if refused or limit:
-            most = min(most, refused // 2 if refused else limit + frame.tokens)
-        if tokens_to_send(transcript, state, frame) < most:
+            most = max(min(most, refused // 2 if refused else limit + frame.tokens), 1)
+        # A refused request was estimated as a whole.
+        tokens = frame.tokens + tokens_of(transcript.messages) if refused else tokens_to_send(transcript, state, frame)
+        if tokens < most:
             return None
-        room = max(most - frame.tokens, most // 4, _LEAST_ROOM)
+        room = max(most - frame.tokens, most // 4)
         old, _ = transcript.split(self._kept(transcript, room // 2))
-        return OldPart(transcript=old, room=room) if _is_worth(old, transcript, is_refused=refused > 0) else None
+        if not _is_worth(old, transcript, is_refused=refused > 0):
+            return None
+        return OldPart(transcript=old, room=max(room, _LEAST_ROOM))
 
     def _kept(self, transcript: Transcript, most_tokens: int) -> int:
         """Return how many of the newest messages stay: fewer than the policy says if these are too large, but one."""
