@@ -97,10 +97,12 @@ def accepted(server, window):
 @pytest.mark.parametrize("compaction", [None, Summarize(at_tokens=1_000_000)])
 async def test_one_large_result_does_not_stop_a_conversation(model, compaction):
     loop = ModelLoop(tools=[fetch], compaction=compaction, most_bytes=10**6, retry=QUICK)
-    async with scripted_model(windowed(8_000, [FETCH, Says("Done."), Says("Bye.")])) as server:
-        async with opened(server, loop, model=model) as runtime:
-            agent = await asked(runtime, "Fetch it", "Thanks")
-            entries = await runtime._core.store.journal("a", "conversation")
+    async with (
+        scripted_model(windowed(8_000, [FETCH, Says("Done."), Says("Bye.")])) as server,
+        opened(server, loop, model=model) as runtime,
+    ):
+        agent = await asked(runtime, "Fetch it", "Thanks")
+        entries = await runtime._core.store.journal("a", "conversation")
     assert agent.context.answers == ["Done.", "Bye."]
     told = json.dumps(server.requests[-1]["messages"], ensure_ascii=False)
     if compaction is None:
@@ -155,9 +157,11 @@ async def test_a_request_whose_tokens_nobody_reported_is_estimated_as_a_whole(mo
         return answer({"role": "assistant", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"})
 
     loop = ModelLoop(compaction=Summarize(at_tokens=2_000, keep=2), stream=False, retry=QUICK)
-    async with raw_server(reply("Yes."), reply("No."), reply("a short summary"), reply("Bye.")) as server:
-        async with opened(server, loop, model=model) as runtime:
-            agent = await asked(runtime, "你好" * 450, "再见" * 450, "谢谢" * 150)
+    async with (
+        raw_server(reply("Yes."), reply("No."), reply("a short summary"), reply("Bye.")) as server,
+        opened(server, loop, model=model) as runtime,
+    ):
+        agent = await asked(runtime, "你好" * 450, "再见" * 450, "谢谢" * 150)
     assert agent.context.answers == ["Yes.", "No.", "Bye."]
     assert [is_summary(each.body) for each in server.asked] == [False, False, True, False]
 
@@ -188,9 +192,11 @@ async def test_a_refusal_for_length_is_followed_by_one_summary_even_if_the_polic
 @pytest.mark.parametrize("keep", [1, 10])
 async def test_whatever_is_large_in_the_newest_turn_is_shortened(model, first, keep):
     loop = ModelLoop(tools=[fetch, lookup], compaction=Summarize(keep=keep), most_bytes=10**6, retry=QUICK)
-    async with scripted_model(windowed(8_000, [first, Says("Done."), Says("Bye.")])) as server:
-        async with opened(server, loop, model=model) as runtime:
-            agent = await asked(runtime, "Go on", "Thanks")
+    async with (
+        scripted_model(windowed(8_000, [first, Says("Done."), Says("Bye.")])) as server,
+        opened(server, loop, model=model) as runtime,
+    ):
+        agent = await asked(runtime, "Go on", "Thanks")
     assert agent.context.answers == ["Done.", "Bye."]
 
 
@@ -198,9 +204,11 @@ async def test_whatever_is_large_in_the_newest_turn_is_shortened(model, first, k
 @pytest.mark.parametrize("compaction", [None, Summarize(), Summarize(at_tokens=4_000, keep=1)])
 async def test_a_message_that_is_larger_than_the_window_is_shortened(model, compaction):
     loop = ModelLoop(compaction=compaction, retry=QUICK)
-    async with scripted_model(windowed(8_000, [Says("Done."), Says("Bye.")])) as server:
-        async with opened(server, loop, model=model) as runtime:
-            agent = await asked(runtime, "word " * 50_000, "Thanks")
+    async with (
+        scripted_model(windowed(8_000, [Says("Done."), Says("Bye.")])) as server,
+        opened(server, loop, model=model) as runtime,
+    ):
+        agent = await asked(runtime, "word " * 50_000, "Thanks")
     assert agent.context.answers == ["Done.", "Bye."]
 
 
@@ -220,9 +228,11 @@ async def test_a_conversation_of_many_messages_continues_with_a_smaller_window(m
         return [Message(role="user", content=f"message {number} " * 30) for number in range(300)] + context.messages
 
     loop = ModelLoop(prompt=prompt, compaction=compaction, retry=QUICK)
-    async with scripted_model(windowed(6_000, [Says("Yes. " * 20)] * 2)) as server:
-        async with opened(server, loop, model=model) as runtime:
-            agent = await asked(runtime, "Go on", "And on")
+    async with (
+        scripted_model(windowed(6_000, [Says("Yes. " * 20)] * 2)) as server,
+        opened(server, loop, model=model) as runtime,
+    ):
+        agent = await asked(runtime, "Go on", "And on")
     assert len(agent.context.answers) == 2
     assert not agent.context.failures
 
@@ -306,10 +316,12 @@ async def test_an_answer_that_is_no_summary_is_asked_for_again_once_and_then_ext
     later = [chunk("a short summary", "stop")] if times == 1 else []
     looks = chunk(None, "tool_calls", tool_calls=[CALL])
     first = [looks, chunk("It was shipped.", "stop")]
-    async with raw_server(*first, *[bad] * times, *later, chunk("Bye.", "stop")) as server:
-        async with opened(server, loop) as runtime:
-            agent = await asked(runtime, "Where is 4711?", "Thanks")
-            entries = await runtime._core.store.journal("a", "conversation")
+    async with (
+        raw_server(*first, *[bad] * times, *later, chunk("Bye.", "stop")) as server,
+        opened(server, loop) as runtime,
+    ):
+        agent = await asked(runtime, "Where is 4711?", "Thanks")
+        entries = await runtime._core.store.journal("a", "conversation")
     assert agent.context.answers == ["It was shipped.", "Bye."]
     assert not agent.context.failures
     bodies = [each.body for each in server.asked]
@@ -366,10 +378,12 @@ async def test_answers_that_are_no_summary_count_and_the_budget_holds_before_eac
     async def failures(budget):
         loop = ModelLoop(tools=[lookup], compaction=WANTED, stream=False, budget=Budget(tokens=budget))
         bad = chunk("The", "length")
-        async with raw_server(chunk("Hello.", "stop"), bad, bad, chunk("Bye.", "stop")) as server:
-            async with opened(server, loop) as runtime:
-                agent = await asked(runtime, "Hi", "Thanks")
-                return [kind for kind, _ in agent.context.failures], len(server.asked)
+        async with (
+            raw_server(chunk("Hello.", "stop"), bad, bad, chunk("Bye.", "stop")) as server,
+            opened(server, loop) as runtime,
+        ):
+            agent = await asked(runtime, "Hi", "Thanks")
+            return [kind for kind, _ in agent.context.failures], len(server.asked)
 
     assert await failures(111) == (["BudgetUsedUpError"], 3)  # not before the turn, for which no summary can be had
     assert await failures(110) == (["BudgetUsedUpError"], 2)

@@ -1,4 +1,4 @@
-"""Compaction: when the older part of a transcript gives way to a summary, and how much of it."""
+"""Compaction of transcripts: when to summarize the older part, and how much of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORTH_ALONE: Final = 1_000
 
 
 def tokens_to_send(transcript: Transcript, state: str, frame: Frame) -> int:
-    """Return how many tokens the next request has: those that were reported last, and an estimate of the rest.
+    """Return how many tokens the next request has: the number that was reported last, and an estimate of the rest.
 
     All are estimated if the newest turn's provider reported none, if entries were replaced since, or if that turn
     belongs to another state, whose tools and instructions may differ.
@@ -55,7 +55,7 @@ def _is_reported(usage: Usage) -> bool:
 
 
 def limit_of(transcript: Transcript) -> int:
-    """Return the tokens to which the messages of the next request are fitted; 0 for no limit.
+    """Return the limit of tokens for the messages of the next request; 0 for no limit.
 
     The newest turn has the limit that its provider accepted. It ends once a part of the transcript is replaced.
     """
@@ -84,10 +84,10 @@ class OldPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A summary, or extracts in place of one, and what it replaces."""
+    """A summary, or extracts in place of one, and the entries that it replaces."""
 
     text: str
-    names: tuple[str, ...]  # of the entries that it stands for
+    names: tuple[str, ...]  # of the summarized entries
     answers: tuple[str, ...]  # names of the recorded answers to requests for it
     usage: Usage  # of these answers, in this entry of the state
 

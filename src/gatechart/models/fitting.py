@@ -1,7 +1,7 @@
 """Shorter forms of messages, for a provider that refuses a conversation for its length.
 
-What is left out follows from the messages and a number of tokens alone, so that a turn that records the number tells
-what its model was sent.
+The shorter form follows from the messages and a limit of tokens alone. A turn records the limit, so the journal holds
+all that is needed to derive the request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def shortened_text(text: str, most_tokens: int) -> str:
 
 
 def shortened(message: Message, most_tokens: int) -> Message:
-    """Return a message whose texts, arguments and results have so many tokens each at most.
+    """Return a message whose texts, arguments and results have at most `most_tokens` tokens each.
 
     A longer message of a model loses its provider's own form. A note takes the place of files that need more.
     """
@@ -60,7 +60,7 @@ def shortened(message: Message, most_tokens: int) -> Message:
 
 
 def fitted(messages: Sequence[Message], most_tokens: int) -> tuple[Message, ...]:
-    """Return messages that have so many tokens together, as far as possible.
+    """Return messages with at most `most_tokens` tokens together, or the shortest form if that is still longer.
 
     The largest texts and results are shortened first, to the same number of tokens each. If this number falls below
     256, the oldest messages are left out instead, and a note takes their place; a summary at the beginning stays. If
@@ -87,7 +87,7 @@ def _bounds(first: int, least: int) -> list[int]:
 
 
 def _newest(messages: Sequence[Message], most_tokens: int) -> tuple[Message, ...]:
-    """Return the newest messages that fit, one at least, after a note for those that are left out."""
+    """Return the newest messages that fit, one at least, after a note with the number of omitted messages."""
     first = [each for each in messages[:1] if each.role == SUMMARY and len(messages) > 1]
     left, kept = most_tokens - tokens_of(first), len(messages)
     while kept > len(first) and (kept == len(messages) or tokens_of_message(messages[kept - 1]) <= left):

@@ -1,4 +1,4 @@
-"""Ids of the calls of a transcript, also of those that a summary has replaced.
+"""Ids of the calls of a transcript, replaced calls included.
 
 Some models count their calls from the start again ("call_1"). A call under the id of an earlier one would have its
 idempotency key, so it gets another id.

@@ -76,9 +76,11 @@ def shortened(parts: Sequence[AnyPart], most_bytes: int) -> tuple[AnyPart, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarize:
-    """Replace the older part of a transcript by a summary that the model writes, once a request has so many tokens."""
+    """Replace the older part of a transcript by a summary that the model writes, before a long request."""
 
-    at_tokens: int = 100_000  # of the next request: those that the provider counted last, and an estimate of the rest
+    at_tokens: int = (
+        100_000  # of the next request: the number that the provider reported last, and an estimate of the rest
+    )
     keep: int = 10  # newest messages that stay as they are; fewer if these alone have more than half of `at_tokens`
     instructions: str = _INSTRUCTIONS
 
@@ -89,7 +91,7 @@ class Summarize:
 
 
 def usual_most_bytes(compaction: Summarize | None) -> int:
-    """Return how many bytes of a result a model is told, unless the loop says so: about a quarter of `at_tokens`.
+    """Return the default of `most_bytes`: the bytes of about a quarter of the tokens of `at_tokens`.
 
     >>> usual_most_bytes(Summarize(at_tokens=40_000)), usual_most_bytes(Summarize(at_tokens=2_000))
     (40000, 10000)

@@ -48,8 +48,8 @@ class ModelLoop:
     accept: finish reasons (Finish) of incomplete answers that count as answers all the same.
     strict: whether providers hold the model to the tools' schemas, unless a tool says so itself; None: as the model
     says.
-    compaction: what becomes of a long transcript; None keeps all of it. Where a provider refuses a request for its
-    length, the largest messages are shortened in what it is sent.
+    compaction: summaries of a long transcript; None keeps all of it. If a provider still refuses a request for its
+    length, the loop sends shorter forms of the largest messages.
     stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
     journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
     name: by which the invoke is known, if it has no id.

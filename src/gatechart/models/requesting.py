@@ -25,7 +25,7 @@ def is_too_long(error: Exception) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What a request has beside its messages."""
+    """The parts of a request beside its messages."""
 
     instructions: str
     tools: tuple[AnyTool, ...]
@@ -39,11 +39,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A model's answer, and the form in which its provider accepted the request."""
+    """A model's answer, and the form of the request that its provider accepted."""
 
     reply: ModelReply
     form: int  # of the messages, see `in_form`
-    limit: int  # tokens to which the messages were fitted; 0 if they were not
+    limit: int  # of the tokens of the messages, see `fitted`; 0 for none
 
 
 class Requester:
@@ -55,10 +55,10 @@ class Requester:
         self.strict = terms.strict
 
     async def fitted_reply(self, request: ModelRequest, limit: int, *, may_shorten: bool) -> Answer:
-        """Return the model's answer to messages that are shortened as far as its provider wants.
+        """Return the model's answer. Messages are shortened until its provider accepts them.
 
-        limit: of tokens, to which the messages are fitted first; 0 for none. After each refusal for length it is half
-        of what was refused, unless `may_shorten` is false. Raises the last refusal if nothing is left to shorten.
+        limit: of the tokens of the first request's messages; 0 for none. may_shorten: whether a refusal for length
+        halves the tokens. If it is false, or if nothing is left to shorten, the last refusal is raised.
         """
         sent = request.messages if not limit else fitted(request.messages, limit)
         while True:

@@ -1,4 +1,4 @@
-"""Summaries of a transcript: what is asked for one, which answers count, and extracts in place of a summary."""
+"""Summaries of a transcript: the request, the answers that count, and extracts in place of a summary."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def summary_in(reply: ModelReply) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRequest:
-    """What a model is asked to summarize, with so many tokens of the conversation at most."""
+    """A request for a summary, with at most `room` tokens of the conversation."""
 
     old: Transcript
     room: int  # tokens

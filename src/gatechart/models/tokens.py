@@ -2,7 +2,7 @@
 
 A token is estimated for every four letters or spaces of ASCII, every two digits or other signs of ASCII, and every
 three bytes of other characters in UTF-8, which is one Chinese, Japanese or Korean character. Tokenizers differ by a
-third from each other, so an estimate decides when to act, and a provider's refusal decides what is too long.
+third from each other. So an estimate decides when to act, and only a provider decides that a request is too long.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def tokens_of(messages: Iterable[Message]) -> int:
 
 
 def tokens_of_frame(instructions: str, tools: Iterable[AnyTool]) -> int:
-    """Return an estimate of the tokens of what a request has beside its messages."""
+    """Return an estimate of the tokens of a request without its messages."""
     schemas = (
         tokens_in(f"{each.name}{each.description}") + tokens_in(to_json(each.takes.schema)) + _PER_TOOL
         for each in tools

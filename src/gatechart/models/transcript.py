@@ -48,7 +48,7 @@ class ModelTurn:
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
     form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
-    limit: Annotated[int, _UNLESS_EMPTY] = 0  # tokens to which these messages were fitted: see `fitted`
+    limit: Annotated[int, _UNLESS_EMPTY] = 0  # of the tokens of these messages, as sent: see `fitted`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,7 @@ class Transcript:
         return [each for each in self._of(ModelTurn) if each.by == by]
 
     def call_ids(self) -> KnownIds:
-        """Return the ids of all calls, those of replaced entries among them."""
+        """Return the ids of all calls, also of replaced entries."""
         ids = (call.id for each in self._of(ModelTurn) for call in each.message.tool_calls)
         return KnownIds.of(ids, *(each.ids for each in self._of(Replacement)))
 
