@@ -581,3 +581,14 @@ async def test_a_result_has_about_a_quarter_of_the_tokens_at_which_a_summary_is_
     told = json.loads(entries["result.1.0"])["output"]
     assert most <= len(told) < most + 200
     assert f"{most:,} at most are shown" in told
+
+
+async def test_a_summary_is_not_a_turn_of_the_model():
+    loop = ModelLoop(compaction=WANTED, most_turns=1)
+    async with (
+        scripted_model(windowed(10**6, [Says("Hello."), Says("Bye.")])) as server,
+        opened(server, loop) as runtime,
+    ):
+        agent = await asked(runtime, "Hi", "Thanks")
+    assert agent.context.answers == ["Hello.", "Bye."]
+    assert any(map(is_summary, server.requests))

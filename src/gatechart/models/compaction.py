@@ -54,13 +54,14 @@ def _is_reported(usage: Usage) -> bool:
     return usage.is_reported and usage.input_tokens > 0
 
 
-def limit_of(transcript: Transcript) -> int:
+def limit_of(transcript: Transcript, state: str) -> int:
     """Return the limit of tokens for the messages of the next request; 0 for no limit.
 
-    The newest turn has the limit that its provider accepted. It ends once a part of the transcript is replaced.
+    The newest turn has the limit that its provider accepted. It ends once a part of the transcript is replaced, and in
+    another state, which may ask another model.
     """
     last = transcript.last
-    if last is None or transcript.added() is None:
+    if last is None or last.state != state or transcript.added() is None:
         return 0
     if fills_window(transcript):
         return (last.limit or tokens_of(transcript.messages)) // 2
@@ -115,7 +116,7 @@ class Compactor:
         refused: tokens of a request that its provider refused for its length; 0 if there was none.
         """
         most = self._policy.at_tokens
-        limit = limit_of(transcript)
+        limit = limit_of(transcript, state)
         if refused or limit:
             most = max(min(most, refused // 2 if refused else limit + frame.tokens), 1)
         # A refused request was estimated as a whole.

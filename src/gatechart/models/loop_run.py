@@ -179,14 +179,14 @@ class LoopRun:
         nothing, or is refused as well, the messages are shortened.
         """
         number = self._transcript.turns + 1
-        self._check_limits()
+        self._check_budget()
         try:
             turn = await self._asked(f"turn.{number}", frame, is_last=self._compactor is None)
         except ModelFailedError as error:
             if not is_too_long(error) or self._compactor is None:
                 raise
             await self._compact(frame, frame.tokens + tokens_of(self._transcript.messages))
-            self._check_limits()
+            self._check_budget()
             turn = await self._asked(f"turn.{number}.again", frame, is_last=True)
         if turn.by != self._by:
             raise ModelFailedError(f"another loop writes the journal {self._terms.journal!r}; give each one of its own")
@@ -228,14 +228,16 @@ class LoopRun:
         return (*messages, _GO_ON) if is_own else messages
 
     async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...], is_last: bool) -> ModelTurn:
-        answer = await self._requester.fitted_reply(request, limit_of(self._transcript), may_shorten=is_last)
+        state = self._journal.invocation.state
+        limit = limit_of(self._transcript, state)
+        answer = await self._requester.fitted_reply(request, limit, may_shorten=is_last)
         reply = answer.reply
         message = with_own_ids(reply.message, self._transcript.call_ids())
         message = with_arguments(message.model_copy(update={"time": self._work.now}), self._marked)
         return ModelTurn(
             number=number,
             by=self._by,
-            state=self._journal.invocation.state,
+            state=state,
             message=message,
             finish=reply.finish,
             usage=reply.usage,
@@ -428,10 +430,15 @@ class LoopRun:
     # Limits
 
     def _check_limits(self) -> None:
-        """Raise BudgetUsedUpError if this entry of the state has used up what the loop was given."""
-        usage = self._transcript.usage_of(self._by) + (NO_USAGE if self._compactor is None else self._compactor.usage)
+        """Raise BudgetUsedUpError if this entry of the state has used up its turns or its budget."""
+        usage = self._transcript.usage_of(self._by)
         if usage.requests >= self._terms.most_turns:
             raise BudgetUsedUpError("turns", usage.requests, self._terms.most_turns)
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        """Raise BudgetUsedUpError if this entry of the state has used up its budget, also for summaries."""
+        usage = self._transcript.usage_of(self._by) + (NO_USAGE if self._compactor is None else self._compactor.usage)
         self._terms.budget.check(usage, (self._work.now - self._journal.began).total_seconds())
 
     async def _compact(self, frame: Frame, refused: int = 0) -> None:
@@ -444,7 +451,7 @@ class LoopRun:
             part = self._compactor.old_part(self._transcript, state, frame, refused)
             if part is None:
                 return
-            found = await self._compactor.summary(part, self._transcript, frame, self._step, self._check_limits)
+            found = await self._compactor.summary(part, self._transcript, frame, self._step, self._check_budget)
             old, left = self._transcript.part(found.names)
             summary = Message(role=SUMMARY, content=found.text, time=self._work.now)
             entry = self._in_place_of(old, Compaction, summary, found.usage)

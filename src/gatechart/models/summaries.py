@@ -76,7 +76,8 @@ def summary_in(reply: ModelReply) -> str:
     finish = reply.finish
     if finish is Finish.CALLS and reply.reason:
         finish = finish_of(reply.reason, reply.message.model_copy(update={"tool_calls": ()}))
-    return reply.message.content.strip() if finish is Finish.ANSWERED else ""
+    text = reply.message.content.strip() if finish is Finish.ANSWERED else ""
+    return text.encode(errors="replace").decode()  # halves of characters cannot be stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
