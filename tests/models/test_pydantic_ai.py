@@ -1,5 +1,7 @@
 """Models of pydantic-ai are asked and answer as others do. Its FunctionModel plays the provider."""
 
+from dataclasses import replace
+
 import pytest
 
 from gatechart.errors import ModelFailedError
@@ -154,3 +156,17 @@ async def test_files_are_shown_if_the_model_takes_them_and_named_otherwise():
     assert named == "[A file that you cannot be shown: audio/wav, call.wav, 3 bytes]"
     assert results.parts[0].content == "found\n[image/png, shown below]"
     assert results.parts[1].content[0].media_type == "image/png"
+
+
+async def test_a_model_can_be_told_not_to_call_the_tools_that_it_is_offered():
+    asked = {}
+
+    def answer(told, info):
+        asked.update(settings=info.model_settings, tools=[each.name for each in info.function_tools])
+        return messages.ModelResponse(parts=[messages.TextPart("a summary")])
+
+    summary = Message(role="summary", content="so far")
+    request = replace(asking(summary, ASKED), tool_choice="none")
+    reply = await PydanticAIModel(function.FunctionModel(answer)).reply(request)
+    assert reply.finish is Finish.ANSWERED
+    assert asked["settings"]["tool_choice"] == "none"

@@ -34,7 +34,10 @@ _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
         r"maximum (?:context|input|prompt|allowed) (?:length|tokens|size)",
         r"(?:input|prompt|request).{0,60}(?:exceeds?|too (?:long|many|large)).{0,60}(?:tokens|length|model)",
         r"too many (?:input |prompt )?tokens|input token count|input is too long",
-        r"reduce the length of the (?:messages|prompt)",
+        r"reduce (?:the length of the (?:messages|prompt)|your message size)|tokens must be reduced",
+        r"(?:longer|greater) than the (?:maximum )?(?:model|context).{0,5} length",
+        r"request (?:body )?too large",
+        r"range of input length|inputs?.{0,3} tokens.{0,40}must be",
         r"exceeds? the (?:model'?s? )?(?:maximum|max) (?:number of )?(?:input )?tokens",
     ),
     "quota": (
@@ -54,6 +57,9 @@ _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "server_error": (r"server_error|api_error|internal",),
 }
 _PATTERNS: Final = {code: re.compile("|".join(signs), re.IGNORECASE) for code, signs in _SIGNS.items()}
+# A limit of tokens per minute passes, unless one request exceeds it.
+_LIMITED_RATE: Final = re.compile(r"rate[_ ]?limit|per (?:min|hour|day)|too many requests|please wait", re.IGNORECASE)
+_LARGER_THAN_RATE: Final = re.compile(r"request (?:body )?too large|must be reduced|reduce your message", re.IGNORECASE)
 _OF_STATUS: Final = {
     401: "authentication",
     402: "quota",
@@ -102,12 +108,13 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
     error = error_in(body)
     facts = _facts(error)
     code = _code(facts)
-    if code not in _SPECIFIC or status >= 500:
+    is_for_length = code == "context_length"  # of status 500, too, from llama.cpp and Ollama
+    if code not in _SPECIFIC or (status >= 500 and not is_for_length):
         # the status is the better witness, but a quota that is used up comes as 429, and a prompt too long as 400
         code = _OF_STATUS.get(status, "server_error" if status >= 500 else "invalid_request")
-    is_permanent = code in _PERMANENT and status < 500 if code in _SPECIFIC else status < 500 and status not in _PASSING
+    is_permanent = code in _PERMANENT if code in _SPECIFIC else status < 500 and status not in _PASSING
     should_retry = headers.get("x-should-retry")
-    if should_retry in {"true", "false"}:
+    if should_retry in {"true", "false"} and not is_for_length:
         is_permanent = should_retry == "false"
     return ModelFailedError(
         f"the provider answered {status} {_phrase(status)}: {_shown(error, body)}",
@@ -218,7 +225,9 @@ def _facts(error: object) -> str:
 
 def _code(facts: str) -> str:
     text = facts[:5000]
-    return next((code for code, pattern in _PATTERNS.items() if pattern.search(text)), "")
+    code = next((code for code, pattern in _PATTERNS.items() if pattern.search(text)), "")
+    is_passing = code == "context_length" and _LIMITED_RATE.search(text) and not _LARGER_THAN_RATE.search(text)
+    return "rate_limit" if is_passing else code
 
 
 def _status(error: object) -> int | None:

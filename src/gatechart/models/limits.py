@@ -45,8 +45,10 @@ class Budget:
                 raise BudgetUsedUpError(what, used, limit)
 
 
-MOST_BYTES: Final = 1024 * 1024
-"""The largest result of a call that a model is told, in UTF-8, unless the loop says otherwise."""
+MOST_BYTES: Final = 100_000
+"""Bytes in UTF-8 of the result of a call that a model is told, in a loop without compaction: about 25,000 tokens."""
+
+_LEAST_BYTES: Final = 10_000
 
 
 def cut_off(output: JsonValue, most_bytes: int) -> JsonValue:
@@ -74,13 +76,24 @@ def shortened(parts: Sequence[AnyPart], most_bytes: int) -> tuple[AnyPart, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarize:
-    """Replace the older part of a transcript by a summary that the model writes, once a turn takes so many tokens."""
+    """Replace the older part of a transcript by a summary that the model writes, before a long request."""
 
-    at_tokens: int = 100_000  # of one turn, with all that the model was told for it
-    keep: int = 10  # newest messages that stay as they are
+    at_tokens: int = (
+        100_000  # of the next request: the number that the provider reported last, and an estimate of the rest
+    )
+    keep: int = 10  # newest messages that stay as they are; fewer if these alone have more than half of `at_tokens`
     instructions: str = _INSTRUCTIONS
 
     def __post_init__(self) -> None:
         for name, least in (("at_tokens", 1), ("keep", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"Summarize({name}={getattr(self, name)!r}): give {least} or more")
+
+
+def usual_most_bytes(compaction: Summarize | None) -> int:
+    """Return the default of `most_bytes`: the bytes of about a quarter of the tokens of `at_tokens`.
+
+    >>> usual_most_bytes(Summarize(at_tokens=40_000)), usual_most_bytes(Summarize(at_tokens=2_000))
+    (40000, 10000)
+    """
+    return MOST_BYTES if compaction is None else max(compaction.at_tokens, _LEAST_BYTES)

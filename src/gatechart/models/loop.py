@@ -11,7 +11,7 @@ from gatechart.hosting.invoke_context import Work
 from gatechart.models.approvals import Approval
 from gatechart.models.completeness import accepted_finishes
 from gatechart.models.handing_on import handed_on
-from gatechart.models.limits import MOST_BYTES, Budget, Summarize
+from gatechart.models.limits import Budget, Summarize, usual_most_bytes
 from gatechart.models.loop_run import LoopRun
 from gatechart.models.loop_terms import LoopTerms, Prompt
 from gatechart.models.model import Finish, Model
@@ -42,7 +42,7 @@ class ModelLoop:
     output: the type of the answer, given by a call of the tool `answer`; text if None.
     checks: functions of the answer that return what is wrong with it, which goes back to the model.
     most_turns: of the model, and `budget`: in one entry of the state. most_bytes: of the result of a call; what is
-    longer is cut off, and says so.
+    longer is cut off, and says so. None: as many bytes as `compaction` has tokens, which is about a quarter of them.
     retry: of a turn whose provider fails, unless it says that the request is wrong; `Retry-After` is waited for.
     breaker: a circuit breaker of the model's name in the services; while it is open, retries wait for it.
     approval: of calls; a call that waits for a person ends the loop. withdraw: whether a message that arrives
@@ -50,7 +50,8 @@ class ModelLoop:
     accept: finish reasons (Finish) of incomplete answers that count as answers all the same.
     strict: whether providers hold the model to the tools' schemas, unless a tool says so itself; None: as the model
     says.
-    compaction: what becomes of a long transcript; None keeps all of it.
+    compaction: summaries of a long transcript; None keeps all of it. If a provider still refuses a request for its
+    length, the loop sends shorter forms of the largest messages.
     stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
     journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
     name: by which the invoke is known, if it has no id.
@@ -66,7 +67,7 @@ class ModelLoop:
         output: Any = None,
         checks: Iterable[Check] = (),
         most_turns: int = 20,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int | None = None,
         budget: Budget = NO_LIMITS,
         retry: Retry | None = USUAL_RETRY,
         breaker: BreakerPolicy | None = None,
@@ -79,6 +80,7 @@ class ModelLoop:
         journal: str = CONVERSATION,
         name: str = "model_loop",
     ) -> None:
+        most_bytes = usual_most_bytes(compaction) if most_bytes is None else most_bytes
         for limit, number in (("most_turns", most_turns), ("most_bytes", most_bytes)):
             if number < 1:
                 raise ValueError(f"ModelLoop({limit}={number}) leaves the model nothing; give 1 or more")

@@ -22,12 +22,15 @@ from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.hosting.transfers import epoch_of_choice
 from gatechart.models.approvals import decision
 from gatechart.models.call_texts import call_line, masked_call, short_text, told_of
+from gatechart.models.compaction import Compactor, fills_window, limit_of
 from gatechart.models.completeness import calls_not_made, is_incomplete
 from gatechart.models.limits import cut_off, shortened
 from gatechart.models.loop_terms import LoopTerms
-from gatechart.models.model import NO_USAGE, Finish, ModelReply, ModelRequest, Usage, is_by_model
+from gatechart.models.model import NO_USAGE, Finish, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
-from gatechart.models.repair import PLAINER, in_form, is_refusal
+from gatechart.models.repair import in_form
+from gatechart.models.requesting import Frame, Requester, is_too_long
+from gatechart.models.tokens import tokens_of
 from gatechart.models.transcript import (
     CallResult,
     Compaction,
@@ -80,7 +83,9 @@ class LoopRun:
         self._transcript = Transcript(self._journal.entries)
         it = self._journal.invocation
         self._by = f"{it.epoch}.{it.invoke}"
-        self._strict = terms.strict
+        self._requester = Requester(terms, work)
+        policy = terms.compaction
+        self._compactor = None if policy is None else Compactor(policy, talk, self._requester, self._by)
 
     @classmethod
     async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
@@ -128,6 +133,7 @@ class LoopRun:
             usage=old.usage_of(self._by) + more,
             known=old.known_of(self._terms.told_by(self._context)),
             nudged=self._transcript.nudged,
+            ids=old.call_ids().text,
         )
 
     async def _replaced(self, name: str, entry: Entry, names: tuple[str, ...], left: Transcript) -> None:
@@ -151,29 +157,55 @@ class LoopRun:
             if final is not None:
                 return self._brought(final, ())
             self._check_limits()
-            await self._compact()
+            frame = await self._frame()
+            await self._compact(frame, tokens_of(self._transcript.messages) if fills_window(self._transcript) else 0)
             await self._hear_nudge()
-            await self._ask()
+            await self._ask(frame)
 
     # Turns
 
-    async def _ask(self) -> None:
-        """Ask the model for its next turn, and record it."""
-        number = self._transcript.turns + 1
+    async def _frame(self) -> Frame:
         offer = await self._talk.transfer_tools()
-        request = ModelRequest(
-            messages=tuple(with_bytes(self._journal, each) for each in self._messages_sent()),
+        return Frame(
             instructions="\n\n".join(filter(None, (self._terms.instructed_by(self._context), offer.text))),
             tools=(*self._tools, *offer.tools, *self._answer_tool()),
-            strict=self._strict,
-            tell=self._tell(number),
+            transfers=offer.tools.names,
         )
-        turn = await self._recorded(f"turn.{number}", partial(self._turn, number, request, offer.tools.names))
+
+    async def _ask(self, frame: Frame) -> None:
+        """Ask the model for its next turn, and record it.
+
+        A provider that refuses the request for its length is asked once more after a compaction. If that changes
+        nothing, or is refused as well, the messages are shortened.
+        """
+        number = self._transcript.turns + 1
+        self._check_budget()
+        try:
+            turn = await self._asked(f"turn.{number}", frame, is_last=self._compactor is None)
+        except ModelFailedError as error:
+            if not is_too_long(error) or self._compactor is None:
+                raise
+            await self._compact(frame, frame.tokens + tokens_of(self._transcript.messages))
+            self._check_budget()
+            turn = await self._asked(f"turn.{number}.again", frame, is_last=True)
         if turn.by != self._by:
             raise ModelFailedError(f"another loop writes the journal {self._terms.journal!r}; give each one of its own")
         calls = [call.name for call in turn.message.tool_calls]
         if calls and self._terms.stream:
             self._work.publish({"turn": number, "calls": calls})
+
+    async def _asked(self, name: str, frame: Frame, *, is_last: bool) -> ModelTurn:
+        """Ask for a turn, which is recorded under the name. is_last: whether the messages may be shortened."""
+        number = self._transcript.turns + 1
+        request = ModelRequest(
+            messages=tuple(with_bytes(self._journal, each) for each in self._messages_sent()),
+            instructions=frame.instructions,
+            tools=frame.tools,
+            strict=self._requester.strict,
+            tell=self._tell(number),
+        )
+        made = partial(self._turn, number, request, frame.transfers, is_last)
+        return cast("ModelTurn", await self._recorded(name, made))
 
     async def _hear_nudge(self) -> None:
         """Tell the model, once, what a way out wants it to know."""
@@ -195,20 +227,24 @@ class LoopRun:
         is_own = bool(messages) and is_by_model(messages[-1]) and not messages[-1].tool_calls
         return (*messages, _GO_ON) if is_own else messages
 
-    async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...]) -> ModelTurn:
-        reply, form = await self._repaired_reply(request)
+    async def _turn(self, number: int, request: ModelRequest, transfers: tuple[str, ...], is_last: bool) -> ModelTurn:
+        state = self._journal.invocation.state
+        limit = limit_of(self._transcript, state)
+        answer = await self._requester.fitted_reply(request, limit, may_shorten=is_last)
+        reply = answer.reply
         message = with_own_ids(reply.message, self._transcript.call_ids())
         message = with_arguments(message.model_copy(update={"time": self._work.now}), self._marked)
         return ModelTurn(
             number=number,
             by=self._by,
-            state=self._journal.invocation.state,
+            state=state,
             message=message,
             finish=reply.finish,
             usage=reply.usage,
             transfers=transfers,
             reason=reply.reason,
-            form=form,
+            form=answer.form,
+            limit=answer.limit,
         )
 
     def _marked(self, name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -217,51 +253,6 @@ class LoopRun:
         tool = answers if answers is not None and name == ANSWER else self._tools.get(name)
         found: dict[str, JsonValue] = arguments if tool is None else marked_by(tool.takes.schema, arguments)
         return found
-
-    async def _repaired_reply(self, request: ModelRequest) -> tuple[ModelReply, int]:
-        """Return the model's answer, and the form of the messages that its provider accepted.
-
-        After a refusal, plainer forms follow. Raises the first refusal if the provider accepts none of them.
-        """
-        try:
-            return await self._reply(request), 0
-        except Exception as error:
-            if not is_refusal(error):
-                raise
-            refusal = error
-        for form in PLAINER:
-            messages = tuple(each for message in request.messages for each in in_form(message, form))
-            if messages == request.messages:
-                continue
-            try:
-                return await self._reply(replace(request, messages=messages)), form
-            except Exception as error:
-                if not is_refusal(error):
-                    raise
-        raise refusal
-
-    async def _reply(self, request: ModelRequest) -> ModelReply:
-        """Return the model's answer. Tools are less strict from here on if the provider takes no more strict ones."""
-        try:
-            return await self._reply_once(request)
-        except ModelFailedError as error:
-            if error.code != "too_many_strict_tools" or request.strict is False:
-                raise
-        self._strict = False
-        return await self._reply_once(replace(request, strict=False))
-
-    async def _reply_once(self, request: ModelRequest) -> ModelReply:
-        model, policy = self._terms.model_of(self._work.services), self._terms.breaker
-        if policy is None:
-            return await model.reply(request)
-        async with self._work.breaker(cast("str", self._terms.model), policy):
-            try:
-                return await model.reply(request)
-            except Exception as error:
-                if is_passing(error):
-                    raise
-                wrong = error  # a request that the provider calls wrong says that the provider is there
-        raise wrong
 
     def _tell(self, number: int) -> Any:
         return (lambda text: self._work.publish({"turn": number, "text": text})) if self._terms.stream else None
@@ -439,36 +430,38 @@ class LoopRun:
     # Limits
 
     def _check_limits(self) -> None:
-        """Raise BudgetUsedUpError if this entry of the state has used up what the loop was given."""
+        """Raise BudgetUsedUpError if this entry of the state has used up its turns or its budget."""
         usage = self._transcript.usage_of(self._by)
         if usage.requests >= self._terms.most_turns:
             raise BudgetUsedUpError("turns", usage.requests, self._terms.most_turns)
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        """Raise BudgetUsedUpError if this entry of the state has used up its budget, also for summaries."""
+        usage = self._transcript.usage_of(self._by) + (NO_USAGE if self._compactor is None else self._compactor.usage)
         self._terms.budget.check(usage, (self._work.now - self._journal.began).total_seconds())
 
-    async def _compact(self) -> None:
-        """Replace the older part of the transcript by a summary, if it has grown too long."""
-        policy = self._terms.compaction
-        if policy is None or self._transcript.size < policy.at_tokens:
-            return
-        old, left = self._transcript.split(policy.keep)
-        if len(old.messages) < 2:
-            return
-        turns = self._transcript.turns
-        how = self._step(f"summary.{turns}")
-        reply = await self._talk.step(how, self._summarized, old.messages, policy.instructions)
-        summary = Message(role=SUMMARY, content=reply.message.content, time=self._work.now)
-        entry = self._in_place_of(old, Compaction, summary, reply.usage)
-        await self._replaced(f"compaction.{turns}", entry, (*old.names, how.name), left)
+    async def _compact(self, frame: Frame, refused: int = 0) -> None:
+        """Replace older parts of the transcript by summaries until it is short enough.
 
-    async def _summarized(self, messages: tuple[Message, ...], instructions: str) -> ModelReply:
-        asked = Message(role="user", content=instructions)
-        # Some providers refuse calls in a conversation without the tools.
-        reply = await self._reply(
-            ModelRequest(messages=(*map(without_secrets, messages), asked), tools=tuple(self._tools))
-        )
-        if not reply.message.content.strip():
-            raise ModelFailedError("it wrote no summary")
-        return reply
+        refused: tokens of a request that the provider refused for its length.
+        """
+        state = self._journal.invocation.state
+        while self._compactor is not None:
+            part = self._compactor.old_part(self._transcript, state, frame, refused)
+            if part is None:
+                return
+            found = await self._compactor.summary(part, self._transcript, frame, self._step, self._check_budget)
+            old, left = self._transcript.part(found.names)
+            summary = Message(role=SUMMARY, content=found.text, time=self._work.now)
+            entry = self._in_place_of(old, Compaction, summary, found.usage)
+            await self._replaced(self._compaction_name(), entry, (*old.names, *found.answers), left)
+
+    def _compaction_name(self) -> str:
+        """Return a name for a compaction; there may be more than one before the next turn."""
+        first = f"compaction.{self._transcript.turns}"
+        names = (first if number == 0 else f"{first}.{number}" for number in count())
+        return next(name for name in names if name not in self._journal.entries)
 
 
 def _revealed(_name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -20,6 +20,7 @@ from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
 from gatechart.handoff.media import without_bytes
 from gatechart.hosting.tool_records import LONGEST_CALL_ID
 from gatechart.models.dialects import StoredMessage, with_call_arguments
+from gatechart.models.known_ids import KnownIds
 from gatechart.models.model import NO_USAGE, Finish, Usage
 from gatechart.secrets import hidden
 from gatechart.values import CutTalk, unkept
@@ -53,6 +54,7 @@ class ModelTurn:
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
     form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
+    limit: Annotated[int, _UNLESS_EMPTY] = 0  # of the tokens of these messages, as sent: see `fitted`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ class Replacement:
     usage: Usage  # of that entry and invoke so far, the summary included
     known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
     nudged: int = 0  # number of the newest nudge so far
+    ids: Annotated[str, _UNLESS_EMPTY] = ""  # of the calls that were replaced: see KnownIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,14 +328,38 @@ class Transcript:
         """Return the turns that one entry of a state and invoke asked for, oldest first."""
         return [each for each in self._of(ModelTurn) if each.by == by]
 
-    def call_ids(self) -> set[str]:
-        """Return the ids of all calls."""
-        return {call.id for each in self._of(ModelTurn) for call in each.message.tool_calls}
+    def call_ids(self) -> KnownIds:
+        """Return the ids of all calls, also of replaced entries."""
+        ids = (call.id for each in self._of(ModelTurn) for call in each.message.tool_calls)
+        return KnownIds.of(ids, *(each.ids for each in self._of(Replacement)))
+
+    def added(self) -> tuple[Message, ...] | None:
+        """Return the newest turn with the results of its calls, and the messages after it.
+
+        None if there is no turn, or if entries have been replaced since: what its provider counted is outdated.
+        """
+        entries = list(self._entries.values())
+        turns = [place for place, each in enumerate(entries) if isinstance(each, ModelTurn)]
+        newer = entries[turns[-1] :] if turns else []
+        if not newer or any(isinstance(each, Replacement) for each in newer):
+            return None
+        return tuple(message for each in newer for message in self._messages(each))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the entries, in the order written."""
         return tuple(self._entries)
+
+    def groups(self) -> Iterator[tuple[tuple[str, ...], tuple[Message, ...]]]:
+        """Yield the names of entries that belong together, a turn and its results, with their messages, in order."""
+        results: dict[int, list[str]] = {}
+        for name, entry in self._entries.items():
+            if isinstance(entry, CallResult):
+                results.setdefault(entry.turn, []).append(name)
+        for name, entry in self._in_order():
+            if not isinstance(entry, CallResult):
+                more = results.get(entry.number, ()) if isinstance(entry, ModelTurn) else ()
+                yield (name, *more), self._messages(entry)
 
     def split(self, keep: int) -> tuple[Transcript, Transcript]:
         """Return the older part, and the newest messages, so many, each turn with the results of its calls."""
@@ -346,6 +373,13 @@ class Transcript:
             is_new = entry.turn in numbers if isinstance(entry, CallResult) else name in newest
             (new if is_new else old)._put(name, entry)
         return old, new
+
+    def part(self, names: Collection[str]) -> tuple[Transcript, Transcript]:
+        """Return the entries of these names, and the rest."""
+        old, left = Transcript(), Transcript()
+        for name, entry in self._entries.items():
+            (old if name in names else left)._put(name, entry)
+        return old, left
 
     def asked_cut(self) -> tuple[str, Transcript, Transcript] | None:
         """Return a name for the cut that operators asked for, the part that is left out, and the rest; else None."""
@@ -440,7 +474,7 @@ def _answered(call: ToolCall, result: CallResult) -> ToolCall:
     return call.model_copy(update={"output": result.output, "error": result.error, "parts": result.parts})
 
 
-def with_own_ids(message: Message, taken: set[str]) -> Message:
+def with_own_ids(message: Message, taken: Container[str]) -> Message:
     """Return a message of a model with an id for each call that no other call has, and that every store can keep.
 
     Calls of one message with the same id, name and arguments are one call, so they keep one id.
@@ -449,8 +483,8 @@ def with_own_ids(message: Message, taken: set[str]) -> Message:
     for position, call in enumerate(message.tool_calls):
         earlier = message.tool_calls[:position]
         same = next((at for at, each in enumerate(earlier) if call.id and each == call), None)
-        used = taken | {each.id for each in calls}
-        is_fresh = call.id and call.id not in used and not unkept(call.id, LONGEST_CALL_ID)
+        is_used = call.id in taken or any(call.id == each.id for each in calls)
+        is_fresh = call.id and not is_used and not unkept(call.id, LONGEST_CALL_ID)
         new_id = calls[same].id if same is not None else call.id if is_fresh else f"call_{uuid4().hex}"
         calls.append(call if call.id == new_id else call.model_copy(update={"id": new_id}))
     return message.model_copy(update={"tool_calls": tuple(calls)})
