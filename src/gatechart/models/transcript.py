@@ -10,19 +10,15 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Annotated, Final, TypeAlias, TypeVar
-from uuid import uuid4
 
 from pydantic import Field, JsonValue, TypeAdapter
 
 from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
-from gatechart.handoff.media import without_bytes
-from gatechart.hosting.tool_records import LONGEST_CALL_ID
-from gatechart.models.dialects import StoredMessage, with_call_arguments
+from gatechart.models.contents import contents_digest, digest_of, identity
+from gatechart.models.dialects import StoredMessage
 from gatechart.models.model import NO_USAGE, Finish, Usage
-from gatechart.secrets import hidden
-from gatechart.values import CutTalk, unkept
+from gatechart.values import CutTalk
 
 _UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
@@ -32,6 +28,9 @@ class Heard:
     """Messages that others said, as they came to the loop."""
 
     messages: tuple[Message, ...]
+    source: Annotated[str, _UNLESS_EMPTY] = ""  # that told the loop; "" for the agent's context
+    seen: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
+    """Identities of other messages here that the source told, each with the key of a message that has no id itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +46,7 @@ class ModelTurn:
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
     form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
+    is_edited: Annotated[bool, _UNLESS_EMPTY] = False  # then the calls of its message have their results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +86,8 @@ class Replacement:
     usage: Usage  # of that entry and invoke so far, the summary included
     known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
     nudged: int = 0  # number of the newest nudge so far
+    ids: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
+    """Identities of replaced messages that others may still say, each with the digest of its contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,22 @@ class CutAsked:
 
     since: int  # number of the first of these turns
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A message in a transcript, and the entry that has it."""
+
+    name: str  # of the entry
+    position: int  # among the messages that others said together, from 0
+    message: Message
+    entry: Entry
+    is_open: bool  # whether a call of the message has no result
+
+    @property
+    def key(self) -> str:
+        """The name and the position, which no other message of the transcript has."""
+        return f"{self.name}/{self.position}"
 
 
 E = TypeVar("E")
@@ -126,40 +144,6 @@ def text_of(name: str, entry: Entry) -> str:
     return _KINDS[name.partition(".")[0]].dump_json(entry).decode()
 
 
-def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:
-    """Return a message with other arguments of its calls, in its verbatim form, too.
-
-    changed: makes them of the tool's name and the arguments.
-    """
-    if not message.tool_calls:
-        return message
-    new = [changed(each.name, each.arguments) for each in message.tool_calls]
-    changes = {
-        place: arguments
-        for place, (call, arguments) in enumerate(zip(message.tool_calls, new, strict=True))
-        if arguments != call.arguments
-    }
-    if not changes:
-        return message
-    calls = tuple(
-        call.model_copy(update={"arguments": changes[place]}) if place in changes else call
-        for place, call in enumerate(message.tool_calls)
-    )
-    form = None if message.verbatim is None else with_call_arguments(message.verbatim, changes)
-    return message.model_copy(update={"tool_calls": calls, "verbatim": form})
-
-
-def without_secrets(message: Message) -> Message:
-    """Return a message as others may see it: with a mask in place of each secret that the model gave to a tool."""
-    return with_arguments(message, lambda _, arguments: hidden(arguments))
-
-
-def digest_of(message: Message) -> str:
-    """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks, bytes as digests."""
-    text = without_secrets(without_bytes(message)).model_dump_json(exclude={"verbatim"})
-    return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
-
-
 class Transcript:
     """What a loop and its model said to each other, and to others."""
 
@@ -176,6 +160,12 @@ class Transcript:
         if kind is None:
             return
         self._put(name, kind.validate_json(text))
+
+    def rewrite(self, name: str, text: str, gone: Iterable[str] = ()) -> None:
+        """Replace an entry in its position. gone: names of entries that are forgotten."""
+        for each in gone:
+            self._entries.pop(each, None)
+        self._entries[name] = _KINDS[name.partition(".")[0]].validate_json(text)
 
     def _put(self, name: str, entry: Entry) -> None:
         self._entries[name] = entry
@@ -199,13 +189,14 @@ class Transcript:
     @property
     def turns(self) -> int:
         """How many turns the model took, replaced ones among them."""
-        replaced = max((each.turns for each in self._of(Replacement)), default=0)
-        return max(replaced, 0 if self.last is None else self.last.number)
+        replaced = (each.turns for each in self._of(Replacement))
+        return max((*replaced, *(each.number for each in self._of(ModelTurn))), default=0)
 
     @property
     def last(self) -> ModelTurn | None:
-        """The newest turn of the model; None if there is none."""
-        return next((each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn)), None)
+        """The newest turn of the model that was not removed; None if there is none."""
+        turns = (each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn))
+        return next((each for each in turns if each.message.role), None)
 
     @property
     def nudged(self) -> int:
@@ -216,37 +207,64 @@ class Transcript:
     @property
     def is_answered(self) -> bool:
         """Whether the model had the last word: nobody said anything since its newest turn."""
-        had = False
-        for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Replacement | CutAsked):
-                had = isinstance(entry, ModelTurn)
-        return had
+        entries = (each for each in reversed(self._entries.values()) if not isinstance(each, Replacement))
+        return isinstance(next((each for each in entries if self._messages(each)), None), ModelTurn)
 
     @property
     def size(self) -> int:
         """Tokens of the newest turn and of all that the model was told for it, as its provider counted them."""
         return 0 if self.last is None else self.last.usage.tokens
 
-    def unheard(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages that the transcript does not have, as often as they exceed what it has."""
-        known = self._known()
-        new: list[Message] = []
-        for message in said:
-            digest = digest_of(message)
-            if known[digest]:
-                known[digest] -= 1
-            else:
-                new.append(message)
-        return tuple(new)
+    def slots(self) -> list[Slot]:
+        """Return all messages with the entries that have them, oldest first."""
+        return [slot for name, entry in self._in_order() for slot in self._slots_of(name, entry)]
+
+    def _slots_of(self, name: str, entry: Entry) -> Iterator[Slot]:
+        messages = entry.messages if isinstance(entry, Heard) else self._messages(entry)  # removed ones have positions
+        for position, message in enumerate(messages):
+            if message.role:
+                yield Slot(name, position, message, entry, is_open=self._is_open(entry))
+
+    @property
+    def seen(self) -> Mapping[str, set[str]]:
+        """Identities of the messages that each source told."""
+        seen: dict[str, set[str]] = {}
+        for each in self._of(Heard):
+            seen.setdefault(each.source, set()).update(each.seen, filter(None, map(identity, each.messages)))
+        return seen
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Identities of messages that have no id in the transcript, each with the key of the message."""
+        return {message_id: key for each in self._of(Heard) for message_id, key in each.seen.items() if key}
+
+    @property
+    def summarized(self) -> Mapping[str, str]:
+        """Identities of replaced messages that others may still say, each with the digest of its contents."""
+        return {message_id: digest for each in self._of(Replacement) for message_id, digest in each.ids.items()}
+
+    @property
+    def summarized_digests(self) -> Counter[str]:
+        """Digests of replaced messages that others may still say, each with their number."""
+        digests: Counter[str] = Counter()
+        for each in self._of(Replacement):
+            digests.update(each.known)
+        return digests
 
     def untold(self, said: Iterable[Message]) -> tuple[Message, ...]:
         """Return the messages of this side, the model's and the loop's, that are not among those said.
 
         A turn whose calls have no results yet is left out: it is no whole message.
         """
-        there = Counter(map(digest_of, said))
+        listed = tuple(said)
+        ids = set(map(identity, listed)) - {""}
+        own = [slot.message for slot in self.slots() if not isinstance(slot.entry, Heard) and not slot.is_open]
+        rest = [message for message in own if identity(message) not in ids]
+        if all(message.id for message in (*rest, *listed)):  # then these decide
+            return tuple(rest)
+        there = Counter(digest_of(message) for message in listed)
         new: list[Message] = []
-        for message in (each for entry, told in self._entries_with_messages() if self._is_own(entry) for each in told):
+        for message in rest:
             digest = digest_of(message)
             if there[digest]:
                 there[digest] -= 1
@@ -257,11 +275,14 @@ class Transcript:
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the newest turn that have no result, each with its place."""
         last = self.last
-        calls = () if last is None else enumerate(last.message.tool_calls)
+        calls = () if last is None or last.is_edited else enumerate(last.message.tool_calls)
         return [(place, call) for place, call in calls if last and (last.number, place) not in self._results]
 
     def result(self, turn: ModelTurn, place: int) -> CallResult | None:
         """Return the result of a call."""
+        if turn.is_edited:
+            call = turn.message.tool_calls[place]
+            return CallResult(turn=turn.number, place=place, output=call.output, error=call.error, parts=call.parts)
         return self._results.get((turn.number, place))
 
     @property
@@ -275,6 +296,15 @@ class Transcript:
         turns = (each.usage for each in self.turns_of(by))
         summaries = (each.usage for each in self._of(Replacement) if each.by == by)
         return sum((*turns, *summaries), NO_USAGE)
+
+    def entry(self, name: str) -> Entry:
+        """Return the entry of a name that the transcript has."""
+        return self._entries[name]
+
+    def results_of(self, number: int) -> tuple[str, ...]:
+        """Return the names of the results of a turn's calls."""
+        results = ((name, each) for name, each in self._entries.items() if isinstance(each, CallResult))
+        return tuple(name for name, each in results if each.turn == number)
 
     def turns_of(self, by: str) -> list[ModelTurn]:
         """Return the turns that one entry of a state and invoke asked for, oldest first."""
@@ -333,14 +363,15 @@ class Transcript:
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
         """Return the digests of the messages here that others still say, each with their number."""
-        there = Counter(map(digest_of, said))
-        return dict(self._known() & there)
+        listed = tuple(said)
+        ids = self.ids_of(listed)
+        there = Counter(digest_of(message) for message in listed if identity(message) not in ids)
+        return dict((Counter(map(digest_of, self.messages)) + self.summarized_digests) & there)
 
-    def _known(self) -> Counter[str]:
-        known = Counter(map(digest_of, self.messages))
-        for each in self._of(Replacement):
-            known.update(each.known)
-        return known
+    def ids_of(self, said: Iterable[Message]) -> dict[str, str]:
+        """Return the identities of the messages here that others still say, each with the digest of its contents."""
+        known = {*self.summarized, *self.aliases, *map(identity, self.messages)} - {""}
+        return {identity(each): contents_digest(each) for each in said if identity(each) in known}
 
     def _entries_with_messages(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
         for _, entry in self._in_order():
@@ -350,26 +381,18 @@ class Transcript:
         """Return the entries by name; a summary comes first, although it was written after those that it left."""
         return sorted(self._entries.items(), key=lambda each: not isinstance(each[1], Compaction))
 
-    def _is_own(self, entry: Entry) -> bool:
-        is_open = isinstance(entry, ModelTurn) and any(
+    def _is_open(self, entry: Entry) -> bool:
+        return isinstance(entry, ModelTurn) and any(
             self.result(entry, place) is None for place in range(len(entry.message.tool_calls))
         )
-        return not isinstance(entry, Heard) and not is_open
 
     def _messages(self, entry: Entry) -> tuple[Message, ...]:
-        match entry:
-            case Heard(messages=messages):
-                return messages
-            case ModelTurn():
-                return (self._with_results(entry),)
-            case Feedback(message=message) | Nudged(message=message):
-                return (message,)
-            case Replacement(summary=summary) if summary is not None:
-                return (summary,)
-            case _:
-                return ()
+        messages = (self._with_results(entry),) if isinstance(entry, ModelTurn) else messages_of(entry)
+        return tuple(each for each in messages if each.role)
 
     def _with_results(self, turn: ModelTurn) -> Message:
+        if turn.is_edited:
+            return turn.message
         calls = tuple(
             call if (result := self.result(turn, place)) is None else _answered(call, result)
             for place, call in enumerate(turn.message.tool_calls)
@@ -378,6 +401,19 @@ class Transcript:
 
     def _of(self, kind: type[E]) -> list[E]:
         return [each for each in self._entries.values() if isinstance(each, kind)]
+
+
+def messages_of(entry: Entry) -> tuple[Message, ...]:
+    """Return the messages of an entry as it is stored: those of a turn without the results of its calls."""
+    match entry:
+        case Heard(messages=messages):
+            return messages
+        case ModelTurn(message=message) | Feedback(message=message) | Nudged(message=message):
+            return (message,)
+        case Replacement(summary=summary) if summary is not None:
+            return (summary,)
+        case _:
+            return ()
 
 
 def _number(entry: Entry) -> int:
@@ -393,19 +429,3 @@ def _epoch(turn: ModelTurn) -> int:
 
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:
     return call.model_copy(update={"output": result.output, "error": result.error, "parts": result.parts})
-
-
-def with_own_ids(message: Message, taken: set[str]) -> Message:
-    """Return a message of a model with an id for each call that no other call has, and that every store can keep.
-
-    Calls of one message with the same id, name and arguments are one call, so they keep one id.
-    """
-    calls: list[ToolCall] = []
-    for position, call in enumerate(message.tool_calls):
-        earlier = message.tool_calls[:position]
-        same = next((at for at, each in enumerate(earlier) if call.id and each == call), None)
-        used = taken | {each.id for each in calls}
-        is_fresh = call.id and call.id not in used and not unkept(call.id, LONGEST_CALL_ID)
-        new_id = calls[same].id if same is not None else call.id if is_fresh else f"call_{uuid4().hex}"
-        calls.append(call if call.id == new_id else call.model_copy(update={"id": new_id}))
-    return message.model_copy(update={"tool_calls": tuple(calls)})
