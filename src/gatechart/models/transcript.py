@@ -10,7 +10,8 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, TypeAlias, TypeVar
+from functools import lru_cache
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import Field, JsonValue, TypeAdapter
 
@@ -139,6 +140,11 @@ _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
 }
 
 
+@lru_cache(maxsize=8192)  # entries are frozen, and an invocation reads those that the one before it had read
+def _entry_of(kind: str, text: str) -> Entry:
+    return _KINDS[kind].validate_json(text)
+
+
 def text_of(name: str, entry: Entry) -> str:
     """Return an entry as JSON text. name: under which it is written; it begins with the kind of entry."""
     return _KINDS[name.partition(".")[0]].dump_json(entry).decode()
@@ -151,26 +157,28 @@ class Transcript:
         """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
         self._entries: dict[str, Entry] = {}
         self._results: dict[tuple[int, int], CallResult] = {}
+        self._told: dict[str, tuple[Message, ...]] = {}  # the messages of entries, as far as they were asked for
         for name, text in (entries or {}).items():
             self.add(name, text)
 
     def add(self, name: str, text: str) -> None:
         """Add an entry that was written last. Raises pydantic's ValidationError for one that cannot be read."""
-        kind = _KINDS.get(name.partition(".")[0])
-        if kind is None:
-            return
-        self._put(name, kind.validate_json(text))
+        kind = name.partition(".")[0]
+        if kind in _KINDS:
+            self._put(name, _entry_of(kind, text))
 
     def rewrite(self, name: str, text: str, gone: Iterable[str] = ()) -> None:
         """Replace an entry in its position. gone: names of entries that are forgotten."""
         for each in gone:
             self._entries.pop(each, None)
-        self._entries[name] = _KINDS[name.partition(".")[0]].validate_json(text)
+        self._entries[name] = _entry_of(name.partition(".")[0], text)
+        self._told.pop(name, None)
 
     def _put(self, name: str, entry: Entry) -> None:
         self._entries[name] = entry
         if isinstance(entry, CallResult):
             self._results[entry.turn, entry.place] = entry
+            self._told.pop(f"turn.{entry.turn}", None)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -207,8 +215,8 @@ class Transcript:
     @property
     def is_answered(self) -> bool:
         """Whether the model had the last word: nobody said anything since its newest turn."""
-        entries = (each for each in reversed(self._entries.values()) if not isinstance(each, Replacement))
-        return isinstance(next((each for each in entries if self._messages(each)), None), ModelTurn)
+        entries = (each for each in reversed(self._entries.items()) if not isinstance(each[1], Replacement))
+        return isinstance(next((each for each in entries if self._messages(*each)), ("", None))[1], ModelTurn)
 
     @property
     def size(self) -> int:
@@ -220,7 +228,9 @@ class Transcript:
         return [slot for name, entry in self._in_order() for slot in self._slots_of(name, entry)]
 
     def _slots_of(self, name: str, entry: Entry) -> Iterator[Slot]:
-        messages = entry.messages if isinstance(entry, Heard) else self._messages(entry)  # removed ones have positions
+        messages = (
+            entry.messages if isinstance(entry, Heard) else self._messages(name, entry)
+        )  # removed ones have positions
         for position, message in enumerate(messages):
             if message.role:
                 yield Slot(name, position, message, entry, is_open=self._is_open(entry))
@@ -374,30 +384,35 @@ class Transcript:
         return {identity(each): contents_digest(each) for each in said if identity(each) in known}
 
     def _entries_with_messages(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
-        for _, entry in self._in_order():
-            yield entry, self._messages(entry)
+        for name, entry in self._in_order():
+            yield entry, self._messages(name, entry)
 
     def _in_order(self) -> list[tuple[str, Entry]]:
         """Return the entries by name; a summary comes first, although it was written after those that it left."""
-        return sorted(self._entries.items(), key=lambda each: not isinstance(each[1], Compaction))
+        entries = list(self._entries.items())
+        summaries = [each for each in entries if isinstance(each[1], Compaction)]
+        return (
+            [*summaries, *(each for each in entries if not isinstance(each[1], Compaction))] if summaries else entries
+        )
 
     def _is_open(self, entry: Entry) -> bool:
         return isinstance(entry, ModelTurn) and any(
             self.result(entry, place) is None for place in range(len(entry.message.tool_calls))
         )
 
-    def _messages(self, entry: Entry) -> tuple[Message, ...]:
-        messages = (self._with_results(entry),) if isinstance(entry, ModelTurn) else messages_of(entry)
-        return tuple(each for each in messages if each.role)
+    def _messages(self, name: str, entry: Entry) -> tuple[Message, ...]:
+        told = self._told.get(name)
+        if told is None:
+            messages = (self._with_results(entry),) if isinstance(entry, ModelTurn) else messages_of(entry)
+            told = self._told[name] = tuple(each for each in messages if each.role)
+        return told
 
     def _with_results(self, turn: ModelTurn) -> Message:
-        if turn.is_edited:
+        calls = turn.message.tool_calls
+        if turn.is_edited or not calls:
             return turn.message
-        calls = tuple(
-            call if (result := self.result(turn, place)) is None else _answered(call, result)
-            for place, call in enumerate(turn.message.tool_calls)
-        )
-        return turn.message.model_copy(update={"tool_calls": calls}) if calls else turn.message
+        results = [self.result(turn, place) for place in range(len(calls))]
+        return _answered_message(_Same(turn.message), *map(_Same, results))
 
     def _of(self, kind: type[E]) -> list[E]:
         return [each for each in self._entries.values() if isinstance(each, kind)]
@@ -425,6 +440,30 @@ def _number(entry: Entry) -> int:
 
 def _epoch(turn: ModelTurn) -> int:
     return int(turn.by.partition(".")[0])
+
+
+class _Same:
+    """A value as a key of a cache, equal only to itself: to hash or compare its contents would take longer."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@lru_cache(maxsize=4096)
+def _answered_message(message: _Same, *results: _Same) -> Message:
+    """Return a model's message with the results of its calls; None for a call that has none."""
+    pairs = zip(message.value.tool_calls, results, strict=True)
+    calls = tuple(call if result.value is None else _answered(call, result.value) for call, result in pairs)
+    answered: Message = message.value.model_copy(update={"tool_calls": calls})
+    return answered
 
 
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:
