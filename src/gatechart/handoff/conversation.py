@@ -63,7 +63,7 @@ class ConversationContext(AgentContext):
     suggested_action: str = ""
     metadata: Metadata = Metadata()
 
-    _turn: str = PrivateAttr("")  # in which the context is used; empty outside of turns
+    _turn: str = PrivateAttr("")  # the current one; empty outside of turns
     tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
     conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
@@ -92,7 +92,7 @@ class ConversationContext(AgentContext):
         return message
 
     def begin_turn(self, turn: str) -> None:
-        """Note the turn in which the context is used; ids of its messages follow from it. turn: distinct for each."""
+        """Set the current turn. The ids of new messages follow from it. turn: distinct for each turn."""
         self._turn = turn
 
     def identify(self) -> None:

@@ -29,9 +29,9 @@ def id_in_turn(turn: str, position: int, before: str) -> str:
 
 
 def merged_messages(known: Sequence[Message], brought: Iterable[Message]) -> list[Message]:
-    """Return known messages and those of a packet. A message of the packet replaces the known one with its id.
+    """Return known messages and the messages of a packet. A message of the packet replaces the known one with its id.
 
-    Messages whose ids are not known are new as often as their contents exceed those of the other known messages.
+    Messages whose ids are not known are new as often as they exceed the other known messages with the same contents.
     """
     positions = {message.id: position for position, message in enumerate(known) if message.id}
     messages, others = list(known), []

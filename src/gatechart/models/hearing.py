@@ -1,4 +1,4 @@
-"""How what a loop is told differs from its transcript: messages that are new, edited or removed since.
+"""Compare the messages that a loop gets with its transcript: new, edited and removed messages.
 
 Ids decide which messages are the same. Where one of two messages has no id, their contents decide; where all calls of a
 message are in the transcript, these calls do.
@@ -18,14 +18,14 @@ from gatechart.secrets import hidden
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a loop is told when it begins."""
+    """The messages that a loop gets when it begins."""
 
     source: str  # of the messages; "" for the agent's context
     messages: Sequence[Message]
     listed: Sequence[Message] | None = None  # messages of the agent's context; None if it is no conversation
 
     def identities_by_source(self) -> Mapping[str, set[str]]:
-        """Return the identities of the messages that each source has now, as far as that is known."""
+        """Return the identities of the messages that each known source has now."""
         listed = {} if self.listed is None else {"": set(map(identity, self.listed))}
         return {**listed, self.source: set(map(identity, self.messages))}
 
@@ -37,11 +37,11 @@ class Hearing:
     new: tuple[Message, ...]
     seen: Mapping[str, str]  # see `Heard.seen`
     rewritten: Mapping[str, Entry]  # by name; entries with edited or removed messages
-    summarized: tuple[str, ...]  # ids of edited messages of which only a summary is left
+    summarized: tuple[str, ...]  # ids of edited messages that a summary has replaced
 
 
 def compared(transcript: Transcript, told: Told) -> Hearing:
-    """Compare a transcript with what its loop is told now. Of messages with one id, only the last counts.
+    """Compare a transcript with the messages that its loop gets now. Of messages with one id, only the last counts.
 
     A message that a source told earlier, and does not tell now, is removed. A turn with open calls stays as it is: what
     a person is asked to approve does not change.
@@ -66,7 +66,7 @@ class _Comparison:
         self.edited_summaries: list[str] = []
 
     def match(self, said: Iterable[Message]) -> list[Message]:
-        """Match messages with those of the transcript. Return the new ones."""
+        """Match messages with the transcript. Return the new ones."""
         rest = [message for message in said if not self._is_known_by_id(message)]
         rest = self._unmatched_by_contents(rest) if rest else rest
         return [message for message in rest if not self._is_known_by_calls(message)]
@@ -103,7 +103,7 @@ class _Comparison:
         return rest
 
     def _is_known_by_calls(self, message: Message) -> bool:
-        """Return whether all calls of a message are those of one message in the transcript, and so it is an edit."""
+        """Return whether all calls of a message belong to one message in the transcript, which it then edits."""
         ids = {call.id for call in message.tool_calls}
         if not ids or "" in ids:
             return False
@@ -115,7 +115,7 @@ class _Comparison:
         return slot is not None
 
     def seen_now(self, source: str) -> dict[str, str]:
-        """Return what a source tells for the first time. See `Heard.seen`."""
+        """Return the known messages that a source has for the first time. See `Heard.seen`."""
         known = self._transcript.seen.get(source, set())
         pairs = [(identity(message), self._slots[key]) for key, message in self._matched.items()]
         return {

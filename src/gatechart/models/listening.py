@@ -1,4 +1,4 @@
-"""How a loop takes in what it is told when it begins: new messages, and edits of earlier ones."""
+"""Update a transcript when its loop begins: add new messages, and replace edited and removed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUMMARIZED: Final = "message %s of agent %s was edited, but a summary that repl
 
 
 async def listen(journal: AgentJournal, transcript: Transcript, terms: LoopTerms, context: Any) -> None:
-    """Write into the journal and the transcript what the context says now. Raises InvocationOverError.
+    """Update the journal and the transcript by the messages of the context. Raises InvocationOverError.
 
     Edited and removed messages are replaced in the journal first, so that their old text is gone before the model is
     asked.
@@ -60,6 +60,6 @@ async def _rewrite(journal: AgentJournal, transcript: Transcript, name: str, ent
 
 
 def _free_name(journal: AgentJournal, transcript: Transcript) -> str:
-    """Return a name for what is heard now; it may be heard more than once before the next turn."""
+    """Return a free name for new messages; several entries may have some before the next turn."""
     names = (f"heard.{transcript.turns + 1}.{number}" for number in count())
     return next(name for name in names if journal.recorded(name) is None)

@@ -82,7 +82,7 @@ class LoopRun:
 
     @classmethod
     async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
-        """Read the transcript, and take in what the context says since."""
+        """Read the transcript, and update it by the messages of the context."""
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
         run._check_names()
         await run._leave_out()

@@ -114,7 +114,7 @@ class Slot:
     """A message in a transcript, and the entry that has it."""
 
     name: str  # of the entry
-    position: int  # among the messages that others said together, from 0
+    position: int  # among the messages of the entry, from 0
     message: Message
     entry: Entry
     is_open: bool  # whether a call of the message has no result
@@ -140,7 +140,7 @@ _KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
 }
 
 
-@lru_cache(maxsize=8192)  # entries are frozen, and an invocation reads those that the one before it had read
+@lru_cache(maxsize=8192)  # entries are frozen, and each invocation reads them all
 def _entry_of(kind: str, text: str) -> Entry:
     return _KINDS[kind].validate_json(text)
 
@@ -157,7 +157,7 @@ class Transcript:
         """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
         self._entries: dict[str, Entry] = {}
         self._results: dict[tuple[int, int], CallResult] = {}
-        self._told: dict[str, tuple[Message, ...]] = {}  # the messages of entries, as far as they were asked for
+        self._told: dict[str, tuple[Message, ...]] = {}  # messages of entries by name; a cache
         for name, text in (entries or {}).items():
             self.add(name, text)
 
@@ -419,7 +419,7 @@ class Transcript:
 
 
 def messages_of(entry: Entry) -> tuple[Message, ...]:
-    """Return the messages of an entry as it is stored: those of a turn without the results of its calls."""
+    """Return the messages of an entry as it is stored: the calls of a turn have no results there."""
     match entry:
         case Heard(messages=messages):
             return messages

@@ -357,7 +357,7 @@ def macrostep_of(
 
 
 def use_in_turn(context: AgentContext | None, turn: Turn) -> None:
-    """Note the turn in which a context is used, if it is a conversation: ids of its messages follow from it."""
+    """Set the turn of a conversation. The ids of its new messages follow from it. Other contexts have no turn."""
     if isinstance(context, ConversationContext):
         context.begin_turn(f"{turn.agent_id}\0{turn.version}")
 
