@@ -68,7 +68,7 @@ def contents_digest(message: Message) -> str:
 def identity(message: Message) -> str:
     """Return what only versions of the same message have; "" for a message without an id.
 
-    A message of a model never has the identity of a user's message, so a user who sends an id edits no turn of the model.
+    A model's message never has the identity of a user's message, so a user who sends an id edits no turn of the model.
     """
     return f"{'model' if is_by_model(message) else 'other'}/{message.id}" if message.id else ""
 
