@@ -282,7 +282,8 @@ class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
 
         A JournalRecord is STALE if its invocation is over, unless an operator writes it. It is REPEATED if the agent's
         journal has an entry of that name. Otherwise the entry is the journal's last, the entries that it replaces are
-        forgotten, and the mail that it tells the agent is accepted.
+        forgotten, and the mail that it tells the agent is accepted. A JournalRecord whose own name is among those
+        that it replaces is never REPEATED: the new entry keeps the position of the old one.
 
         An Offer keeps the handoff. An OfferChosen gives it its target, its packet and its choice, and takes it from
         CHOOSING to PENDING. A ChangeHandoff changes its status, and keeps its choice if it has one. A turn or an Answer

@@ -347,7 +347,8 @@ def test_an_action_can_skip_what_was_tried() -> None:
 
 def test_any_context_is_a_packet() -> None:
     assert packet_of(None) == HandoffPacket()
-    assert packet_of(talk(2), Reason.TIMEOUT) == talk(2).packet(Reason.TIMEOUT)
+    two = talk(2)
+    assert packet_of(two, Reason.TIMEOUT) == two.packet(Reason.TIMEOUT)
     plain = Plain(customer="Ada", total=math.inf, photo=b"\xff")
     packet = packet_of(plain, Reason.TIMEOUT)
     assert packet.reason is Reason.TIMEOUT

@@ -9,8 +9,9 @@ from gatechart.errors import ModelFailedError
 from gatechart.handoff import MediaPart, Message
 from gatechart.models import AnthropicModel, ModelRequest, OpenAIModel
 from gatechart.models.dialects import message_of
+from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.outgoing import ANY_ID
-from gatechart.models.transcript import ModelTurn, Transcript, text_of
+from gatechart.models.transcript import Transcript
 from gatechart.tools.naming import MODEL_NAME
 from tests.models import answers, answers_anthropic
 from tests.models.raw_server import raw_server

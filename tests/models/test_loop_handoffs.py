@@ -22,9 +22,10 @@ from gatechart.escape import EscapePlan, HandOn
 from gatechart.graph import Best, EntryPoint, Invoke
 from gatechart.handoff import SUMMARY, HandoffPacket, MediaPart, Message, TextPart
 from gatechart.models import ModelLoop, Summarize
+from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.handing_on import handed_on
 from gatechart.models.model import Finish, Usage
-from gatechart.models.transcript import ModelTurn, Transcript, text_of
+from gatechart.models.transcript import Transcript
 from gatechart.signals import SameCall
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
 from gatechart.values import Needs, Profile

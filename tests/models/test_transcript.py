@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 
 from gatechart.handoff import SUMMARY, Message, ToolCall
 from gatechart.models import Finish, Usage
-from gatechart.models.transcript import (
-    CallResult,
-    Compaction,
-    Feedback,
-    Heard,
-    ModelTurn,
-    Transcript,
-    text_of,
-    with_own_ids,
-)
+from gatechart.models.contents import with_own_ids
+from gatechart.models.entries import CallResult, Compaction, Feedback, Heard, ModelTurn, text_of
+from gatechart.models.hearing import Told, compared
+from gatechart.models.transcript import Transcript
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -73,9 +67,9 @@ messages = st.lists(st.sampled_from([user("a"), user("b"), Message(role="agent",
 @given(messages, messages)
 def test_what_is_heard_is_what_exceeds_the_transcript_and_is_never_heard_again(before, said):
     talk = read(heard_1_0=Heard(messages=tuple(before)))
-    new = talk.unheard(said)
+    new = compared(talk, Told("", said)).new
     talk.add("heard.1.1", text_of("heard.1.1", Heard(messages=new)))
-    assert talk.unheard(said) == ()
+    assert compared(talk, Told("", said)).new == ()
     assert all(talk.messages.count(each) == max(before.count(each), said.count(each)) for each in (*before, *said))
 
 
@@ -96,7 +90,7 @@ def test_a_summary_stands_for_the_older_part_and_nothing_of_it_is_heard_again(ki
     new.add("compaction.9", text_of("compaction.9", entry))
     assert new.messages[0] == summary
     assert (new.turns, new.usage_of("1.f")) == (talk.turns, talk.usage_of("1.f"))
-    assert new.unheard(said) == ()
+    assert compared(new, Told("", said)).new == ()
 
 
 def test_a_call_gets_an_id_of_its_own_if_it_has_none_or_one_that_is_taken():

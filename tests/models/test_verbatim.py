@@ -8,8 +8,10 @@ from gatechart import ModelLoop, Runtime
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models import AnthropicModel, Finish, ModelRequest, OpenAIModel, Usage
+from gatechart.models.contents import with_arguments
 from gatechart.models.dialects import message_of
-from gatechart.models.transcript import ModelTurn, Transcript, text_of, with_arguments
+from gatechart.models.entries import ModelTurn, text_of
+from gatechart.models.transcript import Transcript
 from gatechart.tools import model_name, tool
 from gatechart.values import hidden
 from tests.models.answers import call, chat, chunks, pieces_of

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, PrivateAttr, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import AgentContext, problems_of, values_of, write_context
@@ -16,6 +16,7 @@ from gatechart.errors import PacketError, PayloadError
 from gatechart.graph import own_fields
 from gatechart.handoff.filling import filling_values, fitting
 from gatechart.handoff.media import AnyPart, problems_in
+from gatechart.handoff.message_ids import id_in_turn, merged_messages, random_id
 from gatechart.handoff.packet import (
     SCHEMA_VERSION,
     HandoffPacket,
@@ -62,6 +63,7 @@ class ConversationContext(AgentContext):
     suggested_action: str = ""
     metadata: Metadata = Metadata()
 
+    _turn: str = PrivateAttr("")  # the current one; empty outside of turns
     tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
     conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
@@ -74,7 +76,7 @@ class ConversationContext(AgentContext):
         tool_calls: Iterable[ToolCall] = (),
         parts: Iterable[AnyPart] = (),
     ) -> Message:
-        """Add a message to the conversation. time: aware; take it from the event.
+        """Add a message with a new id to the conversation. time: aware; take it from the event.
 
         parts: images, audio and files, and texts between them; `content` comes before them. Raises PayloadError for
         parts whose bytes are not in exactly one place, are not base64, or are more than 4 MiB in all.
@@ -84,9 +86,27 @@ class ConversationContext(AgentContext):
             raise PayloadError("parts", problems, "parts of a message")
         told = (TextPart(text=content), *given) if content and given else given
         text = "\n".join(each.text for each in told if isinstance(each, TextPart)) if told else content
-        message = Message(role=role, content=text, time=time, tool_calls=tuple(tool_calls), parts=told)
+        calls, own_id = tuple(tool_calls), self._new_id(len(self.messages))
+        message = Message(role=role, content=text, time=time, tool_calls=calls, parts=told, id=own_id)
         self.messages.append(message)
         return message
+
+    def begin_turn(self, turn: str) -> None:
+        """Set the current turn. The ids of new messages follow from it. turn: distinct for each turn."""
+        self._turn = turn
+
+    def identify(self) -> None:
+        """Give an id to each message that has none, such as one that was added without `say`."""
+        messages = self.messages
+        for position, message in enumerate(messages if isinstance(messages, list) else ()):
+            if isinstance(message, Message) and not message.id:
+                messages[position] = message.model_copy(update={"id": self._new_id(position)})
+
+    def _new_id(self, position: int) -> str:
+        """Return an id for the message at a position, from 0."""
+        if not self._turn:
+            return random_id()
+        return id_in_turn(self._turn, position, self.messages[position - 1].id if position else "")
 
     def note(self, action: str, details: str = "", outcome: str = "", reasoning: str = "") -> ReasoningStep:
         """Add a step to the trace of attempts; the step's id is its position, from 1."""
@@ -125,8 +145,8 @@ class ConversationContext(AgentContext):
         """Continue with the contents of a packet. Taking the same packet twice has the same effect as once.
 
         New messages, reasoning, assumptions and decisions are appended; entities and internal state are updated. Texts
-        in the packet replace existing ones, except that the first initial query stays. Priority and suggestion are the
-        packet's. Fields of a subclass are filled as for a new agent.
+        in the packet replace existing ones, except that the first initial query stays, and messages replace those with
+        their ids. Priority and suggestion are the packet's. Fields of a subclass are filled as for a new agent.
 
         entities: names of the fields of a subclass that entities may fill; they fill no others.
         """
@@ -136,7 +156,7 @@ class ConversationContext(AgentContext):
         self.initial_query = first or packet.initial_query
         self.suggested_action = packet.suggested_action
         self.metadata = _merged(self.metadata, packet.metadata)
-        self.messages = [*self.messages, *_new(self.messages, packet.conversation)]
+        self.messages = merged_messages(self.messages, packet.conversation)
         self.reasoning = [*self.reasoning, *_new(self.reasoning, packet.reasoning)]
         self.assumptions = list(dict.fromkeys((*self.assumptions, *packet.assumptions)))
         self.decisions = list(dict.fromkeys((*self.decisions, *packet.decisions)))

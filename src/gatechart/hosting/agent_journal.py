@@ -132,6 +132,19 @@ class AgentJournal(InvokeJournal):
         self._entries[name] = kept
         return kept
 
+    async def rewrite(self, name: str, text: str, gone: Sequence[str] = ()) -> None:
+        """Write an entry again, in its position. gone: names of other entries that are forgotten with the write.
+
+        The bytes of images and files are forgotten with the last entry that refers to them. Raises InvocationOverError
+        if the state has been left.
+        """
+        left = {each: told for each, told in self._entries.items() if each not in set(gone)}
+        gone = (*gone, *without_referrers({**left, name: text}))
+        await self._of_agent.record(self.invocation, name, text, (name, *gone))
+        for each in gone:
+            self._entries.pop(each, None)
+        self._entries[name] = text
+
     def is_of_earlier_entry(self, attempt: int) -> bool:
         """Whether an attempt, as this journal counts them, belongs to an earlier entry of a state."""
         runs = (name for name in self._entries if name.startswith(_RUN))

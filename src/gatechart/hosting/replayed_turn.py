@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, Final
 
 from gatechart.errors import GatechartError, IncompatibleGraphError
@@ -118,6 +119,8 @@ def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
         ("transfers taken", _transfers_taken(recorded), _transfers_taken(after)),
     ]
     told, got_now = json.loads(recorded.context_text), json.loads(after.context_text)
+    if "messages" in told and "messages" in got_now:
+        got_now["messages"] = _with_ids_of(told["messages"], got_now["messages"])
     fields = dict.fromkeys((*told, *got_now))
     aspects += [(f"context.{name}", told.get(name), got_now.get(name)) for name in fields]
     return tuple(shown(Difference(*each)) for each in aspects if each[1] != each[2])
@@ -127,6 +130,18 @@ def effect_differences(before: TurnRecord, after: TurnRecord) -> tuple[Differenc
     """Compare what two versions of a graph ask of the outside in the same turn."""
     asked, now = list(_requests(before)), list(_requests(after))
     return () if asked == now else (shown(Difference("effects", asked, now)),)
+
+
+def _with_ids_of(recorded: Any, messages: Any) -> Any:
+    """Return messages without the ids that the recorded ones lack: they are of a version that gave no ids."""
+    if not isinstance(recorded, list) or not isinstance(messages, list):
+        return messages
+    pairs = zip_longest(recorded[: len(messages)], messages)
+    return [_without_id(new) if isinstance(old, dict) and not old.get("id") else new for old, new in pairs]
+
+
+def _without_id(message: Any) -> Any:
+    return {key: each for key, each in message.items() if key != "id"} if isinstance(message, dict) else message
 
 
 def _as_of(graph: AnyGraph, snapshot: Snapshot) -> Snapshot:

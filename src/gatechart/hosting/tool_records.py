@@ -7,7 +7,8 @@ that a retry of the invoke calls the tool again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -90,6 +91,15 @@ class Progress:
 def key_of_call(journal: InvokeJournal, identity: Identity) -> str:
     """Return the id of a call that no other call of the agent has."""
     return journal.key(mark("call", identity.key, identity.tool))
+
+
+_OF_GIVEN_ID: Final = re.compile(rf"{re.escape(mark('call', ''))}[a-z]+(?:\.[0-9]+)*\.id\.(?P<id>.*)", re.DOTALL)
+
+
+def names_of_calls(journal: InvokeJournal, call_ids: Collection[str]) -> tuple[str, ...]:
+    """Return the names of all records of calls with these ids, which their callers gave."""
+    found = ((name, _OF_GIVEN_ID.fullmatch(name)) for name in journal.names(mark("call", "")))
+    return tuple(name for name, match in found if match is not None and match["id"] in call_ids)
 
 
 class CallRecords:

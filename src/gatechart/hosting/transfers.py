@@ -37,9 +37,14 @@ class TransferOutcome:
         return bool(self.went_to)
 
 
+def choice_name(call_id: str) -> str:
+    """Return the name under which a model's choice is recorded."""
+    return mark("transfer_call", call_id)
+
+
 def epoch_of_choice(journal: InvokeJournal, call_id: str) -> int | None:
     """Return the entry of the state in which a model's choice was recorded; None if it was not."""
-    recorded = journal.recorded(mark("transfer_call", call_id))
+    recorded = journal.recorded(choice_name(call_id))
     return None if recorded is None else int(json.loads(recorded)["epoch"])
 
 
@@ -81,7 +86,7 @@ class TransferDesk:
     def _record_name(self, call_id: str) -> str:
         """Return the name under which a choice is recorded. Without an id it is known by its place in the attempt."""
         if call_id:
-            return mark("transfer_call", checked_key(call_id, "call_id"))
+            return choice_name(checked_key(call_id, "call_id"))
         self._unnamed += 1
         return mark("transfer", self._invocation.epoch, self._journal.attempt, self._unnamed)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from gatechart.models.entries import ModelTurn
 from gatechart.models.model import Finish
 from gatechart.models.output import ANSWER
-from gatechart.models.transcript import ModelTurn
 
 INCOMPLETE: Final = (Finish.LENGTH, Finish.REFUSED, Finish.FILTERED, Finish.EMPTY, Finish.UNKNOWN)
 """Reasons for which an answer is incomplete unless the loop accepts them."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatechart.handoff import SUMMARY, Message, TextPart, ToolCall
+from gatechart.models.contents import digest_of, digest_of_calls
 from gatechart.models.model import result_text
-from gatechart.models.transcript import Transcript, digest_of, digest_of_calls
+from gatechart.models.transcript import Transcript
 
 SHORT: Final = 1_000
 """Characters that stay of a long text or result where the messages are too large."""

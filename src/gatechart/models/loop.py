@@ -144,5 +144,10 @@ class ModelLoop:
 
 
 def keep_messages(context: ConversationContext, event: Any) -> None:
-    """Add the messages that a model loop brings with `done.invoke.<id>` to the conversation. An action."""
-    context.messages += [Message.model_validate(each) for each in event.payload["result"]["messages"]]
+    """Add the messages that a model loop brings with `done.invoke.<id>` to the conversation. An action.
+
+    A message whose id the conversation has already is left as it is there.
+    """
+    known = {each.id for each in context.messages if each.id}
+    brought = [Message.model_validate(each) for each in event.payload["result"]["messages"]]
+    context.messages += [each for each in brought if each.id not in known]

@@ -14,39 +14,38 @@ from pydantic import JsonValue
 from gatechart.errors import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
 from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
 from gatechart.handoff.media import AnyPart, parts_in, text_of_parts
+from gatechart.handoff.message_ids import random_id
 from gatechart.handoff.packet import readable
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
-from gatechart.hosting.media_entries import fetch_missing, message_apart, with_bytes
+from gatechart.hosting.media_entries import with_bytes
 from gatechart.hosting.tool_records import Identity, key_of_call
 from gatechart.hosting.transfers import epoch_of_choice
 from gatechart.models.approvals import decision
 from gatechart.models.call_texts import call_line, masked_call, short_text, told_of
 from gatechart.models.compaction import Compactor, fills_window, limit_of
 from gatechart.models.completeness import calls_not_made, is_incomplete
+from gatechart.models.contents import with_arguments, with_own_ids, without_secrets
+from gatechart.models.entries import (
+    CallResult,
+    Compaction,
+    Cut,
+    Entry,
+    Feedback,
+    ModelTurn,
+    Nudged,
+    Replacement,
+    text_of,
+)
 from gatechart.models.limits import cut_off, shortened
+from gatechart.models.listening import listen
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import NO_USAGE, Finish, ModelRequest, Usage, is_by_model
 from gatechart.models.output import ANSWER
 from gatechart.models.repair import in_form
 from gatechart.models.requesting import Frame, Requester, is_too_long
 from gatechart.models.tokens import tokens_of
-from gatechart.models.transcript import (
-    CallResult,
-    Compaction,
-    Cut,
-    Entry,
-    Feedback,
-    Heard,
-    ModelTurn,
-    Nudged,
-    Replacement,
-    Transcript,
-    text_of,
-    with_arguments,
-    with_own_ids,
-    without_secrets,
-)
+from gatechart.models.transcript import Transcript
 from gatechart.secrets import marked_by, revealed
 from gatechart.tasks import start_task
 from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox, ToolResult, is_passing, without_nulls
@@ -89,15 +88,11 @@ class LoopRun:
 
     @classmethod
     async def begun(cls, terms: LoopTerms, context: Any, work: Work[Any]) -> LoopRun:
-        """Read the transcript, and hear what the context says since."""
+        """Read the transcript, and update it by the messages of the context."""
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
         run._check_names()
         await run._leave_out()
-        new = run._transcript.unheard(terms.told_by(context))
-        if new:
-            await fetch_missing(run._journal, new)
-            kept = tuple([await message_apart(run._journal, each) for each in new])
-            await run._write(run._free_name(), Heard(messages=kept))
+        await listen(run._journal, run._transcript, terms, context)
         return run
 
     def _check_names(self) -> None:
@@ -126,25 +121,22 @@ class LoopRun:
 
     def _in_place_of(self, old: Transcript, kind: type[R], summary: Message | None, more: Usage = NO_USAGE) -> R:
         """Return an entry that stands in place of a part. more: what its summary took."""
+        told = self._terms.told_by(self._context)
         return kind(
             turns=self._transcript.turns,
-            summary=summary,
+            summary=summary and summary.model_copy(update={"id": random_id()}),
             by=self._by,
             usage=old.usage_of(self._by) + more,
-            known=old.known_of(self._terms.told_by(self._context)),
+            known=old.known_of(told),
             nudged=self._transcript.nudged,
-            ids=old.call_ids().text,
+            call_ids=old.call_ids().text,
+            ids=old.ids_of(told),
         )
 
     async def _replaced(self, name: str, entry: Entry, names: tuple[str, ...], left: Transcript) -> None:
         """Write an entry in place of others. left: the transcript without those."""
         left.add(name, await self._journal.replace(name, text_of(name, entry), names))
         self._transcript = left
-
-    def _free_name(self) -> str:
-        """Return a name for what is heard now; it may be heard more than once before the next turn."""
-        names = (f"heard.{self._transcript.turns + 1}.{number}" for number in count())
-        return next(name for name in names if name not in self._journal.entries)
 
     async def result(self) -> dict[str, Any]:
         """Return what the invoke brings: the answer, or the calls that wait for a person."""
@@ -211,7 +203,7 @@ class LoopRun:
         """Tell the model, once, what a way out wants it to know."""
         escapes = await self._work.escapes()
         if escapes.nudge and escapes.count > self._transcript.nudged:
-            told = Message(role="user", content=f"[{escapes.nudge}]")
+            told = Message(role="user", content=f"[{escapes.nudge}]", id=random_id())
             await self._write(f"nudge.{escapes.count}", Nudged(number=escapes.count, message=told))
 
     def _messages_sent(self) -> tuple[Message, ...]:
@@ -233,7 +225,7 @@ class LoopRun:
         answer = await self._requester.fitted_reply(request, limit, may_shorten=is_last)
         reply = answer.reply
         message = with_own_ids(reply.message, self._transcript.call_ids())
-        message = with_arguments(message.model_copy(update={"time": self._work.now}), self._marked)
+        message = with_arguments(message.model_copy(update={"time": self._work.now, "id": random_id()}), self._marked)
         return ModelTurn(
             number=number,
             by=self._by,
@@ -411,7 +403,7 @@ class LoopRun:
         answer, problem = self._terms.output.read_text(last.message.content)
         if not problem:
             return _Final(answer, last.finish)
-        told = Message(role="user", content=f"[This answer does not fit] {problem}")
+        told = Message(role="user", content=f"[This answer does not fit] {problem}", id=random_id())
         await self._write(f"feedback.{last.number}", Feedback(turn=last.number, message=told))
         return None
 

@@ -11,13 +11,14 @@ from pydantic_core import to_json
 
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import SUMMARY, Message
+from gatechart.models.contents import without_secrets
 from gatechart.models.finish import finish_of
 from gatechart.models.fitting import shortened, shortened_text
 from gatechart.models.model import NO_USAGE, Finish, ModelReply, ModelRequest, Usage, result_text
 from gatechart.models.repair import TEXT_ALONE, in_form, is_refusal
 from gatechart.models.requesting import Requester, is_too_long
 from gatechart.models.tokens import tokens_in, tokens_of_message
-from gatechart.models.transcript import Transcript, without_secrets
+from gatechart.models.transcript import Transcript
 from gatechart.tools import AnyTool
 
 ENTRY: Final = "summary"

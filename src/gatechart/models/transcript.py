@@ -6,24 +6,31 @@ of their own, and together one message.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Annotated, Final, TypeAlias, TypeVar
-from uuid import uuid4
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 
-from pydantic import Field, JsonValue, TypeAdapter
-
-from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
-from gatechart.handoff.media import without_bytes
-from gatechart.hosting.tool_records import LONGEST_CALL_ID
-from gatechart.models.dialects import StoredMessage, with_call_arguments
+from gatechart.handoff import Message, ToolCall
+from gatechart.models.contents import contents_digest, digest_of, identity, without_secrets
+from gatechart.models.entries import (
+    ENTRY_KINDS,
+    CallResult,
+    Compaction,
+    CutAsked,
+    Entry,
+    Feedback,
+    Heard,
+    ModelTurn,
+    Nudged,
+    Replacement,
+    entry_of,
+    messages_of,
+)
 from gatechart.models.known_ids import KnownIds
-from gatechart.models.model import NO_USAGE, Finish, Usage
-from gatechart.secrets import hidden
-from gatechart.values import CutTalk, unkept
+from gatechart.models.model import NO_USAGE, Usage
+from gatechart.values import CutTalk
 
 FOLLOWED: Final = "The work was handed on. The next agent continues from here."
 """Result of a transfer to another graph, for the agent that gets the work."""
@@ -31,148 +38,24 @@ FOLLOWED: Final = "The work was handed on. The next agent continues from here."
 UNFINISHED: Final = "no result: the work was handed on before this call was made, or before it ended"
 """Error of a call that had no result when the work was handed on."""
 
-_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A message in a transcript, and the entry that has it."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """Messages that others said, as they came to the loop."""
-
-    messages: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelTurn:
-    """An answer of the model. The calls of its message have no results: these are entries of their own."""
-
-    number: int  # from 1, over the whole transcript
-    by: str  # the entry of a state and the invoke that asked
-    state: str
-    message: StoredMessage
-    finish: Finish
-    usage: Usage
-    transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
-    reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
-    form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
-    limit: Annotated[int, _UNLESS_EMPTY] = 0  # of the tokens of these messages, as sent: see `fitted`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
-    """The result of a call."""
-
-    turn: int
-    place: int  # of the call in its turn, from 0
-    output: JsonValue = None
-    error: str = ""
-    parts: Annotated[tuple[TextPart | MediaPart, ...], _UNLESS_EMPTY] = ()  # the output, where it has media
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feedback:
-    """What the loop told the model about an answer that does not fit."""
-
-    turn: int
+    name: str  # of the entry
+    position: int  # among the messages of the entry, from 0
     message: Message
+    entry: Entry
+    is_open: bool  # whether a call of the message has no result
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nudged:
-    """What a way out told the model."""
-
-    number: int  # of the attempt, by which it is told once
-    message: Message
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replacement:
-    """What stands in place of entries that are no longer told."""
-
-    turns: int  # turns of the model so far
-    summary: Message | None
-    by: str  # as of a turn
-    usage: Usage  # of that entry and invoke so far, the summary included
-    known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
-    nudged: int = 0  # number of the newest nudge so far
-    ids: Annotated[str, _UNLESS_EMPTY] = ""  # of the calls that were replaced: see KnownIds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction(Replacement):
-    """A summary in place of the older entries."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Replacement):
-    """What stands in place of the newest turns, which a way out has left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutAsked:
-    """An operator's entry: the loop leaves out the newest turns when it next starts."""
-
-    since: int  # number of the first of these turns
-    reason: str = ""
+    @property
+    def key(self) -> str:
+        """The name and the position, which no other message of the transcript has."""
+        return f"{self.name}/{self.position}"
 
 
 E = TypeVar("E")
-Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut | CutAsked
-
-_KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
-    "heard": TypeAdapter(Heard),
-    "turn": TypeAdapter(ModelTurn),
-    "result": TypeAdapter(CallResult),
-    "feedback": TypeAdapter(Feedback),
-    "nudge": TypeAdapter(Nudged),
-    "compaction": TypeAdapter(Compaction),
-    "cut": TypeAdapter(Cut),
-    "cutting": TypeAdapter(CutAsked),
-}
-
-
-def text_of(name: str, entry: Entry) -> str:
-    """Return an entry as JSON text. name: under which it is written; it begins with the kind of entry."""
-    return _KINDS[name.partition(".")[0]].dump_json(entry).decode()
-
-
-def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:
-    """Return a message with other arguments of its calls, in its verbatim form, too.
-
-    changed: makes them of the tool's name and the arguments.
-    """
-    if not message.tool_calls:
-        return message
-    new = [changed(each.name, each.arguments) for each in message.tool_calls]
-    changes = {
-        place: arguments
-        for place, (call, arguments) in enumerate(zip(message.tool_calls, new, strict=True))
-        if arguments != call.arguments
-    }
-    if not changes:
-        return message
-    calls = tuple(
-        call.model_copy(update={"arguments": changes[place]}) if place in changes else call
-        for place, call in enumerate(message.tool_calls)
-    )
-    form = None if message.verbatim is None else with_call_arguments(message.verbatim, changes)
-    return message.model_copy(update={"tool_calls": calls, "verbatim": form})
-
-
-def without_secrets(message: Message) -> Message:
-    """Return a message as others may see it: with a mask in place of each secret that the model gave to a tool."""
-    return with_arguments(message, lambda _, arguments: hidden(arguments))
-
-
-def digest_of(message: Message) -> str:
-    """Return 16 hexadecimal digits that other messages do not have. Secrets count as their masks, bytes as digests."""
-    text = without_secrets(without_bytes(message)).model_dump_json(exclude={"verbatim"})
-    return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
-
-
-def digest_of_calls(message: Message) -> str:
-    """Return the digest of a message without the results of its calls."""
-    calls = tuple(call.model_copy(update={"output": None, "error": "", "parts": ()}) for call in message.tool_calls)
-    return digest_of(message.model_copy(update={"tool_calls": calls}) if calls else message)
 
 
 class Transcript:
@@ -182,20 +65,28 @@ class Transcript:
         """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
         self._entries: dict[str, Entry] = {}
         self._results: dict[tuple[int, int], CallResult] = {}
+        self._told: dict[str, tuple[Message, ...]] = {}  # messages of entries by name; a cache
         for name, text in (entries or {}).items():
             self.add(name, text)
 
     def add(self, name: str, text: str) -> None:
         """Add an entry that was written last. Raises pydantic's ValidationError for one that cannot be read."""
-        kind = _KINDS.get(name.partition(".")[0])
-        if kind is None:
-            return
-        self._put(name, kind.validate_json(text))
+        kind = name.partition(".")[0]
+        if kind in ENTRY_KINDS:
+            self._put(name, entry_of(kind, text))
+
+    def rewrite(self, name: str, text: str, gone: Iterable[str] = ()) -> None:
+        """Replace an entry in its position. gone: names of entries that are forgotten."""
+        for each in gone:
+            self._entries.pop(each, None)
+        self._entries[name] = entry_of(name.partition(".")[0], text)
+        self._told.pop(name, None)
 
     def _put(self, name: str, entry: Entry) -> None:
         self._entries[name] = entry
         if isinstance(entry, CallResult):
             self._results[entry.turn, entry.place] = entry
+            self._told.pop(f"turn.{entry.turn}", None)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -214,13 +105,14 @@ class Transcript:
     @property
     def turns(self) -> int:
         """How many turns the model took, replaced ones among them."""
-        replaced = max((each.turns for each in self._of(Replacement)), default=0)
-        return max(replaced, 0 if self.last is None else self.last.number)
+        replaced = (each.turns for each in self._of(Replacement))
+        return max((*replaced, *(each.number for each in self._of(ModelTurn))), default=0)
 
     @property
     def last(self) -> ModelTurn | None:
-        """The newest turn of the model; None if there is none."""
-        return next((each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn)), None)
+        """The newest turn of the model that was not removed; None if there is none."""
+        turns = (each for each in reversed(self._entries.values()) if isinstance(each, ModelTurn))
+        return next((each for each in turns if each.message.role), None)
 
     @property
     def nudged(self) -> int:
@@ -231,45 +123,66 @@ class Transcript:
     @property
     def is_answered(self) -> bool:
         """Whether the model had the last word: nobody said anything since its newest turn."""
-        had = False
-        for entry in self._entries.values():
-            if not isinstance(entry, CallResult | Replacement | CutAsked):
-                had = isinstance(entry, ModelTurn)
-        return had
+        entries = (each for each in reversed(self._entries.items()) if not isinstance(each[1], Replacement))
+        return isinstance(next((each for each in entries if self._messages(*each)), ("", None))[1], ModelTurn)
 
     @property
     def size(self) -> int:
         """Tokens of the newest turn and of all that the model was told for it, as its provider counted them."""
         return 0 if self.last is None else self.last.usage.tokens
 
-    def unheard(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages that the transcript lacks, each as often as it is missing.
+    def slots(self) -> list[Slot]:
+        """Return all messages with the entries that have them, oldest first."""
+        return [slot for name, entry in self._in_order() for slot in self._slots_of(name, entry)]
 
-        A turn that comes back from another agent is known by its calls: their results may differ.
-        """
-        known = self._known()
-        new: list[Message] = []
-        for message in said:
-            digest = digest_of(message)
-            if known[digest]:
-                known[digest] -= 1
-            else:
-                new.append(message)
-        return self._without_own(new) if any(each.tool_calls for each in new) else tuple(new)
+    def _slots_of(self, name: str, entry: Entry) -> Iterator[Slot]:
+        messages = (
+            entry.messages if isinstance(entry, Heard) else self._messages(name, entry)
+        )  # removed ones have positions
+        for position, message in enumerate(messages):
+            if message.role:
+                yield Slot(name, position, message, entry, is_open=self._is_open(entry))
 
-    def _without_own(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages without the turns of this model that another agent gives back with other results."""
-        own = {digest_of_calls(each.message) for each in self._of(ModelTurn) if each.message.tool_calls}
-        return tuple(each for each in said if not each.tool_calls or digest_of_calls(each) not in own)
+    @property
+    def seen(self) -> Mapping[str, set[str]]:
+        """Identities of the messages that each source told."""
+        seen: dict[str, set[str]] = {}
+        for each in self._of(Heard):
+            seen.setdefault(each.source, set()).update(each.seen, filter(None, map(identity, each.messages)))
+        return seen
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Identities of messages that have no id in the transcript, each with the key of the message."""
+        return {message_id: key for each in self._of(Heard) for message_id, key in each.seen.items() if key}
+
+    @property
+    def summarized(self) -> Mapping[str, str]:
+        """Identities of replaced messages that others may still say, each with the digest of its contents."""
+        return {message_id: digest for each in self._of(Replacement) for message_id, digest in each.ids.items()}
+
+    @property
+    def summarized_digests(self) -> Counter[str]:
+        """Digests of replaced messages that others may still say, each with their number."""
+        digests: Counter[str] = Counter()
+        for each in self._of(Replacement):
+            digests.update(each.known)
+        return digests
 
     def untold(self, said: Iterable[Message]) -> tuple[Message, ...]:
         """Return the messages of this side, the model's and the loop's, that are not among those said.
 
         A turn whose calls have no results yet is left out: it is no whole message.
         """
-        there = Counter(map(digest_of, said))
+        listed = tuple(said)
+        ids = set(map(identity, listed)) - {""}
+        own = [slot.message for slot in self.slots() if not isinstance(slot.entry, Heard) and not slot.is_open]
+        rest = [message for message in own if identity(message) not in ids]
+        if all(message.id for message in (*rest, *listed)):  # then these decide
+            return tuple(rest)
+        there = Counter(digest_of(message) for message in listed)
         new: list[Message] = []
-        for message in (each for entry, told in self._entries_with_messages() if self._is_own(entry) for each in told):
+        for message in rest:
             digest = digest_of(message)
             if there[digest]:
                 there[digest] -= 1
@@ -290,6 +203,8 @@ class Transcript:
     def _closed(self, turn: ModelTurn) -> Message:
         """Return a turn with the reason in each call without a result: a followed transfer, or an interruption."""
         message = self._with_results(turn)
+        if turn.is_edited:
+            return message
         calls = tuple(
             call
             if call.error or self.result(turn, place) is not None
@@ -305,11 +220,14 @@ class Transcript:
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the newest turn that have no result, each with its place."""
         last = self.last
-        calls = () if last is None else enumerate(last.message.tool_calls)
+        calls = () if last is None or last.is_edited else enumerate(last.message.tool_calls)
         return [(place, call) for place, call in calls if last and (last.number, place) not in self._results]
 
     def result(self, turn: ModelTurn, place: int) -> CallResult | None:
         """Return the result of a call."""
+        if turn.is_edited:
+            call = turn.message.tool_calls[place]
+            return CallResult(turn=turn.number, place=place, output=call.output, error=call.error, parts=call.parts)
         return self._results.get((turn.number, place))
 
     @property
@@ -324,6 +242,15 @@ class Transcript:
         summaries = (each.usage for each in self._of(Replacement) if each.by == by)
         return sum((*turns, *summaries), NO_USAGE)
 
+    def entry(self, name: str) -> Entry:
+        """Return the entry of a name that the transcript has."""
+        return self._entries[name]
+
+    def results_of(self, number: int) -> tuple[str, ...]:
+        """Return the names of the results of a turn's calls."""
+        results = ((name, each) for name, each in self._entries.items() if isinstance(each, CallResult))
+        return tuple(name for name, each in results if each.turn == number)
+
     def turns_of(self, by: str) -> list[ModelTurn]:
         """Return the turns that one entry of a state and invoke asked for, oldest first."""
         return [each for each in self._of(ModelTurn) if each.by == by]
@@ -331,19 +258,19 @@ class Transcript:
     def call_ids(self) -> KnownIds:
         """Return the ids of all calls, also of replaced entries."""
         ids = (call.id for each in self._of(ModelTurn) for call in each.message.tool_calls)
-        return KnownIds.of(ids, *(each.ids for each in self._of(Replacement)))
+        return KnownIds.of(ids, *(each.call_ids for each in self._of(Replacement)))
 
     def added(self) -> tuple[Message, ...] | None:
         """Return the newest turn with the results of its calls, and the messages after it.
 
         None if there is no turn, or if entries have been replaced since: what its provider counted is outdated.
         """
-        entries = list(self._entries.values())
-        turns = [place for place, each in enumerate(entries) if isinstance(each, ModelTurn)]
+        entries = list(self._entries.items())
+        turns = [position for position, (_, entry) in enumerate(entries) if isinstance(entry, ModelTurn)]
         newer = entries[turns[-1] :] if turns else []
-        if not newer or any(isinstance(each, Replacement) for each in newer):
+        if not newer or any(isinstance(entry, Replacement) for _, entry in newer):
             return None
-        return tuple(message for each in newer for message in self._messages(each))
+        return tuple(message for name, each in newer for message in self._messages(name, each))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -359,7 +286,7 @@ class Transcript:
         for name, entry in self._in_order():
             if not isinstance(entry, CallResult):
                 more = results.get(entry.number, ()) if isinstance(entry, ModelTurn) else ()
-                yield (name, *more), self._messages(entry)
+                yield (name, *more), self._messages(name, entry)
 
     def split(self, keep: int) -> tuple[Transcript, Transcript]:
         """Return the older part, and the newest messages, so many, each turn with the results of its calls."""
@@ -412,48 +339,46 @@ class Transcript:
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
         """Return the digests of the messages here that others still say, each with their number."""
-        there = Counter(map(digest_of, said))
-        return dict(self._known() & there)
+        listed = tuple(said)
+        ids = self.ids_of(listed)
+        there = Counter(digest_of(message) for message in listed if identity(message) not in ids)
+        return dict((Counter(map(digest_of, self.messages)) + self.summarized_digests) & there)
 
-    def _known(self) -> Counter[str]:
-        known = Counter(map(digest_of, self.messages))
-        for each in self._of(Replacement):
-            known.update(each.known)
-        return known
+    def ids_of(self, said: Iterable[Message]) -> dict[str, str]:
+        """Return the identities of the messages here that others still say, each with the digest of its contents."""
+        known = {*self.summarized, *self.aliases, *map(identity, self.messages)} - {""}
+        return {identity(each): contents_digest(each) for each in said if identity(each) in known}
 
     def _entries_with_messages(self) -> Iterator[tuple[Entry, tuple[Message, ...]]]:
-        for _, entry in self._in_order():
-            yield entry, self._messages(entry)
+        for name, entry in self._in_order():
+            yield entry, self._messages(name, entry)
 
     def _in_order(self) -> list[tuple[str, Entry]]:
         """Return the entries by name; a summary comes first, although it was written after those that it left."""
-        return sorted(self._entries.items(), key=lambda each: not isinstance(each[1], Compaction))
+        entries = list(self._entries.items())
+        summaries = [each for each in entries if isinstance(each[1], Compaction)]
+        return (
+            [*summaries, *(each for each in entries if not isinstance(each[1], Compaction))] if summaries else entries
+        )
 
-    def _is_own(self, entry: Entry) -> bool:
-        is_open = isinstance(entry, ModelTurn) and any(
+    def _is_open(self, entry: Entry) -> bool:
+        return isinstance(entry, ModelTurn) and any(
             self.result(entry, place) is None for place in range(len(entry.message.tool_calls))
         )
-        return not isinstance(entry, Heard) and not is_open
 
-    def _messages(self, entry: Entry) -> tuple[Message, ...]:
-        match entry:
-            case Heard(messages=messages):
-                return messages
-            case ModelTurn():
-                return (self._with_results(entry),)
-            case Feedback(message=message) | Nudged(message=message):
-                return (message,)
-            case Replacement(summary=summary) if summary is not None:
-                return (summary,)
-            case _:
-                return ()
+    def _messages(self, name: str, entry: Entry) -> tuple[Message, ...]:
+        told = self._told.get(name)
+        if told is None:
+            messages = (self._with_results(entry),) if isinstance(entry, ModelTurn) else messages_of(entry)
+            told = self._told[name] = tuple(each for each in messages if each.role)
+        return told
 
     def _with_results(self, turn: ModelTurn) -> Message:
-        calls = tuple(
-            call if (result := self.result(turn, place)) is None else _answered(call, result)
-            for place, call in enumerate(turn.message.tool_calls)
-        )
-        return turn.message.model_copy(update={"tool_calls": calls}) if calls else turn.message
+        calls = turn.message.tool_calls
+        if turn.is_edited or not calls:
+            return turn.message
+        results = [self.result(turn, place) for place in range(len(calls))]
+        return _answered_message(_Same(turn.message), *map(_Same, results))
 
     def _of(self, kind: type[E]) -> list[E]:
         return [each for each in self._entries.values() if isinstance(each, kind)]
@@ -470,21 +395,29 @@ def _epoch(turn: ModelTurn) -> int:
     return int(turn.by.partition(".")[0])
 
 
+class _Same:
+    """A value as a key of a cache, equal only to itself: to hash or compare its contents would take longer."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@lru_cache(maxsize=4096)
+def _answered_message(message: _Same, *results: _Same) -> Message:
+    """Return a model's message with the results of its calls; None for a call that has none."""
+    pairs = zip(message.value.tool_calls, results, strict=True)
+    calls = tuple(call if result.value is None else _answered(call, result.value) for call, result in pairs)
+    answered: Message = message.value.model_copy(update={"tool_calls": calls})
+    return answered
+
+
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:
     return call.model_copy(update={"output": result.output, "error": result.error, "parts": result.parts})
-
-
-def with_own_ids(message: Message, taken: Container[str]) -> Message:
-    """Return a message of a model with an id for each call that no other call has, and that every store can keep.
-
-    Calls of one message with the same id, name and arguments are one call, so they keep one id.
-    """
-    calls: list[ToolCall] = []
-    for position, call in enumerate(message.tool_calls):
-        earlier = message.tool_calls[:position]
-        same = next((at for at, each in enumerate(earlier) if call.id and each == call), None)
-        is_used = call.id in taken or any(call.id == each.id for each in calls)
-        is_fresh = call.id and not is_used and not unkept(call.id, LONGEST_CALL_ID)
-        new_id = calls[same].id if same is not None else call.id if is_fresh else f"call_{uuid4().hex}"
-        calls.append(call if call.id == new_id else call.model_copy(update={"id": new_id}))
-    return message.model_copy(update={"tool_calls": tuple(calls)})

@@ -46,12 +46,13 @@ async def _enter(ctx: ObjectContext, told: dict[str, Any]) -> Any:
     """Write an entry, and return the verdict with the entry that is there now."""
     record = RECORD.validate_python(told)
     names: list[str] = await ctx.get(_listing(record.journal), ENTRIES) or []
-    if record.name in names:
+    is_rewritten = record.name in record.replaces
+    if record.name in names and not is_rewritten:
         return [Verdict.REPEATED.value, await ctx.get(_place(record.journal, record.name), ENTRIES)]
     for name in record.replaces:
         ctx.clear(_place(record.journal, name))
-    kept = [name for name in names if name not in record.replaces]
-    ctx.set(_listing(record.journal), [*kept, record.name], ENTRIES)
+    kept = [name for name in names if name == record.name or name not in record.replaces]
+    ctx.set(_listing(record.journal), kept if record.name in kept else [*kept, record.name], ENTRIES)
     ctx.set(_place(record.journal, record.name), record.entry, ENTRIES)
     return [Verdict.COMMITTED.value, record.entry]
 

@@ -347,11 +347,14 @@ class _Batch:
 
     def _record_entry(self, record: JournalRecord) -> Verdict:
         name = record.invocation.agent_id, record.journal, record.name
-        if name in self._entries or self._loaded.has_entry(*name):
+        if record.name not in record.replaces and (name in self._entries or self._loaded.has_entry(*name)):
             return Verdict.REPEATED
+        earlier = self._entries.get(name)  # in this commit; only an entry that is written again has one
         for replaced_name in record.replaces:
-            self._entries.pop((*name[:2], replaced_name), None)
-        self._entries[name] = record
+            if replaced_name != record.name:
+                self._entries.pop((*name[:2], replaced_name), None)
+        gone = () if earlier is None else earlier.replaces
+        self._entries[name] = replaced(record, replaces=(*gone, *record.replaces)) if gone else record
         self._tell(record.tells)
         return Verdict.COMMITTED
 

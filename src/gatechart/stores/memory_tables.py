@@ -111,7 +111,8 @@ class _Pending:
     def write(self, record: JournalRecord) -> None:
         journal = self.journals.setdefault(record.journal, {})
         for name in record.replaces:
-            journal.pop(name, None)
+            if name != record.name:  # which keeps its position
+                journal.pop(name, None)
         journal[record.name] = record.entry
 
     def _keep_mail(self, kept: Sequence[Mail]) -> None:

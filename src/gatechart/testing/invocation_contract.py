@@ -243,6 +243,18 @@ class InvocationContract:
         assert await verdicts(store, repeated) == [REPEATED]
         assert list(await store.journal("a", "j")) == ["c", "sum"]
 
+    async def test_an_entry_is_written_again_in_its_position(self, store: Store) -> None:
+        """A JournalRecord that replaces its own name keeps the position; the other names it replaces are forgotten."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        entries = [JournalRecord(call, journal, name, "1") for journal in "jk" for name in "abc"]
+        assert await verdicts(store, *entries) == [COMMITTED] * 6
+        edited = JournalRecord(call, "j", "b", "2", replaces=("b", "c"))
+        assert await verdicts(store, edited, replace(edited, entry="3", replaces=("b",))) == [COMMITTED] * 2
+        assert list((await store.journal("a", "j")).items()) == [("a", "1"), ("b", "3")]
+        assert await verdicts(store, replace(edited, name="d", replaces=("d",))) == [COMMITTED]  # as it was not there
+        assert list((await store.journal("a", "j")).items()) == [("a", "1"), ("b", "3"), ("d", "2")]
+        assert await store.journal("a", "k") == {"a": "1", "b": "1", "c": "1"}
+
     async def test_what_a_turn_ends_in_a_commit_writes_no_journal(self, store: Store) -> None:
         """A JournalRecord of an invocation that a turn or report of the same commit ends is STALE."""
         first = await calling(store, "a", "f", "g")

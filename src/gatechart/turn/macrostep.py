@@ -12,6 +12,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Ask, Edge, Step
+from gatechart.handoff import ConversationContext
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, deferred_events, enabled, plan_microstep
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
@@ -346,10 +347,19 @@ def macrostep_of(
     event = event if context is None else own_copy(event)
     event = event if data is None else with_data(event, data)
     if previous is None:
-        return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
+        turn = Turn(agent_id, 1, event, services, graph.name, handoffs, context)
+        use_in_turn(context, turn)
+        return Macrostep(graph, (), (), context, turn)
     leaves, version = previous.configuration, previous.version + 1
     turn = Turn(agent_id, version, event, services, graph.name, handoffs, context, TurnLog(leaves))
+    use_in_turn(context, turn)
     return Macrostep(graph, leaves, previous.memory, context, turn, previous.transfers, previous.trail)
+
+
+def use_in_turn(context: AgentContext | None, turn: Turn) -> None:
+    """Set the turn of a conversation. The ids of its new messages follow from it. Other contexts have no turn."""
+    if isinstance(context, ConversationContext):
+        context.begin_turn(f"{turn.agent_id}\0{turn.version}")
 
 
 def _period(taken: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gatechart.context import read_context, write_context
-from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.macrostep import Macrostep, use_in_turn
 from gatechart.turn.turn_context import TurnLog
 
 _QUEUE: Final = ("raised", "_raised")  # one object under two names; it is empty whenever a turn has come to rest
@@ -30,6 +30,7 @@ class Savepoint:
         for name, content in self._steps.items():
             setattr(macrostep, name, content)
         macrostep.context = macrostep.turn.context = read_context(self._kind, self._context)
+        use_in_turn(macrostep.context, macrostep.turn)
 
 
 def _contents(holder: object, names: tuple[str, ...]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from gatechart.errors import (
     is_failure,
 )
 from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
-from gatechart.handoff import HandoffPacket, fields_for
+from gatechart.handoff import ConversationContext, HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.entities import explaining_entities
 from gatechart.turn.escape_requests import ask_way_out
@@ -409,6 +409,8 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     context, before = macrostep.context, None if previous is None else previous.context_text
     if context is None and before is not None:  # the turn did not need it
         return before
+    if isinstance(context, ConversationContext):
+        context.identify()
     text, restored = rewritten(context, before, macrostep.turn.agent_id, macrostep.turn.event.name)
     # Not that of a new agent: where many start, each would only push another one out. A validator may have built an
     # object of another class.

@@ -98,7 +98,7 @@ class JournalRecord:
     journal: str  # its name; an agent may have several
     name: str  # unique in the journal
     entry: str  # JSON text
-    replaces: tuple[str, ...] = ()  # names of entries deleted by the same write
+    replaces: tuple[str, ...] = ()  # names of entries deleted by the same write; its own: written in the same position
     tells: Mail | None = None  # mail to the agent that is accepted with the write
 
     @classmethod

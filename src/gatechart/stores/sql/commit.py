@@ -110,6 +110,10 @@ RECORD_STEP: Final = Many(insert(steps))
 FORGET_ENTRY: Final = Many(
     delete(journals).where(journals.c.agent == _AGENT, journals.c.journal == _JOURNAL, journals.c.name == _NAME)
 )
+REWRITE_ENTRY: Final = Many(
+    update(journals).where(journals.c.agent == _AGENT, journals.c.journal == _JOURNAL, journals.c.name == _NAME),
+    ["entry"],
+)
 WRITE_ENTRY: Final = Many(insert(journals), ["agent", "journal", "name", "entry"])
 INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
 DIRECT_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), list(DIRECTED))
@@ -134,6 +138,7 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     FORGET_STEP,
     RECORD_STEP,
     FORGET_ENTRY,
+    REWRITE_ENTRY,
     WRITE_ENTRY,
     INSERT_HANDOFF,
     DIRECT_HANDOFF,
@@ -279,9 +284,14 @@ class _Changes:
 
     def _add_entry(self, record: JournalRecord) -> None:
         key = self._stored.key_of_writer(record.invocation.agent_id)
-        gone = [{_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: name} for name in record.replaces]
+        names = [name for name in record.replaces if name != record.name]
+        gone = [{_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: name} for name in names]
         if gone:
             self._rows[FORGET_ENTRY] += gone
+        if self._stored.has_entry(record.invocation.agent_id, record.journal, record.name):
+            where = {_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: record.name}
+            self._rows[REWRITE_ENTRY].append({**where, "entry": record.entry})
+            return
         row = {"agent": key, "journal": record.journal, "name": record.name, "entry": record.entry}
         self._rows[WRITE_ENTRY].append(row)
 

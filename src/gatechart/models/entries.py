@@ -1,0 +1,142 @@
+"""Entries of a transcript, as they are stored in an agent's journal."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from gatechart.handoff import MediaPart, Message, TextPart
+from gatechart.models.dialects import StoredMessage
+from gatechart.models.model import Finish, Usage
+
+_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """Messages that others said, as they came to the loop."""
+
+    messages: tuple[Message, ...]
+    source: Annotated[str, _UNLESS_EMPTY] = ""  # that told the loop; "" for the agent's context
+    seen: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
+    """Identities of other messages here that the source told, each with the key of a message that has no id itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTurn:
+    """An answer of the model. The calls of its message have no results: these are entries of their own."""
+
+    number: int  # from 1, over the whole transcript
+    by: str  # the entry of a state and the invoke that asked
+    state: str
+    message: StoredMessage
+    finish: Finish
+    usage: Usage
+    transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
+    reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
+    form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
+    limit: Annotated[int, _UNLESS_EMPTY] = 0  # of the tokens of these messages, as sent: see `fitted`
+    is_edited: Annotated[bool, _UNLESS_EMPTY] = False  # then the calls of its message have their results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """The result of a call."""
+
+    turn: int
+    place: int  # of the call in its turn, from 0
+    output: JsonValue = None
+    error: str = ""
+    parts: Annotated[tuple[TextPart | MediaPart, ...], _UNLESS_EMPTY] = ()  # the output, where it has media
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """What the loop told the model about an answer that does not fit."""
+
+    turn: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nudged:
+    """What a way out told the model."""
+
+    number: int  # of the attempt, by which it is told once
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """What stands in place of entries that are no longer told."""
+
+    turns: int  # turns of the model so far
+    summary: Message | None
+    by: str  # as of a turn
+    usage: Usage  # of that entry and invoke so far, the summary included
+    known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
+    nudged: int = 0  # number of the newest nudge so far
+    call_ids: Annotated[str, _UNLESS_EMPTY] = ""  # of the calls that were replaced: see KnownIds
+    ids: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
+    """Identities of replaced messages that others may still say, each with the digest of its contents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction(Replacement):
+    """A summary in place of the older entries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Replacement):
+    """What stands in place of the newest turns, which a way out has left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutAsked:
+    """An operator's entry: the loop leaves out the newest turns when it next starts."""
+
+    since: int  # number of the first of these turns
+    reason: str = ""
+
+
+Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut | CutAsked
+
+ENTRY_KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
+    "heard": TypeAdapter(Heard),
+    "turn": TypeAdapter(ModelTurn),
+    "result": TypeAdapter(CallResult),
+    "feedback": TypeAdapter(Feedback),
+    "nudge": TypeAdapter(Nudged),
+    "compaction": TypeAdapter(Compaction),
+    "cut": TypeAdapter(Cut),
+    "cutting": TypeAdapter(CutAsked),
+}
+
+
+@lru_cache(maxsize=8192)  # entries are frozen, and each invocation reads them all
+def entry_of(kind: str, text: str) -> Entry:
+    """Return an entry from its JSON text. Raises pydantic's ValidationError."""
+    return ENTRY_KINDS[kind].validate_json(text)
+
+
+def text_of(name: str, entry: Entry) -> str:
+    """Return an entry as JSON text. name: under which it is written; it begins with the kind of entry."""
+    return ENTRY_KINDS[name.partition(".")[0]].dump_json(entry).decode()
+
+
+def messages_of(entry: Entry) -> tuple[Message, ...]:
+    """Return the messages of an entry as it is stored: the calls of a turn have no results there."""
+    match entry:
+        case Heard(messages=messages):
+            return messages
+        case ModelTurn(message=message) | Feedback(message=message) | Nudged(message=message):
+            return (message,)
+        case Replacement(summary=summary) if summary is not None:
+            return (summary,)
+        case _:
+            return ()
