@@ -38,7 +38,7 @@ LONGEST_MESSAGE: Final = 500
 
 _PATH: Final = re.compile(r"""(?<![\w/:.>-])(?:file://)?(?:[A-Za-z]:[\\/]|\\\\|~?/)[^\s'"<>|,;:()]+""")
 _HIDDEN_PATH: Final = "(a path)"
-_TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\)|\bFile \"[^\"]*\", line \d+")
+_TRACEBACK: Final = re.compile(r"Traceback \(m|\bFile \"[^\"]*\", line \d+")
 
 _TEXTS: Final = frozenset({"message", "problem", "problems", "raised", "reason", "text", "details", "error", "why"})
 _THEIRS: Final = frozenset({"payload", "result", "arguments", "context", "conversation", "internal_state", "reasoning"})
