@@ -242,7 +242,7 @@ def test_what_fails_on_this_event_raises(expression):
             "write timestamp(item.at)",
         ),
         ("event.payload.items.exists(item, size(item))", "here it must be true or false", ""),
-        ("event.name.exists(x, x == 'a')", "exists() goes through a list or the keys of a map", ""),
+        ("event.name.exists(x, x == 'a')", "exists() iterates over a list or the keys of a map", ""),
         ("event.payload.text.matches('[')", "invalid pattern '[': unclosed character class", ""),
         ("bool('maybe')", "'maybe' is neither 'true' nor 'false'", ""),
         ("int('x') > 1", "'x' cannot be read as int", ""),

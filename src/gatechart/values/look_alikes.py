@@ -1,4 +1,4 @@
-"""Names that look like other names, and characters that cannot be seen, by the Unicode standards 15, 36 and 39."""
+"""Names that look alike, and invisible characters, by the Unicode standards 15, 36 and 39."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ _FOLDED: Final = {char.casefold(): ascii_char.lower() for char, ascii_char in _L
 
 
 def unclear(text: str) -> str:
-    """Return the reason why a reader may mistake a name for another; empty if there is none.
+    """Return why a reader may mistake a name for another; empty if it is unmistakable.
 
     >>> unclear("anna"), unclear("Анна Kraft"), unclear("安娜 2")
     ('', '', '')

@@ -1,4 +1,4 @@
-"""Errors of CEL expressions that can be found before the expressions are evaluated.
+"""Errors of CEL expressions that are known before evaluation.
 
 The language checks types only where they are declared. Here, the types of `event` and of results of functions are
 known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function
@@ -212,7 +212,7 @@ class _Checker:
 
     def _comprehension(self, node: Comprehension, scope: Scope) -> Known:
         given = self.known(node.range, scope)
-        self._demand(node, given, _LIST | _MAP, f"{node.macro}() goes through a list or the keys of a map")
+        self._demand(node, given, _LIST | _MAP, f"{node.macro}() iterates over a list or the keys of a map")
         inner = {**scope, node.variable: _DATA if given.is_data else _UNKNOWN}
         bodies = [self.known(body, inner) for body in node.bodies]
         asked = len(bodies) - (node.macro == "map")  # the last body of `map` may have any type
