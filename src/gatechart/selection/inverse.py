@@ -58,7 +58,7 @@ class Inverse:
         return column
 
     def without(self, slot: int, column: NDArray[float64]) -> Inverse:
-        """Return the inverse without the row and the column of a slot, which becomes free. column: that of the slot."""
+        """Return the inverse without the row and the column of a slot, which becomes free. column: of the slot."""
         return self._with(column / column[slot] ** 0.5, -1.0)
 
     def joined(self, slot: int, product: NDArray[float64], gap: float) -> Inverse:

@@ -1,4 +1,4 @@
-"""Lessons of observations. An observation teaches the group of the chosen candidate, and maybe that of the rival.
+"""Lessons of observations. An observation teaches the group of the chosen candidate, and maybe the rival's group.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """

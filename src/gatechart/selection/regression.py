@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHARED: Final = 0.7
 """Factor on the similarity of two texts if different candidates of the group were chosen for them."""
 
-_FEW: Final = 4  # changed lessons of a small group, up to which its regression is updated
+_FEW: Final = 4  # changed lessons; a small group is solved from scratch if more change
 _PART: Final = 8  # larger groups are updated up to 1/8 of their lessons; beyond that, solving is cheaper
 _MOST_CHANGES: Final = (
     10_000  # rank-one updates before a regression is solved from scratch, which removes rounding errors

@@ -184,7 +184,7 @@ def looks_of(text: str) -> tuple[str, ...]:
 
 
 def _without_accents(text: str) -> str:
-    """Return a text without the marks and strokes that are added to letters such as those of Latin."""
+    """Return a text without the marks of its letters, and without the strokes and hooks of Latin letters."""
     return text if text.isascii() else "".join(map(_letter, _ACCENT.sub("", normalize("NFD", text))))
 
 
@@ -195,7 +195,7 @@ def _letter(char: str) -> str:
 
 
 def _digits(text: str) -> str:
-    """Return a text with its decimal digits as those of ASCII."""
+    """Return a text with its decimal digits written in ASCII."""
     return text if text.isascii() else "".join(str(decimal(char, char)) for char in text)
 
 
