@@ -1,4 +1,4 @@
-"""Start asyncio tasks in an order that does not depend on the event loop's task factory."""
+"""Start asyncio tasks in the same order under every task factory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ T = TypeVar("T")
 
 
 def start_task(work: Awaitable[T], context: Context | None = None) -> asyncio.Task[T]:
-    """Create a task for the work. It takes its first step only once the caller has suspended.
+    """Create a task. It does not start before the caller suspends.
 
-    The caller can therefore record the task, or give it more to do, before the work runs. With `asyncio.create_task`
-    that fails under `asyncio.eager_task_factory` (Python 3.12), which runs the first step inside the call. So this
-    function bypasses the task factory of the event loop. context: of the task; a copy of the caller's if None. Raises
-    RuntimeError outside an event loop.
+    So the caller can register the task, or queue more work for it, before it runs. `asyncio.create_task` does not
+    promise this: `asyncio.eager_task_factory` (Python 3.12) runs the first step inside the call. This function bypasses
+    the task factory of the event loop.
+
+    context: of the task; a copy of the caller's if None. Raises RuntimeError outside an event loop.
     """
     coroutine = work if isinstance(work, Coroutine) else _awaited(work)
     return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=context)

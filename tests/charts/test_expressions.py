@@ -82,7 +82,7 @@ def test_an_expression_is_checked_when_it_is_loaded():
     assert fault("sze(context.n) > 1")[0].startswith("unknown function 'sze'; did you mean 'size'?")
     assert fault("x" * 1001) == ["it has more than 1000 characters; write a function, and name it"]
     assert fault("[1].all(a, [1].all(b, [1].map(c, c).exists(d, d > 0)))") == [
-        "it goes through lists 4 times, more than 3; write a function, and name it"
+        "it iterates over lists 4 times, more than 3; write a function, and name it"
     ]
     assert fault("(" * 900) == ["invalid CEL: 1:61: it is nested more than 60 levels deep; correct the expression"]
     assert fault("[1].all(x, x > 0 && y)") == ["unknown variable 'y'; there are 'context', 'event'"]

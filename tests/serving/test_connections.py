@@ -1,6 +1,7 @@
 """Connections of peers that send too much, too slowly, or nothing: each ends, and others are served meanwhile."""
 
 import asyncio
+import inspect
 import json
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -9,6 +10,7 @@ import httpx
 import pytest
 from pydantic_core import to_json
 
+from gatechart.cli.serve import serve_agents
 from gatechart.serving import ServerLimits
 from tests.serving.conftest import PATIENCE_S, process, serving, within
 
@@ -170,6 +172,25 @@ async def test_limits_leave_room():
     for name in ("header_bytes", "header_s", "body_bytes", "body_values", "body_s", "idle_s", "answer_bytes"):
         with pytest.raises(ValueError, match=name):
             ServerLimits(**{name: 0})
+
+
+def test_the_command_has_the_defaults_of_the_limits():
+    options = {
+        "max_body": "body_bytes",
+        "max_values": "body_values",
+        "max_connections": "connections",
+        "max_headers": "header_bytes",
+        "headers_time": "header_s",
+        "body_time": "body_s",
+        "idle_time": "idle_s",
+        "max_answer": "answer_bytes",
+        "max_registrations": "registrations",
+        "max_alarms": "alarms",
+    }
+    parameters = inspect.signature(serve_agents).parameters
+    assert {name: parameters[name].default for name in options} == {
+        name: getattr(ServerLimits(), limit) for name, limit in options.items()
+    }
 
 
 def test_the_command_has_options_for_the_limits(sqlite_url):

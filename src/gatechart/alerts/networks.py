@@ -1,4 +1,4 @@
-"""Which IP addresses are public, by the registries of IANA and not by the release of Python."""
+"""Public IP addresses, by the registries of IANA. The answer does not depend on the release of Python."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ _EXCEPTED: Final = _networks(_PUBLIC_WITHIN)
 def is_public(address: str) -> bool:
     """Return whether packets to an IP address may cross the public Internet.
 
-    An IPv6 address that holds IPv4 addresses (IPv4-mapped, 6to4, Teredo, NAT64) is public if all of those are.
-    False for a text that is no IP address. The answer is the same on every release of Python.
+    An IPv6 address with embedded IPv4 addresses (IPv4-mapped, 6to4, Teredo, NAT64) is public if all of those are.
+    False for a text that is not an IP address. The answer is the same on every release of Python.
 
     >>> [is_public(address) for address in ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")]
     [True, True]
@@ -94,7 +94,7 @@ def _is_in(address: Address, networks: tuple[Network, ...]) -> bool:
 
 
 def _judged(address: Address) -> Iterator[Address]:
-    """Yield the IPv4 addresses that an IPv6 address holds; the address itself if it holds none."""
+    """Yield the IPv4 addresses embedded in an IPv6 address; the address itself if it has none."""
     if isinstance(address, IPv4Address):
         yield address
     elif address.ipv4_mapped is not None:

@@ -141,7 +141,7 @@ async def serve_agents(
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
-    max_values: ValuesOption = 100_000,
+    max_values: ValuesOption = 25_000,
     max_connections: ConnectionsOption = 500,
     max_headers: HeadersOption = 2**16,
     headers_time: HeadersTimeOption = 10.0,

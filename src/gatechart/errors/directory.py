@@ -17,7 +17,7 @@ class LookAlikeError(EventError):
     def __str__(self) -> str:
         return (
             f"the id {self.id!r} looks like {self.existing!r}, which the directory has already; "
-            "register an id that differs by more than case, width or similar characters"
+            "register an id that differs by more than case, width, accents or similar characters"
         )
 
 

@@ -1,4 +1,4 @@
-"""The words of event descriptors, and what takes them. Pure.
+"""Words of event descriptors, and the prefixes that match them. Pure.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 3.12.1.
 """
@@ -23,7 +23,7 @@ def words_of(descriptor: EventName) -> tuple[EventName, ...]:
 
 
 def prefixes_of(name: EventName) -> Iterator[EventName]:
-    """Yield the name and everything that takes it as a prefix of whole words, longest first.
+    """Yield the name and all its prefixes of whole words, longest first, and then `*`.
 
     >>> list(prefixes_of("error.tool.search"))
     ['error.tool.search', 'error.tool', 'error', '*']

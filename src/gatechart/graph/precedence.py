@@ -18,7 +18,7 @@ Breadth: TypeAlias = tuple[bool, bool, int, bool]
 
 
 def breadth(edge: Edge, event: EventName) -> Breadth:
-    """Return a key that sorts transitions of a state that take the event: the most specific first, `*` last.
+    """Return the sort key of a transition that takes the event: the most specific transition is first, `*` last.
 
     The event's own name comes before a pattern such as `GO.*`, which takes `GO` as well, and a longer prefix before a
     shorter one.
@@ -30,9 +30,9 @@ def breadth(edge: Edge, event: EventName) -> Breadth:
 
 
 def order_structure(precedence: Precedence, nodes: Mapping[StateName, Node]) -> Iterator[str]:
-    """Yield a mark for each rule of the precedence that changes which transitions of the graph are taken.
+    """Yield a mark for every rule of the precedence that changes which transitions of the graph are taken.
 
-    Graphs in document order have no mark, nor do graphs where the rules make no difference.
+    Graphs in document order have no marks, and neither have graphs that the rules do not affect.
     """
     if precedence is not Precedence.DOCUMENT and any(_is_reordered(node, precedence) for node in nodes.values()):
         yield "specific first"
@@ -48,24 +48,24 @@ def event_words(edge: Edge) -> tuple[EventName, ...]:
 
 
 def broader(word: EventName) -> Iterator[EventName]:
-    """Yield the words that take everything that this one takes, longest first, itself among them.
+    """Yield the words that take every event that this word takes, itself included, longest first.
 
     >>> list(broader("error.tool")), list(broader("signal.repeats"))
     (['error.tool', 'error', '*'], ['signal.repeats', 'signal'])
     """
     is_any = not f"{word}.".startswith(NOT_ANY)
-    return (each for each in prefixes_of(word) if is_any or each != EVERY)
+    return (prefix for prefix in prefixes_of(word) if is_any or prefix != EVERY)
 
 
 def _is_reordered(node: Node, precedence: Precedence) -> bool:
-    """Whether a transition is asked before one that is written earlier.
+    """Return whether a transition is tried before one that is written earlier.
 
     With XSTATE, a name without a wildcard takes no longer names, so their order does not matter.
     """
     earlier: set[EventName] = set()  # words; and patterns as they are spelled
     for edge in node.edges:
         words = event_words(edge)
-        if any(each in earlier for word in words for each in (*broader(word), f"{word}.*") if each != word):
+        if any(other in earlier for word in words for other in (*broader(word), f"{word}.*") if other != word):
             return True
         spelled = edge.event.split() if edge.event and not edge.is_exact else ()
         plain = {*spelled}.intersection(words) - {EVERY} if precedence is Precedence.XSTATE else ()
@@ -74,10 +74,10 @@ def _is_reordered(node: Node, precedence: Precedence) -> bool:
 
 
 def _has_rivals_around_regions(nodes: Mapping[StateName, Node]) -> bool:
-    """Whether a state in a region waits for an event that the parallel state, or one around it, waits for, too."""
+    """Return whether a state in a region and its parallel state, or an ancestor of that, wait for the same event."""
     around: dict[StateName, tuple[set[EventName], set[EventName]]] = {}
     for node in nodes.values():
-        parallel = next((each for each in node.ancestors if nodes[each].kind is Kind.PARALLEL), None)
+        parallel = next((state for state in node.ancestors if nodes[state].kind is Kind.PARALLEL), None)
         if parallel is None:
             continue
         if parallel not in around:
@@ -91,8 +91,8 @@ def _words_around(nodes: Mapping[StateName, Node], parallel: StateName) -> tuple
     """Return the words awaited by a parallel state and its ancestors, and all broader words."""
     states = (parallel, *nodes[parallel].ancestors)
     words = {word for state in states for edge in nodes[state].edges for word in event_words(edge)}
-    return words, {each for word in words for each in broader(word)}
+    return words, {other for word in words for other in broader(word)}
 
 
 def _meets(word: EventName, words: Collection[EventName], broad: Collection[EventName]) -> bool:
-    return word in broad or any(each in words for each in broader(word))
+    return word in broad or any(other in words for other in broader(word))

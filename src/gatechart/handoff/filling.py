@@ -19,8 +19,8 @@ from gatechart.values import revealed
 def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str, JsonValue]:
     """Return the values that may fill fields, by name.
 
-    The internal state is the agent's own word, so all its values count. An entity counts if `entities` has its name
-    and the internal state does not.
+    All values of the internal state count, because the agent itself wrote them. An entity counts if its name is in
+    `entities` and not in the internal state.
 
     >>> packet = HandoffPacket(internal_state={"paid": False}, entities={"paid": True, "city": "Bern", "tip": 5})
     >>> filling_values(packet, entities=("paid", "city"))

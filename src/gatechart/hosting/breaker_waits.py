@@ -1,4 +1,4 @@
-"""Calls that circuit breakers refuse: the text of their failure, and how long they wait before the next request."""
+"""Calls refused by circuit breakers: the text of the failure, and the wait before the next attempt."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 from gatechart.errors import BreakerOpenError
 
 SPREAD_S: Final = 4.0
-"""Calls come back over so many seconds after the break for each one that the breaker has refused."""
+"""Seconds, per refused call, over which the waiting calls are spread after the break."""
 
 MOST_SPREAD_S: Final = 900.0
 
-_GRACE: Final = 0.1  # part of the time of a breaker that stays open over which the last calls ask once more
+_GRACE: Final = 0.1  # fraction of `down_s` over which the last attempts are spread if the breaker stays open
 
 
 def refusal_text(error: BreakerOpenError) -> str:
-    """Return the message of the failure of a call that the circuit breaker of its tool refused."""
+    """Return the failure message of a call that was refused by the circuit breaker of its tool."""
     when = "" if error.retry_at is None else f" until {error.retry_at:%Y-%m-%d %H:%M:%S} UTC"
     return f"the breaker {error.breaker!r} is {error.state}{when}: {error.reason}"
 
@@ -25,24 +25,23 @@ def refusal_text(error: BreakerOpenError) -> str:
 def wait_for_breakers(
     refusals: Sequence[BreakerOpenError], until: datetime, down_s: float, now: datetime, draw: float
 ) -> float | None:
-    """Return the seconds to wait before a call asks again; None if it is not worth waiting.
+    """Return the seconds to wait before the next attempt of a call; None if waiting is useless.
 
-    Until the first breaker lets a call through, and then for a random time, the longer the more calls it refused:
-    otherwise all that wait for it would come at the moment of its one trial call.
+    A call waits until the first breaker lets calls through, and then for a random time, which grows with the number of
+    refused calls. Otherwise all waiting calls would arrive when the breaker allows a single trial call.
 
-    refusals: by the tool and its alternatives. until: when the call stops waiting at the latest. down_s: it stops
-    earlier once all breakers have been open for that long without closing, in seconds. now: aware, in UTC. draw: from 0
-    to 1.
+    refusals: of the tool and its alternatives. until: latest end of the wait. down_s: seconds after which the wait ends
+    if all breakers stay open. now: aware, in UTC. draw: random number from 0 to 1.
     """
-    moments = [each.retry_at for each in refusals if each.retry_at is not None]
+    moments = [refusal.retry_at for refusal in refusals if refusal.retry_at is not None]
     if not moments:
-        return None  # isolated by an operator, who alone knows for how long
+        return None  # isolated by an operator, for an unknown time
     first, down = min(moments), timedelta(seconds=down_s)
-    opened = [each.open_since for each in refusals if each.open_since is not None]
+    opened = [refusal.open_since for refusal in refusals if refusal.open_since is not None]
     given_up_at = max(opened, default=now) + down
     if now >= min(until, given_up_at) or first >= min(until, given_up_at):
         return None
-    spread_s = min(SPREAD_S * max(each.refused for each in refusals), MOST_SPREAD_S)
+    spread_s = min(SPREAD_S * max(refusal.refused for refusal in refusals), MOST_SPREAD_S)
     wait_s = max((first - now).total_seconds(), 0.0) + draw * spread_s
     last_ask = given_up_at + down * draw * _GRACE
     return min(wait_s, (until - now).total_seconds(), (last_ask - now).total_seconds())

@@ -1,4 +1,4 @@
-"""The framework's own way to its agents, past the gate that stops every caller."""
+"""Access of the framework to its own agents, which are closed to callers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gatechart.values.framework import (
 
 
 class NoPayload(BaseModel):
-    """The payload of an event that carries nothing."""
+    """Payload of an event without data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class OwnAgents(Protocol):
-    """The operations of the framework on its agents on one home. They change no agent of an application."""
+    """Operations of the framework on its agents on one home. They never change an agent of an application."""
 
     async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
         """Start an agent. Raises AgentExistsError."""
@@ -57,11 +57,11 @@ class OwnAgents(Protocol):
 
 
 own_agents_of: Final[Callable[[Any], OwnAgents]] = attrgetter("_own")
-"""Return the way to the framework's agents on a home that has some."""
+"""Return the access to the framework's agents of a home."""
 
 
 def check_open(snapshot: Snapshot) -> None:
-    """Raise FrameworkAgentError if an agent belongs to the framework, so that no caller may change it."""
+    """Raise FrameworkAgentError if an agent belongs to the framework. Callers may not change it."""
     if is_framework_agent(snapshot.agent_id, snapshot.graph):
         check_not_framework(snapshot.agent_id)
 

@@ -1,4 +1,4 @@
-"""The inverse of a symmetric matrix whose rows come and go one at a time.
+"""The inverse of a symmetric matrix, updated as single rows are added and removed.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_TERMS: Final = 32
-"""Rank-one terms that are kept beside the matrix. To add them all up at once costs little more than to add one."""
+"""Rank-one terms that are kept beside the matrix. Adding all of them at once costs little more than adding one."""
 
 
 class Inverse:
-    """The inverse of a positive definite matrix over slots. It never changes: what differs by a row shares the rest.
+    """The inverse of a positive definite matrix over slots. Immutable: instances that differ by a row share the rest.
 
-    A slot whose row has left is free: it counts as a row and a column of zeros, until another row takes it.
-    It is kept as a full matrix and rank-one terms: to take a row in or out is a rank-one update (block inversion, as in
-    Golub and Van Loan, Matrix Computations, 2.1.4), and costs O(n) beside one product of the matrix with a vector.
+    The slot of a removed row is free: its row and column are zero until another row is added there. The inverse is
+    stored as a full matrix plus rank-one terms. Adding or removing a row is a rank-one update (block inversion, as in
+    Golub and Van Loan, Matrix Computations, 2.1.4). It costs O(n) plus one product of the matrix with a vector.
     """
 
     __slots__ = ("_matrix", "_signs", "_terms", "changes", "size")
@@ -34,7 +34,7 @@ class Inverse:
         signs: NDArray[float64] | None = None,
         changes: int = 0,
     ) -> None:
-        """matrix: (m, m), of the first slots. terms: (k, n), n >= m. signs: (k,). changes: since it was solved."""
+        """matrix: (m, m), of the first slots. terms: (k, n), n >= m. signs: (k,). changes: since the full solve."""
         np = numpy()
         self._matrix = matrix
         self._terms: NDArray[float64] = np.zeros((0, len(matrix))) if terms is None else terms
@@ -43,7 +43,7 @@ class Inverse:
         self.changes = changes
 
     def times(self, vector: NDArray[float64]) -> NDArray[float64]:
-        """Return the product with a vector, shape (size,), which is 0 at free slots."""
+        """Return the product with a vector that is 0 at free slots. vector, result: shape (size,)."""
         known = len(self._matrix)
         product: NDArray[float64] = (self._signs * (self._terms @ vector)) @ self._terms
         product[:known] += self._matrix @ vector[:known]
@@ -58,14 +58,14 @@ class Inverse:
         return column
 
     def without(self, slot: int, column: NDArray[float64]) -> Inverse:
-        """Return the inverse without the row and the column of a slot, which becomes free. column: of that slot."""
+        """Return the inverse without the row and the column of a slot, which becomes free. column: of the slot."""
         return self._with(column / column[slot] ** 0.5, -1.0)
 
     def joined(self, slot: int, product: NDArray[float64], gap: float) -> Inverse:
         """Return the inverse with one more row and column.
 
-        slot: a free one, or the next. product: `times` of the new row over the other slots. gap: by how much the new
-        element of the diagonal exceeds the product with that row.
+        slot: a free one, or `size`. product: `times` of the new row over the other slots. gap: the Schur complement,
+        which is the new diagonal element minus the dot product of the new row and `product`.
         """
         np = numpy()
         term = np.append(product, 0.0) if slot == self.size else product.copy()

@@ -1,4 +1,4 @@
-"""Lessons of observations: each teaches the group of the chosen candidate, and may teach the group of the rival.
+"""Lessons of observations. An observation teaches the group of the chosen candidate, and maybe the rival's group.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -15,8 +15,8 @@ from gatechart.values.frozen import value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EARNED: Final = 0.5  # minimum reward of a choice that teaches the group of its runner-up
-_MANY: Final = 64  # names that may be of nothing any more, in a small set
+_EARNED: Final = 0.5  # minimum reward of a choice that also teaches the group of its rival
+_MANY: Final = 64  # unused names that are tolerated in a small set
 _NOBODY: Final = -1
 
 _FACTS: Final = [("group", "i4"), ("rival_group", "i4"), ("code", "i4"), ("rival_code", "i4"), ("surprise", "f8")]
@@ -40,17 +40,17 @@ class Names:
 
 @value
 class Lessons:
-    """Observations with the numbers of their rows of features, and the groups that each of them teaches.
+    """Observations, the numbers of their feature rows, and the groups that they teach.
 
     An observation teaches the group of the chosen candidate. If its reward is high enough and there is room, it also
-    teaches the group of the rival. These lessons have the numbers 2 * row and 2 * row + 1. Only names are ever added.
+    teaches the group of the rival. Their numbers are 2 * row and 2 * row + 1. Immutable, except that names are added.
     """
 
     groups: Names
     candidates: Names
     texts: TextRows
     facts: NDArray[Any]  # (rows,) of _FACTS: groups and candidates by number; rival_group is -1 if none is taught
-    sources: Sequence[Observation | None]  # by row; None: it left
+    sources: Sequence[Observation | None]  # by row; None if removed
     rows: Mapping[str, int]  # by id of the observation
     order: NDArray[Any]  # the rows of the observations, oldest first
     is_taught: NDArray[Any]  # (rows, 2) of bool: the own group, the group of the rival
@@ -70,7 +70,7 @@ class Lessons:
     def revised(
         self, observations: Sequence[Observation], left: Sequence[Observation], came: Sequence[Observation]
     ) -> Lessons:
-        """Return the lessons of other observations, oldest first, by what left and what came; see `difference`."""
+        """Return the lessons of other observations, oldest first. left, came: removed and added; see `difference`."""
         np = numpy()
         rows, sources, texts = dict(self.rows), list(self.sources), self.texts
         gone = [rows.pop(source.id) for source in left]
@@ -94,7 +94,7 @@ class Lessons:
         return Lessons(self.groups, self.candidates, texts, known, sources, rows, order, is_taught)
 
     def compacted(self) -> Lessons:
-        """Return the same lessons with rows of observations that are there alone, numbered by `order`."""
+        """Return the same lessons without the rows of removed observations. Rows are renumbered by `order`."""
         np = numpy()
         sources = [self.sources[row] for row in self.order.tolist()]
         rows = {source.id: row for row, source in enumerate(sources) if source is not None}
@@ -103,14 +103,14 @@ class Lessons:
         return Lessons(self.groups, self.candidates, texts, facts, sources, rows, order, is_taught)
 
     def indices_of(self, learner: str) -> Sequence[int]:
-        """Return where the observations of a learner are in `order`, oldest first."""
+        """Return the indices in `order` of the observations of a learner, oldest first."""
         group = self.groups.numbers.get(learner, _NOBODY)
         indices: list[int] = numpy().flatnonzero(self.facts["group"][self.order] == group).tolist()
         return indices
 
     @property
     def outgrown(self) -> bool:
-        """Whether most of the names are of groups or candidates that no observation has any more."""
+        """Whether most names are of groups or candidates without observations."""
         return max(len(self.groups), len(self.candidates)) > 2 * (2 * len(self.order) + _MANY)
 
     def numbers_of(self, group: int) -> NDArray[Any]:
@@ -122,19 +122,19 @@ class Lessons:
         return numbers
 
     def groups_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the group that each lesson teaches."""
+        """Return the groups that lessons teach, in their order."""
         facts = self.facts[numbers >> 1]
         groups: NDArray[Any] = numpy().where(numbers & 1, facts["rival_group"], facts["group"])
         return groups
 
     def codes_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of the candidate of each lesson."""
+        """Return the numbers of the candidates of lessons, in their order."""
         facts = self.facts[numbers >> 1]
         codes: NDArray[Any] = numpy().where(numbers & 1, facts["rival_code"], facts["code"])
         return codes
 
     def surprises_of(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the difference between each reward and its prior; 0 for a rival."""
+        """Return the differences of rewards and priors, in the order of the lessons; 0 for a rival."""
         surprises: NDArray[Any] = numpy().where(numbers & 1, 0.0, self.facts["surprise"][numbers >> 1])
         return surprises
 
@@ -157,7 +157,7 @@ def _facts(source: Observation, groups: Names, candidates: Names) -> tuple[int, 
 
 
 def _taught(facts: NDArray[Any], order: NDArray[Any], groups: int) -> NDArray[Any]:
-    """Return whether each row teaches its own group and its rival's; the newest teach rivals while there is room."""
+    """Return, by row, whether it teaches its own group, and its rival's; the newest rows first, while there is room."""
     np = numpy()
     is_taught: NDArray[Any] = np.zeros((len(facts), 2), bool)
     is_taught[order, 0] = True
@@ -171,7 +171,7 @@ def _taught(facts: NDArray[Any], order: NDArray[Any], groups: int) -> NDArray[An
 
 
 def _ranks(groups: NDArray[Any]) -> NDArray[Any]:
-    """Return how many before each belong to the same group."""
+    """Return, by position, the number of earlier elements of the same group."""
     np = numpy()
     few = groups.astype(np.uint16) if len(groups) and groups.max() < 1 << 16 else groups  # sorted in linear time
     order = np.argsort(few, kind="stable")

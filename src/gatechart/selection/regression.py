@@ -1,6 +1,6 @@
-"""Ridge regressions over the features of texts, in their dual form, which follow lessons that come and go.
+"""Ridge regressions over the features of texts, in dual form, updated as lessons are added and removed.
 
-All of them are asked at once: a text is compared with all rows of features together.
+All regressions are queried at once: a text is compared with all rows of features together.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHARED: Final = 0.7
-"""How alike a text is to itself where another candidate of the group was chosen for it, or would be."""
+"""Factor on the similarity of two texts if different candidates of the group were chosen for them."""
 
-_FEW: Final = 4  # changed lessons of a small group; its regression follows up to this many
-_PART: Final = 8  # a larger group follows up to 1/8 of its lessons, which costs about as much as solving it
-_MOST_CHANGES: Final = 10_000  # rank-one updates, after which a regression is solved anew and rounding errors end
-_MORE: Final = 64  # number of slots that a full table adds
+_FEW: Final = 4  # changed lessons; a small group is solved from scratch if more change
+_PART: Final = 8  # larger groups are updated up to 1/8 of their lessons; beyond that, solving is cheaper
+_MOST_CHANGES: Final = (
+    10_000  # rank-one updates before a regression is solved from scratch, which removes rounding errors
+)
+_MORE: Final = 64  # slots added when the table is full
 _FREE: Final = -1
 _SLOT: Final = [("lesson", "i8"), ("group", "i4"), ("code", "i4"), ("surprise", "f8"), ("coefficient", "f8")]
 
@@ -35,22 +37,22 @@ _SLOT: Final = [("lesson", "i8"), ("group", "i4"), ("code", "i4"), ("surprise", 
 class Fit:
     """The ridge regression of one group."""
 
-    slots: NDArray[Any]  # (n,) places of its lessons in the table of all; some may be free
-    inverse: Inverse  # of the likenesses of its lessons to each other, plus the ridge; (n, n)
+    slots: NDArray[Any]  # (n,) indices of its lessons in the common table; some may be free
+    inverse: Inverse  # of the similarity matrix of its lessons plus the ridge, (n, n)
 
 
 @value
 class Regressions:
-    """The regressions of all groups. It never changes."""
+    """The regressions of all groups. Immutable."""
 
     lessons: Lessons
     ridge: float
     table: NDArray[Any]  # of _SLOT: the lessons of all groups; lesson is -1 where a slot is free
-    fits: Mapping[int, Fit]  # by number of the group
+    fits: Mapping[int, Fit]  # by group number
 
     @classmethod
     def of(cls, lessons: Lessons, ridge: float) -> Regressions:
-        """Return the regressions of lessons, each of them solved anew."""
+        """Return the regressions of lessons, solved from scratch."""
         np = numpy()
         revision = _Revision(lessons, ridge, np.zeros(0, _SLOT), {})
         numbers = _lesson_numbers(lessons.is_taught)
@@ -63,7 +65,7 @@ class Regressions:
         return revision.result
 
     def revised(self, lessons: Lessons) -> Regressions:
-        """Return the regressions of lessons that are `revised` ones of these."""
+        """Return the regressions of lessons that were `revised` from these."""
         before, after = self.lessons.is_taught, lessons.is_taught
         came = after.copy()
         came[: len(before)] &= ~before
@@ -73,7 +75,7 @@ class Regressions:
         return revision.result
 
     def compacted(self) -> Regressions:
-        """Return the same regressions without rows and slots of what left."""
+        """Return the same regressions without the rows and slots of removed lessons."""
         np = numpy()
         lessons = self.lessons.compacted()
         row_of = np.full(len(self.lessons.facts), _FREE)
@@ -107,8 +109,8 @@ class View:
     """The predictions of regressions for a text."""
 
     regressions: Regressions
-    predicted: NDArray[float64]  # by number of the group; 0 where nothing is known
-    likeness: NDArray[float64]  # to the lessons in the table
+    predicted: NDArray[float64]  # by group number; 0 without lessons
+    likeness: NDArray[float64]  # similarities to the lessons in the table
 
     def deviation(self, group: int) -> float:
         """Return the standard deviation of the prediction for a group; 1 without lessons."""
@@ -121,14 +123,14 @@ class View:
 
 
 class _Revision:
-    """Regressions in the making."""
+    """Builder of regressions."""
 
     def __init__(
         self, lessons: Lessons, ridge: float, table: NDArray[Any], fits: dict[int, Fit], *, room: int = 0
     ) -> None:
-        """table: it is copied. fits: they are changed. room: for lessons that come."""
+        """table: is copied. fits: is changed. room: number of slots for new lessons."""
         self._lessons, self._ridge = lessons, ridge
-        self._count = len(table)  # slots that are in use, or were
+        self._count = len(table)  # slots in use, or used before
         self._table = numpy().zeros(len(table) + room, _SLOT)
         self._table[: len(table)] = table
         self._fits = fits
@@ -139,7 +141,7 @@ class _Revision:
         return Regressions(self._lessons, self._ridge, self._table[: self._count], self._fits)
 
     def follow(self, left: NDArray[Any], came: NDArray[Any]) -> None:
-        """Take lessons out and in. left, came: their numbers."""
+        """Remove and add lessons. left, came: their numbers."""
         changes: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for numbers, index in ((left, 0), (came, 1)):
             for number, group in zip(numbers.tolist(), self._lessons.groups_of(numbers).tolist(), strict=True):
@@ -173,7 +175,7 @@ class _Revision:
         self._fits[group] = Fit(slots, Inverse(inverse))
 
     def _is_too_much(self, fit: Fit, left: int, came: int) -> bool:
-        """Return whether solving a regression from scratch is cheaper or more precise."""
+        """Return whether a regression should be solved from scratch: that is cheaper, or more precise."""
         is_worn = fit.inverse.changes + left + came > _MOST_CHANGES
         alive = numpy().count_nonzero(self._table["lesson"][fit.slots] >= 0)
         is_hollow = 2 * (alive - left) < len(fit.slots) - came
@@ -188,7 +190,7 @@ class _Revision:
             self.solve(group, numbers)
 
     def _without(self, fit: Fit, number: int) -> Fit:
-        """Take a lesson out. The coefficients of the others follow from the column of the inverse."""
+        """Remove a lesson. The other coefficients follow from its column of the inverse."""
         own = self._table["lesson"][fit.slots]
         slot = int((own == number).argmax())
         column = fit.inverse.column(slot)
@@ -198,7 +200,7 @@ class _Revision:
         return Fit(fit.slots, fit.inverse.without(slot, column))
 
     def _joined(self, fit: Fit, group: int, number: int) -> Fit:
-        """Take a lesson in, in a free slot or a new one."""
+        """Add a lesson, in a free slot or a new one."""
         np = numpy()
         numbers = np.array([number])
         row, by_row = self._compare(number >> 1)
@@ -215,14 +217,14 @@ class _Revision:
         return Fit(slots, fit.inverse.joined(slot, product, gap))
 
     def _compare(self, row: int) -> tuple[Row, NDArray[float64]]:
-        """Return a row, and its likeness to all; kept, as it mostly teaches two groups."""
+        """Return a row and its similarities to all rows. Cached, because most rows teach two groups."""
         if self._compared is None or self._compared[0] != row:
             features = Row(self._lessons.features_of(2 * row))
             self._compared = row, features, self._lessons.texts.likeness(features)
         return self._compared[1:]
 
     def _with_slot(self, slots: NDArray[Any]) -> NDArray[Any]:
-        """Return slots of a regression with one more, the next that is not in use."""
+        """Return the slots of a regression plus the next unused one."""
         np = numpy()
         if self._count == len(self._table):
             self._table = np.append(self._table, np.zeros(_MORE, _SLOT))
@@ -242,7 +244,7 @@ def _lesson_numbers(is_taught: NDArray[Any]) -> NDArray[Any]:
 
 
 def _shares(codes: NDArray[Any], others: Any) -> NDArray[float64]:
-    """Return the weight of likenesses between candidates: 1 or SHARED, and 0 for a free slot."""
+    """Return the factors on similarities: 1 for the same candidate, SHARED for another one, 0 for a free slot."""
     np = numpy()
     shares: NDArray[float64] = np.where(codes == _FREE, 0.0, np.where(codes == others, 1.0, SHARED))
     return shares

@@ -1,4 +1,4 @@
-"""Likeness of a text to many others: rows of features in an inverted index, whose cost depends on shared features.
+"""Similarity of a text to many others, by an inverted index of features. The cost depends on the shared features.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-_FEW: Final = 32  # rows that are not worth an index
+_FEW: Final = 32  # rows; an index does not pay for fewer
 
 _MOST_RECENT: Final = 500
-"""Rows that are compared one by one, before they are sorted into the index."""
+"""Rows that are compared one by one before they are moved to the index."""
 
 
 class Row:
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def dense(self) -> NDArray[float64]:
-        """The weight of every feature there is."""
+        """Weights of all features, shape (BUCKETS,)."""
         if self._dense is None:
             self._dense = numpy().zeros(BUCKETS)
             self._dense[self.buckets] = self.weights
@@ -50,7 +50,7 @@ class Row:
 
 
 class _Cells:
-    """The weights of rows that are not 0, in three columns of the same length."""
+    """The nonzero weights of rows, in three columns of the same length."""
 
     __slots__ = ("buckets", "numbers", "weights")
 
@@ -79,12 +79,12 @@ class _Cells:
 
 
 class TextRows:
-    """Rows of features, numbered from 0. It never changes: what has another row shares the index with this one."""
+    """Rows of features, numbered from 0. Immutable: `with_row` shares the index."""
 
     __slots__ = ("_recent", "_sorted", "_starts", "count")
 
     def __init__(self, count: int, cells: _Cells, recent: _Cells) -> None:
-        """count: of rows. cells: of the older ones, by bucket. recent: of the others."""
+        """count: of rows. cells: of the older rows, sorted by bucket. recent: of the newer rows."""
         np = numpy()
         self.count, self._sorted, self._recent = count, cells, recent
         self._starts = np.zeros(BUCKETS + 1 if len(cells.buckets) else 0, np.int64)
@@ -110,7 +110,7 @@ class TextRows:
         return bool(len(recent)) and self.count - int(recent[0]) > _MOST_RECENT
 
     def kept(self, numbers: NDArray[Any]) -> TextRows:
-        """Return an index of some of the rows, numbered in the given order."""
+        """Return an index of some of the rows, renumbered in the given order."""
         np = numpy()
         renumbered = np.full(self.count, -1, np.int32)
         renumbered[numbers] = np.arange(len(numbers))
@@ -121,7 +121,7 @@ class TextRows:
         return TextRows(len(numbers), kept.by_bucket(), _Cells.of(()))
 
     def likeness(self, row: Row) -> NDArray[float64]:
-        """Return the likeness of each row to a text, shape (count,): the dot products of their features."""
+        """Return the similarities of all rows to a text, shape (count,): the dot products of their features."""
         np = numpy()
         numbers, products = [self._recent.numbers], [self._recent.weights]
         if len(self._recent.numbers):
@@ -131,10 +131,10 @@ class TextRows:
             numbers.append(self._sorted.numbers[cells])
             products.append(self._sorted.weights[cells] * weights)
         sums: NDArray[float64] = np.bincount(np.concatenate(numbers), np.concatenate(products), self.count)
-        return sums.astype(np.float64, copy=False)  # of nothing, they are whole numbers
+        return sums.astype(np.float64, copy=False)  # bincount returns integers for empty input
 
     def _sharing(self, row: Row) -> tuple[NDArray[Any], NDArray[float64]]:
-        """Return which cells of the index have a feature of a text, and the weight of that in the text."""
+        """Return the cells of the index that share a feature with a text, and the text's weights of these features."""
         np = numpy()
         begins = self._starts[row.buckets]
         lengths = self._starts[row.buckets + 1] - begins
@@ -143,8 +143,8 @@ class TextRows:
 
 
 def numpy() -> Any:
-    """Return numpy. Raises ExtraMissingError where it is missing."""
-    return modules.get("numpy") or _imported()  # an import, in its context, takes longer than most sums here
+    """Return numpy. Raises ExtraMissingError if it is not installed."""
+    return modules.get("numpy") or _imported()  # an import statement costs more than most sums here
 
 
 def _imported() -> Any:

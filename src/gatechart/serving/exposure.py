@@ -1,7 +1,7 @@
 """Exceptions over HTTP: callers see the type and a short message. Only operators see the stored texts.
 
-Functions of the application raise exceptions whose messages and tracebacks may name files of the server, show its
-source, or contain secrets. The store keeps them whole. Every result passes through `public` before it leaves.
+Exceptions of an application may name files of the server, show its source code, or contain secrets. The store keeps
+their full text. `public` is applied to every result before it is sent.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from gatechart.values.framework import is_framework_graph, is_framework_id
 from gatechart.values.frozen import replaced
 
 LONGEST_MESSAGE: Final = 500
-"""Characters of an exception's text that every caller may see."""
+"""Maximum length, in characters, of an exception's text in its public form."""
 
 _PATH: Final = re.compile(r"""(?<![\w/:.>-])(?:file://)?(?:[A-Za-z]:[\\/]|\\\\|~?/)[^\s'"<>|,;:()]+""")
 _HIDDEN_PATH: Final = "(a path)"
-_TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\)|\bFile \"[^\"]*\", line \d+")
+_TRACEBACK: Final = re.compile(r"Traceback \(m|\bFile \"[^\"]*\", line \d+")
 
 _TEXTS: Final = frozenset({"message", "problem", "problems", "raised", "reason", "text", "details", "error", "why"})
 _THEIRS: Final = frozenset({"payload", "result", "arguments", "context", "conversation", "internal_state", "reasoning"})
@@ -52,20 +52,20 @@ _ERROR: Final = '"error"'  # the field of a failed call in the JSON of a context
 def public_text(text: str) -> str:
     """Return the form of an exception's text that every caller may see.
 
-    It is one line of at most 500 characters, without the paths of files, and without a traceback and what follows it.
+    It is one line of at most 500 characters. Paths of files are hidden, and the text ends before a traceback.
 
     >>> public_text("OSError: cannot open '/srv/app/secret.db';" + chr(10) + "see https://example.org/help")
     "OSError: cannot open '(a path)'; see https://example.org/help"
     >>> public_text('ToolFailed: Traceback (most recent call last): File "/srv/app.py", line 3, in f')
     'ToolFailed:'
     """
-    found = _TRACEBACK.search(text)
-    line = _PATH.sub(_HIDDEN_PATH, one_line(text if found is None else text[: found.start()]))
+    traceback = _TRACEBACK.search(text)
+    line = _PATH.sub(_HIDDEN_PATH, one_line(text if traceback is None else text[: traceback.start()]))
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
 
 
 def public(result: Any) -> Any:
-    """Return a result of a command with the texts of exceptions in their public form. Data of applications is kept."""
+    """Return a result of a command with the texts of exceptions in their public form, and all other data unchanged."""
     if isinstance(result, list | tuple):
         return tuple(map(public, result))
     shape = _SHAPES.get(type(result))
@@ -96,19 +96,19 @@ class PublicHome(AgentHome):
 def _report(value: Any, key: str = "", theirs: frozenset[str] = _THEIRS) -> Any:
     """Return a report of the framework with its texts in their public form, at any depth.
 
-    key: the name of the value. theirs: names of parts that belong to applications; only failed calls are changed there.
+    key: name of the value. theirs: names of parts that belong to applications; only failed calls are changed in them.
     """
     if key in theirs:
         return _failed_calls(value)
     if isinstance(value, str):
         return "" if key == "traceback" else public_text(value) if key in _TEXTS else value
     if isinstance(value, Mapping):
-        return {name: _report(each, name, theirs) for name, each in value.items()}
-    return type(value)(_report(each, key, theirs) for each in value) if isinstance(value, list | tuple) else value
+        return {name: _report(item, name, theirs) for name, item in value.items()}
+    return type(value)(_report(item, key, theirs) for item in value) if isinstance(value, list | tuple) else value
 
 
 def _own_report(value: Any) -> Any:
-    """Return a report of an agent of the framework. Only the payload of a schedule belongs to an application."""
+    """Return the public form of a report by a framework agent. Only a schedule's payload is an application's."""
     return _report(value, theirs=frozenset({"payload"}))
 
 
@@ -132,7 +132,7 @@ def _turn(turn: HistoryEntry) -> HistoryEntry:
     return replace(
         turn,
         event=replaced(turn.event, payload=_own_report(turn.event.payload)) if is_own else _event(turn.event),
-        guard_errors=tuple(replaced(each, raised=public_text(each.raised)) for each in turn.guard_errors),
+        guard_errors=tuple(replaced(error, raised=public_text(error.raised)) for error in turn.guard_errors),
         fired=None if turn.fired is None else _fired(turn.fired),
         changed=_own_report(turn.changed) if is_own else _failed_calls(turn.changed),
         appended=_own_report(turn.appended) if is_own else _failed_calls(turn.appended),
@@ -144,7 +144,7 @@ def _mail(mail: Mail) -> Mail:
 
 
 def _handoff(handoff: HandoffRecord) -> HandoffRecord:
-    changes = tuple(replaced(each, details=public_text(each.details)) for each in handoff.changes)
+    changes = tuple(replaced(change, details=public_text(change.details)) for change in handoff.changes)
     choice = None if handoff.choice is None else _report(handoff.choice)
     return replaced(handoff, packet=_report(handoff.packet), changes=changes, choice=choice)
 
@@ -170,8 +170,8 @@ def _failed_calls(content: Any) -> Any:
     if isinstance(content, Mapping):
         is_call = "output" in content and isinstance(content.get("error"), str)
         return {
-            name: public_text(each) if is_call and name == "error" else _failed_calls(each)
-            for name, each in content.items()
+            name: public_text(item) if is_call and name == "error" else _failed_calls(item)
+            for name, item in content.items()
         }
     return type(content)(map(_failed_calls, content)) if isinstance(content, list | tuple) else content
 

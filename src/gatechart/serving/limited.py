@@ -1,4 +1,4 @@
-"""Tokens for one role: their calls, and the parts of answers and errors that they may see."""
+"""Limits of tokens with a role: which calls they may make, and which parts of answers and errors they see."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ ALLOWED: Final[Mapping[CallerRole, Sequence[type[Command]]]] = {
     CallerRole.REGISTRANT: (RegisterEntryCommand, DeregisterEntryCommand),
     CallerRole.ALARMIST: (AlarmCommand,),
 }
-"""The calls of each role."""
+"""Calls by role."""
 
 
 def made_by(caller: Caller, call: Command) -> Command:
-    """Return the call in the name of the caller: a registrant changes only its own entries."""
+    """Return the call on behalf of the caller. A registrant can only change its own entries."""
     if isinstance(call, RegisterEntryCommand | DeregisterEntryCommand):
         return call.model_copy(update={"registrant": caller.name})
     return call
 
 
 def answer_for(call: Command, answer: Any) -> Any:
-    """Return an answer reduced to facts that the caller sent or needs.
+    """Return an answer without the facts that the caller may not see.
 
-    A registrant learns nothing of the users and agents whose work its entry had; a monitor, no ids of agents that it
-    did not name.
+    A registrant does not see which users and agents its entry worked for. A monitor does not see ids of agents that it
+    did not send.
     """
     if isinstance(call, AlarmCommand) and isinstance(answer, RaisedAlarm):
         return replaced(answer, recipients=tuple(name for name in answer.recipients if name in call.to))
@@ -40,14 +40,14 @@ def answer_for(call: Command, answer: Any) -> Any:
 
 
 def error_for(call: Command, error: GatechartError) -> Exception:
-    """Return an error that only repeats facts from the request."""
+    """Return the error without facts that are not in the request."""
     match error:
         case UnknownGraphError():
             return _refusal(error, f"no graph is named {error.graph!r}")
         case UnknownFieldError():
             return _refusal(error, f"agents of {error.graph!r} cannot be found by {error.field!r}")
         case EventIdReusedError() if isinstance(call, AlarmCommand):
-            problem = f"the alarm id {call.alarm_id!r} belongs to another alarm; give each alarm an id of its own"
+            problem = f"the alarm id {call.alarm_id!r} belongs to another alarm; use another id"
             return _refusal(error, problem)
     return error
 

@@ -1,7 +1,7 @@
-"""Cron expressions: five fields, read here and followed by the library cronsim.
+"""Cron expressions of five fields. They are parsed here, and evaluated by the library cronsim.
 
-The library refuses ranges that go past the end of a week, a day or a year, and names in full. They are rewritten to
-lists of numbers.
+The library refuses full names and ranges past the end of a week, a day or a year. They are rewritten as lists of
+numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LAST: Final = re.compile(r"(?P<day>\w+)L", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the five fields. A range may go past the end of its cycle."""
+    """One of the five fields. A range may wrap around the end of its cycle."""
 
     name: str
     first: int
@@ -47,7 +47,7 @@ class _Field:
         return f"{self.first} to {self.last}{named}"
 
     def number(self, text: str) -> int | None:
-        """Return the value of a number or a name. Names may be cut after three letters."""
+        """Return the value of a number or a name; None if invalid. Names may be shortened to three letters or more."""
         if text.isdecimal() and len(text) <= 4:
             return int(text) if self.first <= int(text) <= self.last else None
         for number, name in enumerate(self.names, self.first):
@@ -73,7 +73,7 @@ _FIELDS: Final = (
 
 
 class CronError(ValueError):
-    """The text is no cron expression. remedy: an expression that is one."""
+    """The text is not a cron expression. remedy: a valid expression."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -82,7 +82,7 @@ class CronError(ValueError):
 
 @lru_cache(maxsize=1_000)
 def library_expression(expression: str) -> str:
-    """Return a cron expression as the library takes it. Raises CronError.
+    """Return a cron expression in the syntax of the library. Raises CronError.
 
     >>> library_expression("0 22-2 * nov-feb Friday-Sunday")
     '0 22,23,0,1,2 * 11,12,1,2 5,6,0'
@@ -102,12 +102,12 @@ def library_expression(expression: str) -> str:
 
 
 def library() -> Any:
-    """Return the library. Few graphs have a cron expression, so it is not imported with the package."""
+    """Return the library. It is imported on first use, because few graphs have cron expressions."""
     return import_module("cronsim")
 
 
 def _library_field(field: _Field, text: str) -> str | None:
-    """Return a field as the library takes it; None if it is wrong."""
+    """Return a field in the syntax of the library; None if it is invalid."""
     terms = [_library_term(field, term) for term in text.split(",")]
     return None if None in terms else ",".join(term for term in terms if term)
 
@@ -139,7 +139,7 @@ def _range(field: _Field, match: re.Match[str]) -> str | None:
 
 
 def _past_the_end(field: _Field, first: int, last: int, step: int) -> str:
-    """Return the values of a range that goes past the end of its cycle, such as from Friday to Sunday."""
+    """Return the values of a range that wraps around the end of its cycle, such as from Friday to Sunday."""
     count = (last - first) % field.cycle + 1
     values = (field.first + (first - field.first + offset) % field.cycle for offset in range(0, count, step))
     return ",".join(map(str, values))
@@ -154,26 +154,26 @@ def _is_ever_due(expression: str) -> bool:
 
 
 def _of_other_length(expression: str) -> str:
-    """Return the likely meaning of an expression that does not have five fields."""
+    """Return a valid expression for one that does not have five fields."""
     parts = expression.split()
-    return _first_right(_WORDS.get(expression.strip().lower(), ""), " ".join(parts[1:]), " ".join(parts[:5]))
+    return _first_valid(_WORDS.get(expression.strip().lower(), ""), " ".join(parts[1:]), " ".join(parts[:5]))
 
 
 def _corrected(parts: list[str], fields: list[str | None]) -> str:
-    """Return the expression with an example in place of each field that is wrong."""
+    """Return the expression with its invalid fields replaced by examples."""
     pairs = zip(_FIELDS, parts, fields, strict=True)
-    return _first_right(" ".join(field.example if fitting is None else part for field, part, fitting in pairs))
+    return _first_valid(" ".join(field.example if fitting is None else part for field, part, fitting in pairs))
 
 
 def _with_last_day(parts: list[str]) -> str:
-    return _first_right(" ".join([*parts[:2], "L", *parts[3:]]))
+    return _first_valid(" ".join([*parts[:2], "L", *parts[3:]]))
 
 
-def _first_right(*expressions: str) -> str:
-    return next(_right(expressions), USUAL)
+def _first_valid(*expressions: str) -> str:
+    return next(_valid(expressions), USUAL)
 
 
-def _right(expressions: tuple[str, ...]) -> Iterator[str]:
+def _valid(expressions: tuple[str, ...]) -> Iterator[str]:
     for expression in expressions:
         parts = expression.upper().split()
         if len(parts) != len(_FIELDS):

@@ -1,4 +1,4 @@
-"""The framework's own namespace: the graphs, the ids of agents and the events that belong to gatechart itself."""
+"""The namespace of the framework: graphs, agent ids and events that are reserved for gatechart itself."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from gatechart.values.names import FRAMEWORK, AgentId, EventName
 
 ALARM_GRAPH: Final = "gatechart.alarm"
 ALARM_AGENT: Final = "alarm:"
-"""Prefix of the ids of the agents that keep alarms, one for each; the id of the alarm follows."""
+"""Prefix of the ids of the agents that keep alarms. The id of the alarm follows."""
 
 ALERTS_GRAPH: Final = "gatechart.alerts"
 SINK_AGENT: Final = "alerts:"
-"""Prefix of the ids of the agents that deliver alerts, one for each sink; the name of the sink follows."""
+"""Prefix of the ids of the agents that deliver alerts. The name of the sink follows."""
 
 DIRECTORY_GRAPH: Final = "gatechart.directory"
 ENTRY_AGENT: Final = "directory:"
-"""Prefix of the ids of the agents that keep the entries of the directory; the entry's id follows."""
+"""Prefix of the ids of the agents that keep directory entries. The id of the entry follows."""
 
 LESSONS_GRAPH: Final = "gatechart.lessons"
 LESSONS_AGENT: Final = "lessons:"
-"""Prefix of the ids of the agents that keep what agents of a graph have learned; the name of the graph follows."""
+"""Prefix of the ids of the agents that keep the lessons of a graph. The name of the graph follows."""
 
 SCHEDULE_GRAPH: Final = "gatechart.schedule"
 SCHEDULE_AGENT: Final = "schedule:"
-"""Prefix of the ids of the agents that are schedules; the name of the schedule follows."""
+"""Prefix of the ids of the agents that run schedules. The name of the schedule follows."""
 
 WATCHDOG_GRAPH: Final = "gatechart.watchdog"
 WATCHDOG_AGENT: Final = "watchdog"
-"""The id of the one agent that keeps what the watchdog has found."""
+"""Id of the agent that keeps the findings of the watchdog."""
 
 
 @value
@@ -38,12 +38,12 @@ class OwnKind:
     """A kind of agents that belong to the framework."""
 
     graph: str
-    agent: str  # the id of its one agent, or the prefix of the ids of its agents, which ends with a colon
-    instead: str  # what callers can do, for errors
-    loss: str  # the effect of an application's agent with such an id; {} is replaced by the rest of the id
+    agent: str  # id of its only agent, or the prefix of the ids of its agents, which ends with a colon
+    instead: str  # what callers can do instead, for errors
+    loss: str  # effect of an application's agent with such an id; {} is the rest of the id
 
     def has(self, agent_id: AgentId) -> bool:
-        """Return whether agents of this kind have such ids."""
+        """Return whether the id is one of this kind."""
         return agent_id.startswith(self.agent) if self.agent.endswith(":") else agent_id == self.agent
 
 
@@ -76,7 +76,7 @@ OWN_KINDS: Final = (
         SCHEDULE_GRAPH,
         SCHEDULE_AGENT,
         "use schedule(), pause_schedule(), resume_schedule(), run_schedule() or delete_schedule()",
-        "the schedule {!r} cannot be made",
+        "the schedule {!r} cannot be created",
     ),
     OwnKind(
         WATCHDOG_GRAPH,
@@ -85,13 +85,13 @@ OWN_KINDS: Final = (
         "the watchdog reports to no agent and no sink, and does not act",
     ),
 )
-"""All kinds. A new kind is added here, and so is refused to callers everywhere."""
+"""All kinds. Adding a kind here closes it to callers everywhere."""
 
-OWN_GRAPHS: Final = frozenset(each.graph for each in OWN_KINDS)
+OWN_GRAPHS: Final = frozenset(kind.graph for kind in OWN_KINDS)
 """Names of the framework's graphs."""
 
-_PREFIXES: Final = tuple(each.agent for each in OWN_KINDS if each.agent.endswith(":"))
-_IDS: Final = frozenset(each.agent for each in OWN_KINDS if not each.agent.endswith(":"))
+_PREFIXES: Final = tuple(kind.agent for kind in OWN_KINDS if kind.agent.endswith(":"))
+_IDS: Final = frozenset(kind.agent for kind in OWN_KINDS if not kind.agent.endswith(":"))
 
 
 def is_framework_graph(graph: str) -> bool:
@@ -104,9 +104,9 @@ def is_framework_graph(graph: str) -> bool:
 
 
 def is_framework_id(agent_id: AgentId) -> bool:
-    """Return whether only agents of the framework have such ids.
+    """Return whether an id is reserved for agents of the framework.
 
-    >>> [is_framework_id(each) for each in ("alerts:ops", "watchdog", "alerts", "watchdogs")]
+    >>> [is_framework_id(agent_id) for agent_id in ("alerts:ops", "watchdog", "alerts", "watchdogs")]
     [True, True, False, False]
     """
     return agent_id.startswith(_PREFIXES) or agent_id in _IDS
@@ -115,7 +115,7 @@ def is_framework_id(agent_id: AgentId) -> bool:
 def is_framework_agent(agent_id: AgentId, graph: str) -> bool:
     """Return whether an agent belongs to the framework: by its graph and by its id.
 
-    If only its graph or only its id does, an earlier release started it, which did not check.
+    If only its graph or only its id matches, it was started by an earlier release, which did not check ids.
 
     >>> is_framework_agent("alerts:ops", "gatechart.alerts"), is_framework_agent("alerts:ops", "orders")
     (True, False)
@@ -133,14 +133,14 @@ def is_framework_event(event: EventName) -> bool:
 
 
 def kind_of(agent_id: AgentId) -> OwnKind | None:
-    """Return the kind of the framework's agents that have such ids; None if there is none."""
-    return next((each for each in OWN_KINDS if each.has(agent_id)), None)
+    """Return the kind of framework agents that an id belongs to; None if it belongs to none."""
+    return next((kind for kind in OWN_KINDS if kind.has(agent_id)), None)
 
 
 def is_misplaced(agent_id: AgentId, graph: str) -> bool:
     """Return whether an application's agent has an id or a graph that belongs to the framework.
 
-    >>> [is_misplaced(*each) for each in (("alerts:ops", "orders"), ("a", "gatechart.mine"), ("a", "gatechart.alerts"))]
+    >>> [is_misplaced(*pair) for pair in (("alerts:ops", "orders"), ("a", "gatechart.mine"), ("a", "gatechart.alerts"))]
     [True, True, False]
     """
     kind = kind_of(agent_id)
@@ -148,7 +148,7 @@ def is_misplaced(agent_id: AgentId, graph: str) -> bool:
 
 
 def loss_from(agent_id: AgentId) -> str:
-    """Return the effect of an application's agent with this id, or with a graph of the framework's name.
+    """Return the effect of an application's agent that has a reserved id, or a graph with a reserved name.
 
     >>> loss_from("alerts:ops"), loss_from("a")
     ("no alert reaches the sink 'ops'", 'no home can host the agent')
@@ -158,15 +158,15 @@ def loss_from(agent_id: AgentId) -> str:
 
 
 def check_not_framework(*agent_ids: AgentId | None, graph: str = "") -> None:
-    """Raise FrameworkAgentError if a graph, or one of the ids, belongs to the framework. None and "" are no ids."""
+    """Raise FrameworkAgentError if a graph or an id is reserved for the framework. None and "" are ignored."""
     for agent_id in agent_ids:
         if agent_id and is_framework_id(agent_id):
             kind = kind_of(agent_id)
-            assert kind is not None  # each id belongs to a kind
+            assert kind is not None  # every reserved id belongs to a kind
             raise FrameworkAgentError("agent", agent_id, kind.instead)
     if is_framework_graph(graph):
         raise FrameworkAgentError("graph", graph, _instead_of_graph(graph))
 
 
 def _instead_of_graph(graph: str) -> str:
-    return next((each.instead for each in OWN_KINDS if each.graph == graph), "use a graph of the application")
+    return next((kind.instead for kind in OWN_KINDS if kind.graph == graph), "use a graph of the application")

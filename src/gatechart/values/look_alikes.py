@@ -1,20 +1,41 @@
-"""Names that look like other names, and characters that cannot be seen, by the Unicode standards 15, 36 and 39."""
+"""Names that look alike, and invisible characters, by the Unicode standards 15, 36 and 39."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
-from unicodedata import category, name, normalize
+from unicodedata import category, decimal, name, normalize
 
-# Characters that look like a letter, a digit or a mark of ASCII and that NFKC leaves as they are: the ASCII character,
-# then the code points. From the security data of Unicode (confusables.txt of UTS 39; (c) Unicode, Inc., Unicode
-# License v3). A lower-case letter whose capital is there is taken for the same letter, too.
-_TABLE: Final = """
+# Characters that look like another one and that NFKC leaves as they are: first the character that they look like, then
+# their code points. From the security data of Unicode (confusables.txt of UTS 39; (c) Unicode, Inc., Unicode License
+# v3). If the table has a capital letter, its lower-case letter is treated in the same way.
+_TABLE: Final = r"""
+" 1cd3 5f2 5f4 201c 201d 201f 2033 2036 2ba 2dd 3003
+! 1c3 2d51
+& a778
 ' 2b9 2bb 2bc 2bd 2be 2c8 2ca 2cb 2f4 55a 55d 144a 16cc 2018 2019 201b 2032 2035 a78c 16f51 16f52
-- 2d7 2010 2012 2013 2043 2212 2796 2cba
-. 6f0 a4f8 a60e 1d16d
+( 2768 2772 3014 fd3e
+) 2769 2773 3015 fd3f
+* 204e 66d 2217 1031f
++ 16ed 2795 1029b
+, b8 60d 66b 201a a4f9
+- 2d7 6d4 1173 2010 2012 2013 2014 2015 2500 30fc 3161 4e00 2043 2212 2796 2cba
+. 660 6f0 701 702 a4f8 a60e 1d16d
 / 1735 2041 2044 2215 2571 27cb 29f8 2cc6 3033 30ce 31d3 4e3f 1d23a
+; 37e
+: 2d0 2f8 589 5c3 703 704 903 a83 16ec 1803 1809 205a 2236 a4fd a789
+< 2c2 1438 16b2 2039 276e 1d236
+= 1400 2e40 30a0 a4ff
+> 2c3 203a 276f 16f3f 1d237
+? 241 294 97d 13ae a6eb
+\ 2216 27cd 29f5 29f9 31d4 4e36 1d20f 1d23b
+^ 2c4 2c6
+_ 2cd 7fa
+{ 2774 1d114
+} 2775
+~ 2dc 55c 1fc0 2053 223c
 2 1a7 3e8 14bf a644 a6ef a75a
 3 1b7 21c 417 4e0 2ccc a76a a7ab 118ca 16f3b 1d206
 4 13ce 118af
@@ -43,7 +64,7 @@ R 1a6 13a1 13d2 1587 a4e3 104b4 16f35 1d216
 S 405 54f 13d5 13da a4e2 10296 10420 16f3a
 T 3a4 422 13a2 22a4 27d9 2ca6 a4d4 10297 102b1 10315 118bc 16f0a 1f768
 U 54d 1200 144c 222a 22c3 a4f4 104ce 118b8 16f42
-V 474 6f7 13d9 142f 2d38 a4e6 a6df 1051d 118a0 16f08 1d20d
+V 474 667 6f7 13d9 142f 2d38 a4e6 a6df 1051d 118a0 16f08 1d20d
 W 51c 13b3 13d4 a4ea 118e6 118ef
 X 3a7 425 166d 16b7 2573 2cac 2d5d a4eb a7b3 10290 102b4 10317 10322 10527 118ec
 Y 3a5 423 4ae 13a9 13bd 2ca8 a4ec 102b2 118a4 16f43
@@ -58,9 +79,9 @@ g 18d 261 581 1d83
 h 4bb 570 13c2
 i 131 269 26a 3b9 456 4cf 13a5 2373 a647 ab75 118c3
 j 3f3 458
-l 196 1c0 399 406 4c0 6f1 16c1 2223 23fd 2c92 2d4f a4f2 1028a 10309 10320 16f28
+l 196 1c0 399 406 4c0 661 6f1 16c1 2223 23fd 2c92 2d4f a4f2 1028a 10309 10320 16f28
 n 578 57c
-o 3bf 3c3 43e 585 6f5 966 a66 ae6 be6 c02 c66 c82 ce6 d02 d20 d66 d82 e50 ed0 101d 1040 10ff 1d0f 1d11 2c9f ab3d
+o 3bf 3c3 43e 585 665 6f5 966 a66 ae6 be6 c02 c66 c82 ce6 d02 d20 d66 d82 e50 ed0 101d 1040 10ff 1d0f 1d11 2c9f ab3d
 o 1042c 104ea 118c8 118d7
 p 3c1 440 2374 2ca3
 q 51b 563 566
@@ -72,6 +93,14 @@ w 26f 461 51d 561 1d21 ab83 1170a 1170e 1170f
 x d7 445 1541 157d 166e 292b 292c 2a2f
 y 263 28f 3b3 443 4af 10e7 1d8c 1eff ab5a 118dc
 z 1d22 ab93 118c4
+二 30cb
+八 30cf
+卜 30c8
+口 30ed
+夕 30bf
+工 30a8
+力 30ab
+ヘ 3078
 """
 
 _WITHIN_ASCII: Final = {"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "`": "'"}
@@ -80,6 +109,9 @@ _WITHIN_ASCII: Final = {"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "`": 
 _UNSEEN: Final = frozenset(
     map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0))
 ) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+
+_ACCENT: Final = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_WITH_STROKE: Final = re.compile(r"LATIN (?P<case>SMALL|CAPITAL) LETTER (?P<letter>[A-Z]) WITH .+")
 
 _KINDS: Final = {
     "Cc": "a control character",
@@ -102,7 +134,7 @@ _FOLDED: Final = {char.casefold(): ascii_char.lower() for char, ascii_char in _L
 
 
 def unclear(text: str) -> str:
-    """Return the reason why a reader may mistake a name for another; empty if there is none.
+    """Return why a reader may mistake a name for another; empty if it is unmistakable.
 
     >>> unclear("anna"), unclear("Анна Kraft"), unclear("安娜 2")
     ('', '', '')
@@ -124,26 +156,47 @@ def unclear(text: str) -> str:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Return whether readers may confuse two names: they differ only by case, width or similar characters.
+    """Return whether readers may confuse two names: they differ only by case, width, accents or similar characters.
 
     >>> are_alike("Anna", "anna"), are_alike("\uff41nna", "anna"), are_alike("\u0430nna", "anna")
     (True, True, True)
     >>> are_alike("bot-l", "bot-1"), are_alike("bot-2", "bot-1"), are_alike("anna", "hanna")
     (True, False, False)
+    >>> are_alike("\u00e1nna", "anna"), are_alike("\u0142ukasz", "lukasz"), are_alike("bot-\u0661", "bot-1")
+    (True, True, True)
     """
     return not set(looks_of(one)).isdisjoint(looks_of(other))
 
 
 @lru_cache(16_384)
 def looks_of(text: str) -> tuple[str, ...]:
-    """Return the forms of a name without case and as a skeleton of UTS 39. Look-alikes share at least one form."""
-    seen = "".join(char for char in normalize("NFKC", text) if char not in _UNSEEN and category(char) != "Cf")
-    plain = " ".join(seen.split())
-    folded = normalize("NFKC", plain.casefold())
+    """Return the forms of a name without case and as a skeleton of UTS 39. Look-alikes share at least one form.
+
+    Accents are left out, as in browsers' checks of domain names. The vowel signs of scripts such as Devanagari stay.
+    """
+    visible = "".join(char for char in normalize("NFKC", text) if char not in _UNSEEN and category(char) != "Cf")
+    plain = _without_accents(" ".join(visible.split()))
+    folded = _without_accents(normalize("NFKC", plain.casefold()))
     by_case = "".join(_FOLDED.get(char, char) for char in folded).casefold()
     looks = [_LOOKS.get(char, char) for char in plain]
-    skeleton = "".join(_WITHIN_ASCII.get(look, look) for look in looks)
-    return f"case {by_case}", f"case {''.join(looks).casefold()}", f"skeleton {skeleton}"
+    skeleton = "".join(_WITHIN_ASCII.get(look, look) for look in looks).casefold()
+    return f"case {by_case}", f"case {''.join(looks).casefold()}", f"digits {_digits(folded)}", f"skeleton {skeleton}"
+
+
+def _without_accents(text: str) -> str:
+    """Return a text without the marks of its letters, and without the strokes and hooks of Latin letters."""
+    return text if text.isascii() else "".join(map(_letter, _ACCENT.sub("", normalize("NFD", text))))
+
+
+def _letter(char: str) -> str:
+    """Return the plain letter of a Latin letter with a stroke, a hook or the like."""
+    match = None if char.isascii() else _WITH_STROKE.fullmatch(name(char, ""))
+    return char if match is None else match["letter"] if match["case"] == "CAPITAL" else match["letter"].lower()
+
+
+def _digits(text: str) -> str:
+    """Return a text with its decimal digits written in ASCII."""
+    return text if text.isascii() else "".join(str(decimal(char, char)) for char in text)
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts of any language: how they are folded, so that texts that read the same are the same, and where words end."""
+"""Texts in any language: case folding and normalisation, unspaced scripts, combining marks, and shortening."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, ideographs
 )
-"""Characters of scripts that write no spaces, as the content of a class of a regular expression."""
+"""Characters of scripts without spaces between words, as the content of a character class."""
 
 
 def folded(text: str) -> str:
     """Return a text in a form that ignores case, width and how accents are encoded (NFKC of the case-folded text).
 
-    The Turkish letters `İ` and `ı` become `i`, because only they would differ between capital and small letters.
+    The Turkish letters `İ` and `ı` become `i`, because their case cannot be folded otherwise.
 
     >>> folded("Cafe\u0301 ＩＤ") == folded("CAFÉ id"), folded("KIRMIZI") == folded("kırmızı")
     (True, True)
@@ -30,7 +30,7 @@ def folded(text: str) -> str:
 
 @cache
 def marks() -> str:
-    r"""Return all combining marks, as the content of a class of a regular expression, which has `\w` without them."""
+    r"""Return all combining marks, as the content of a character class. `\w` does not include them."""
     ranges: list[list[int]] = []
     for code in chain(range(0x300, 0xFFFF), range(0x10000, 0x1F000), range(0xE0100, 0xE01F0)):
         if unicodedata.category(chr(code))[0] != "M":
@@ -43,7 +43,7 @@ def marks() -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return the beginning of a text, at most `length` characters, without cutting an accent off its letter."""
+    """Return at most `length` characters of a text. A letter is not separated from its combining marks."""
     while 0 < length < len(text) and unicodedata.category(text[length])[0] == "M":
         length -= 1
     return text[:length]

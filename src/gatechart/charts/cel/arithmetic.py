@@ -1,4 +1,4 @@
-"""Arithmetic of CEL: no value is converted implicitly, and what leaves the range of its type is an error."""
+"""Arithmetic of CEL. Nothing is converted implicitly, and a result out of the range of its type is an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NEGATED: Final = ("int", "double")
 def operate(operator: str, one: Any, other: Any) -> Any:
     """Return the result of an operator.
 
-    Raises TypeError if it does not take such operands, OverflowError if the result has no place in its type, and
+    Raises TypeError if it does not take such operands, OverflowError if the result is out of the range of its type, and
     ZeroDivisionError.
     """
     if one.__class__ is int and other.__class__ is int:
@@ -113,7 +113,7 @@ def _remainder(one: int, other: int) -> int:
     """Return the remainder, with the sign of the first operand."""
     quotient = _quotient(one, other)
     if one == INT_MIN:
-        int_of(quotient)  # by -1 it has no place
+        int_of(quotient)  # -2**63 / -1 overflows
     return one - other * quotient
 
 

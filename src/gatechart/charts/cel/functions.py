@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import Any, Final
 
 from gatechart.charts.cel import conversions as convert
@@ -35,6 +36,9 @@ class Function:
     evaluate: Callable[..., Any]
     forms: tuple[Form, ...]
     usage: str  # a call that is right
+    least: float | None = None  # of the numbers that it returns, for a duration excepted; None if it has no bounds
+    most: float = inf
+    hint: str = ""  # how it numbers, where that differs from everyday use
 
     def form(self, *, is_method: bool, count: int) -> Form | None:
         """Return the form with this number of arguments, the target included; None if there is none."""
@@ -83,7 +87,8 @@ def _conversion(name: str, evaluate: Callable[[Any], Any], takes: Kinds, result:
 def _getter(name: str, evaluate: Callable[..., int]) -> Function:
     target = _TIMED if name in {"getHours", "getMinutes", "getSeconds", "getMilliseconds"} else _MOMENT
     forms = (Form(True, (target,), "int"), Form(True, (_MOMENT, _TEXT), "int"))
-    return Function(evaluate, forms, f"event.time.{name}('Europe/Berlin')")
+    least, most = _RANGES[name]
+    return Function(evaluate, forms, f"event.time.{name}('Europe/Berlin')", least, most, _HINTS.get(name, ""))
 
 
 _SIZED: Final[Kinds] = frozenset({"string", "bytes", "list", "map"})
@@ -99,9 +104,28 @@ _GETTERS: Final = {
     "getMonth": getter(lambda moment: moment.month - 1),
     "getSeconds": getter(lambda moment: moment.second, truncated(NANOS)),
 }
+_RANGES: Final = {
+    "getDate": (1, 31),
+    "getDayOfMonth": (0, 30),
+    "getDayOfWeek": (0, 6),
+    "getDayOfYear": (0, 365),
+    "getFullYear": (1, 9999),
+    "getHours": (0, 23),
+    "getMilliseconds": (0, 999),
+    "getMinutes": (0, 59),
+    "getMonth": (0, 11),
+    "getSeconds": (0, 59),
+}
+_HINTS: Final = {
+    "getDayOfMonth": "the first day is 0; getDate() counts from 1",
+    "getDayOfWeek": "Sunday is 0",
+    "getDayOfYear": "the first of January is 0",
+    "getHours": "midnight is 0",
+    "getMonth": "January is 0",
+}
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": Function(
-        convert.size, tuple(Form(is_method, (_SIZED,), "int") for is_method in (False, True)), "size(value)"
+        convert.size, tuple(Form(is_method, (_SIZED,), "int") for is_method in (False, True)), "size(value)", least=0
     ),
     **{name: _of_texts(name) for name in ("contains", "startsWith", "endsWith")},
     "matches": Function(

@@ -17,7 +17,7 @@ from gatechart.errors import Fault, GuardBudgetError, suggestion
 from gatechart.values import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
-MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; within each other they multiply
+MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; if nested, their costs multiply
 MAX_STEPS: Final = 10_000_000  # of an evaluation, at the most: one to three seconds
 MAX_PATTERN: Final = 1_000  # characters of a regular expression, with its repetitions written out
 _NOT_PAYLOAD: Final = frozenset({"name", "id", "sender", "time"})
@@ -120,7 +120,7 @@ def _faults(guard: Cel, *, is_guard: bool) -> Iterator[Fault]:
     nodes = tuple(walk(guard.syntax))
     loops = sum(isinstance(node, Comprehension) for node in nodes)
     if loops > MAX_ROUNDS:
-        problem = f"it goes through lists {loops} times, more than {MAX_ROUNDS}"
+        problem = f"it iterates over lists {loops} times, more than {MAX_ROUNDS}"
         yield Fault("", problem, "write a function, and name it")
     for name in dict.fromkeys(_free_names(guard.syntax, frozenset())):
         if name not in VARIABLES and name not in TYPE_NAMES:

@@ -21,8 +21,8 @@ from gatechart.charts.cel.syntax import (
 )
 from gatechart.charts.cel.tokens import CelSyntaxError, Token, number, text_value, tokens
 
-MAX_DEPTH: Final = 200  # nodes on the way down: an evaluation recurses once for each
-_MAX_NESTED: Final = 60  # parentheses, brackets and conditions inside each other: the parser recurses some six times
+MAX_DEPTH: Final = 200  # nested nodes; an evaluation recurses once for a node
+_MAX_NESTED: Final = 60  # nested parentheses, brackets and conditions; the parser recurses some six times for one
 _STRENGTHS: Final = {
     "||": 1,
     "&&": 2,
@@ -58,7 +58,7 @@ class _Parser:
         self.text = text
         self._tokens = tokens(text)
         self._nested = 0
-        self._end = 0  # behind the last token that was taken
+        self._end = 0  # behind the last token that was read
         self.token = next(self._tokens)
 
     def fault(self, problem: str, token: Token | None = None) -> CelSyntaxError:

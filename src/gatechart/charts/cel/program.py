@@ -45,7 +45,7 @@ Evaluate = Callable[[Environment], Any]
 Scope = Mapping[str, int]  # slots of variables of comprehensions
 
 ERRORS: Final = (LookupError, TypeError, ValueError, ArithmeticError)
-"""What an evaluation raises. Logical operators ignore it if the other operand decides."""
+"""Errors that an evaluation raises. Logical operators ignore them if another operand decides."""
 
 _PLAIN: Final = frozenset({str, int, float})  # equal values of one of these types are equal in CEL
 _ORDERINGS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -200,15 +200,15 @@ def _presence(operand: Evaluate, field: str) -> Evaluate:
 
 def _item(operand: Evaluate, index: Evaluate) -> Evaluate:
     def evaluate(env: Environment) -> Any:
-        value, place = operand(env), index(env)
+        value, key = operand(env), index(env)
         name = kind(value)
         if name == "map":
-            return value[key_of(place)]
-        if name != "list" or kind(place) not in NUMBERS:
-            raise TypeError(f"{described(value)} has no index {place!r:.60}")
-        if place != place or place % 1 or not 0 <= place < len(value):  # noqa: PLR0124  NaN
-            raise IndexError(f"index {place} is out of the range of a list of {len(value)}")
-        return value[int(place)]
+            return value[key_of(key)]
+        if name != "list" or kind(key) not in NUMBERS:
+            raise TypeError(f"{described(value)} has no index {key!r:.60}")
+        if key != key or key % 1 or not 0 <= key < len(value):  # noqa: PLR0124  NaN
+            raise IndexError(f"index {key} is out of the range of a list of {len(value)}")
+        return value[int(key)]
 
     return evaluate
 
@@ -250,7 +250,7 @@ def _operation(name: str, operands: tuple[Evaluate, ...]) -> Evaluate:
 
 
 def _logic(operands: tuple[Evaluate, ...], *, decides: bool) -> Evaluate:
-    """Evaluate operands until one decides. Only if none does, an error of one of them counts."""
+    """Evaluate operands until one decides. An error counts only if none decides."""
 
     def evaluate(env: Environment) -> bool:
         failure: Exception | None = None
@@ -335,7 +335,7 @@ def _items(operand: Evaluate) -> Callable[[Environment], Iterable[Any]]:
 
 
 def _quantifier(items: Evaluate, slot: int, body: Evaluate, *, decides: bool) -> Evaluate:
-    """Evaluate the body for each item until one decides. An error counts only if none does, as with `&&` and `||`."""
+    """Evaluate the body for the items until one decides. An error counts only if none decides, as with `&&`."""
 
     def evaluate(env: Environment) -> bool:
         failure: Exception | None = None

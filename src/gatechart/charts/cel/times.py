@@ -38,6 +38,8 @@ def read_timestamp(text: str) -> Timestamp:
         seconds = (datetime(*map(int, numbers), tzinfo=UTC) - EPOCH) // timedelta(seconds=1)  # type: ignore[misc, arg-type]
     except ValueError as error:
         raise ValueError(f"{text!r:.60} is not a timestamp: {error}") from None
+    if sign is not None and (int(hours) > 23 or int(minutes) > 59):
+        raise ValueError(f"{text!r:.60} is not a timestamp: its offset is not between -23:59 and +23:59")
     offset = 0 if sign is None else int(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60)
     return timestamp_of((seconds - offset) * NANOS + int((fraction or "").ljust(9, "0")))
 

@@ -1,4 +1,4 @@
-"""Errors of CEL expressions that can be found before the expressions are evaluated.
+"""Errors of CEL expressions that are known before evaluation.
 
 The language checks types only where they are declared. Here, the types of `event` and of results of functions are
 known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar, Final
 
 from gatechart.charts.cel.arithmetic import NEGATED, RESULTS
@@ -53,6 +54,8 @@ class Known:
 
     kinds: Kinds  # types that they can have
     is_data: bool = False  # their items are JSON too
+    least: float = -inf
+    most: float = inf
 
 
 _UNKNOWN: Final = Known(ANY)
@@ -128,7 +131,8 @@ class _Checker:
         return all(part.kinds <= JSON and (part.is_data or not part.kinds & {"list", "map"}) for part in given)
 
     def _literal(self, node: Literal, _scope: Scope) -> Known:
-        return Known(frozenset({kind(node.value)}))
+        kinds = frozenset({kind(node.value)})
+        return Known(kinds, least=node.value, most=node.value) if kinds <= NUMBERS else Known(kinds)
 
     def _name(self, node: Name, scope: Scope) -> Known:
         if node.name in scope:
@@ -179,7 +183,9 @@ class _Checker:
         self._arguments(node, function, form, given)
         if form.result == "dyn":
             return _UNKNOWN
-        return Known(frozenset({form.result}))
+        if function.least is None or DURATION in given[0].kinds:
+            return Known(frozenset({form.result}))
+        return Known(frozenset({form.result}), least=function.least, most=function.most)
 
     def _arguments(self, node: Call, function: Function, form: Form, given: list[Known]) -> None:
         for part, takes, argument in zip(node.inputs, form.takes, given, strict=True):
@@ -206,7 +212,7 @@ class _Checker:
 
     def _comprehension(self, node: Comprehension, scope: Scope) -> Known:
         given = self.known(node.range, scope)
-        self._demand(node, given, _LIST | _MAP, f"{node.macro}() goes through a list or the keys of a map")
+        self._demand(node, given, _LIST | _MAP, f"{node.macro}() iterates over a list or the keys of a map")
         inner = {**scope, node.variable: _DATA if given.is_data else _UNKNOWN}
         bodies = [self.known(body, inner) for body in node.bodies]
         asked = len(bodies) - (node.macro == "map")  # the last body of `map` may have any type
@@ -237,6 +243,7 @@ class _Checker:
                 return Known(given[0].kinds & frozenset(NEGATED) or frozenset(NEGATED))
             case "in":
                 self._demand(node, given[1], _LIST | _MAP, "`in` takes a list or a map")
+                self._membership(node, given[0], scope)
                 return Known(_BOOL)
             case "==" | "!=":
                 self._equality(node, *given)
@@ -247,17 +254,31 @@ class _Checker:
         return self._arithmetic(node, *given)
 
     def _equality(self, node: Operation, one: Known, other: Known) -> None:
-        if _can_be_equal(one.kinds, other.kinds):
-            return
-        answer = "false" if node.operator == "==" else "true"
-        problem = f"is always {answer}: {shown_kinds(one.kinds)} never equals {shown_kinds(other.kinds)}"
-        self._add(node, problem, self._conversion(node, one, other))
+        self._match(node, one, other, "is always false" if node.operator == "==" else "is always true")
+
+    def _membership(self, node: Operation, one: Known, scope: Scope) -> None:
+        match node.operands:
+            case (operand, ListOf(items=items)) if not isinstance(operand, Literal):
+                for item in items:
+                    equality = Operation(node.start, node.end, "==", (operand, item))
+                    self._match(equality, one, self.known(item, scope), "has an item that never matches")
+
+    def _match(self, node: Operation, one: Known, other: Known, effect: str) -> None:
+        """Add the problem of two operands that are never equal. effect: on the expression."""
+        if not _can_be_equal(one.kinds, other.kinds):
+            problem = f"{effect}: it compares {shown_kinds(one.kinds)} with {shown_kinds(other.kinds)}"
+            self._add(node, problem, self._conversion(node, one, other))
+        elif one.most < other.least or other.most < one.least:
+            self._out_of_range(node, one, other, effect)
 
     def _ordering(self, node: Operation, one: Known, other: Known) -> None:
         in_both = one.kinds & other.kinds & ORDERED
         if not in_both and not (one.kinds & NUMBERS and other.kinds & NUMBERS):
             problem = f"always fails: {shown_kinds(one.kinds)} and {shown_kinds(other.kinds)} cannot be put in order"
             self._add(node, problem, self._conversion(node, one, other))
+        small, large = (one, other) if node.operator in {"<", "<="} else (other, one)
+        if small.least > large.most or (small.least == large.most and node.operator in {"<", ">"}):
+            self._out_of_range(node, one, other, "is always false")
 
     def _arithmetic(self, node: Operation, one: Known, other: Known) -> Known:
         results = RESULTS[node.operator].items()
@@ -271,8 +292,27 @@ class _Checker:
             return _UNKNOWN
         return Known(frozenset(possible), is_data=one.is_data and other.is_data)
 
+    def _out_of_range(self, node: Operation, one: Known, other: Known, effect: str) -> None:
+        """Add the problem of a comparison with a number that an operand never has."""
+        for operand, given in zip(node.operands, (one, other), strict=True):
+            if isinstance(operand, Call) and operand.function in FUNCTIONS:
+                numbers = (
+                    f"{given.least:.0f} or more" if given.most == inf else f"{given.least:.0f} to {given.most:.0f}"
+                )
+                problem = f"{effect}: {operand.function}() returns {numbers}"
+                hint = FUNCTIONS[operand.function].hint
+                self._add(node, problem, f"compare it with such a number{f' ({hint})' if hint else ''}")
+                return
+
     def _conversion(self, node: Operation, one: Known, other: Known) -> str:
         """Return the remedy for two operands of different types."""
+        texts = [
+            operand for operand in node.operands if isinstance(operand, Literal) and isinstance(operand.value, str)
+        ]
+        if texts and one.kinds ^ other.kinds <= {"string", *NUMBERS}:
+            return "compare it with a number, without quotes"
+        if texts and one.kinds ^ other.kinds == {"string", "type"}:
+            return f"write the type without quotes: {', '.join(TYPE_NAMES[:7])}, …"
         if node.operator in "+-" and TIMESTAMP in one.kinds ^ other.kinds:
             return "combine a timestamp with a duration, as in `event.time + duration('1h')`"
         for given, operand, wanted in ((one, node.operands[0], other), (other, node.operands[1], one)):

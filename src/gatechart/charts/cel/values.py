@@ -1,7 +1,7 @@
 """Values of CEL: their types, equality and order.
 
-JSON values are used as they are: bool, int, double (float), string, list (list or
-tuple), map (any mapping) and null (None). Bytes are `bytes`. This module adds what Python lacks.
+JSON values are used as they are: bool, int, double (float), string, list (list or tuple), map (any mapping) and null
+(None). Bytes are `bytes`. This module adds what Python lacks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A length of time in nanoseconds, negative if it goes backwards."""
+    """A length of time in nanoseconds, possibly negative."""
 
     nanos: int
 
