@@ -50,6 +50,7 @@ from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.lessons import forget_lessons
 from gatechart.hosting.migration import as_of_today
+from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
@@ -326,7 +327,8 @@ class RestateRuntime(AgentHome):
         return journal_page(entries, command)
 
     async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
-        await self._calls.look("cut", command.agent_id)
+        told = await self._calls.look("cut", command.agent_id)
+        check_open(SNAPSHOT.validate_python(told["snapshot"]))
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
         record, gone = journal_cut(entries, command, command.idempotency_key or self._ids())
         if record is not None:

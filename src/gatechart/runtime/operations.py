@@ -82,7 +82,7 @@ class Operations:
 
     async def _cut(self, command: CutCommand) -> Sequence[JournalEntry]:
         store, agent_id = self._core.store, known_id(command.agent_id)
-        await store.load(agent_id)
+        check_open(await store.load(agent_id))
         entries = await store.journal(agent_id, command.journal)
         record, gone = journal_cut(entries, command, command.idempotency_key or self._core.ids())
         if record is not None:
