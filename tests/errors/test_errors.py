@@ -74,6 +74,7 @@ REMEDIES: dict[str, str] = {
     "NotFailedError": "go back to any version with rollback()",
     "NotReachedError": "wait again, or longer",
     "OpenHandoffError": "cancel them, or wait for their end",
+    "MailFailedError": "Mend the cause, or advance the clock",
     "NoInvokeError": "it runs 'one', 'two'",
     "NoTimerError": "find its number with mail()",
     "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",
