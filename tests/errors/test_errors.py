@@ -62,7 +62,7 @@ REMEDIES: dict[str, str] = {
     "EntryGuardError": "bring a payload that the guard agrees to",
     "EntryRefusedError": "its entry points are one, two",
     "EntryTakenError": "register another id",
-    "LookAlikeError": "register an id that differs",
+    "LookAlikeError": "choose one that differs",
     "TooManyEntriesError": "deregister one",
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
