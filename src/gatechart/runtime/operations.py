@@ -108,7 +108,9 @@ class Operations:
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         to = None if command.to is None else known_id(command.to)
-        found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
+        is_wanted = to is not None or bool(command.framework)
+        query = MailQuery(to, command.status, command.after, command.limit, framework=is_wanted)
+        found = await self._core.store.mail(query)
         return await shown_mail(self._core.store, self._registry, found, self._core.clock.now())
 
     async def _retry(self, command: RetryCommand) -> Mail:
