@@ -105,12 +105,12 @@ def test_refused_mail_is_listed_with_its_reason(dead, gatechart):
     assert (document["status"], document["payload"], document["attempts"]) == ("refused", {"n": 1}, 0)
 
 
-def test_mail_to_agents_of_the_framework_is_listed_on_request_or_by_name(gatechart):
+def test_mail_to_agents_of_the_framework_is_listed_on_request_or_by_name(project, gatechart):
     gatechart("schedule", "set", "nightly", "desk", "--at", "LISTENING", "--every", "1d")
     gatechart("post", "a", "LEFT")
 
     def recipients(*options):
-        return [each["recipient"] for each in json.loads(gatechart("mail", "--json", *options).out)["mail"]]
+        return [each["agent_id"] for each in json.loads(gatechart("mail", "--json", *options).out)["mail"]]
 
     assert recipients() == ["a"]
     assert recipients("--framework") == ["schedule:nightly", "a"]
