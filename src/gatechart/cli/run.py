@@ -401,7 +401,7 @@ async def _news(store: Store, followed: Iterable[Snapshot], known: dict[str, int
 
 
 async def _followed(store: Store, agent: str | None, *, framework: bool) -> list[Snapshot]:
-    """Read an agent, or all of them. framework: also those of gatechart itself. Raises UnknownAgentError."""
+    """Read one agent or all. framework: include the agents of gatechart itself. Raises UnknownAgentError."""
     if agent is not None:
         return [await store.load(agent)]
     query, found = Query(limit=1_000, framework=framework), list[Snapshot]()

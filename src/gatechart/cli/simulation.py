@@ -114,7 +114,7 @@ class Game:
         await self._opened.aclose()
 
     async def play(self, move: Move) -> Outcome | None:
-        """Make a move, and remember it unless it was refused or raised. Raises what it raises.
+        """Make a move, and remember it unless it was refused or raised. Raises as the move does.
 
         If a timer or other mail fails, the position is again the one before the move.
         """
@@ -140,7 +140,7 @@ class Game:
         await self._repeat(kept)
 
     async def _repeat(self, answers: int) -> None:
-        """Begin again, and repeat all moves. answers: the number of answers that they take."""
+        """Restart, and repeat all moves. answers: the number of answers to give again."""
         self._answers.repeat(answers)
         await self._begin()
         for move, _ in self._moves:

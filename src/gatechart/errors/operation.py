@@ -108,7 +108,7 @@ class MailFailedError(EventError):
 
     agent_id: str
     event: str
-    state: str  # to which the mail belongs; empty if to none
+    state: str  # the state that the mail belongs to; may be empty
     is_timer: bool
     reason: str
     retry_at: datetime | None  # None if it is dead

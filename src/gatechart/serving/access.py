@@ -83,7 +83,7 @@ class RegistrantsError(DefinitionError):
 
 @dataclass(eq=False)
 class CallerNameError(DefinitionError):
-    """The name of a caller with a token of its own could be mistaken for another."""
+    """The name of a caller with a token could be mistaken for another name."""
 
     name: str
     problem: str

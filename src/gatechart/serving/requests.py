@@ -334,7 +334,7 @@ class _OfChanges(BaseModel):
 
 
 def wants_framework(query: str) -> bool:
-    """Return whether a reader of turns asks for those of the framework's own agents, too. Raises NotServed."""
+    """Return whether a reader also asks for turns of the framework's agents. Raises NotServed."""
     return bool(dict(_of_query(_OfChanges, query))["framework"])
 
 

@@ -133,7 +133,7 @@ class Rehearsal(Generic[ContextT]):
         """Move the clock forward. Whatever falls due on the way happens at its own time, in order.
 
         by: "2d", "1h30m", "PT1H30M", a timedelta, or a number of seconds. Raises ValueError for anything else, and
-        MailFailedError as `settle` does: then the clock stands at the moment of the failure.
+        MailFailedError as `settle` does: the clock then shows the moment of the failure.
         """
         end = self.clock.at + timedelta(seconds=seconds_in(by))
         while await self._next_due(end):
@@ -188,8 +188,8 @@ class Rehearsal(Generic[ContextT]):
         """Wait until all pending work waits for the clock.
 
         An invoke that waits for something other than the clock gets 100 rounds of the event loop. Raises
-        MailFailedError if the turn of a timer or of other mail to the agent failed, once for each mail: whoever goes on
-        rehearses its further tries.
+        MailFailedError if the turn of a timer or of other mail to the agent failed, once for each mail. A caller that
+        moves the clock on rehearses the further tries.
         """
         for _ in range(PATIENCE):
             await asyncio.sleep(0)

@@ -53,7 +53,7 @@ def _shown(value: Any) -> str:
 
 
 def with_remedy(error: PayloadError, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> PayloadError:
-    """Return the error with a remedy if it reports missing fields of which a packet has entities: to declare them."""
+    """Add a remedy to an error about missing fields whose names a packet has as entities: to declare these entities."""
     names = _undeclared(graph, entry, payload, error) if isinstance(payload, HandoffPacket) else ()
     if not names:
         return error
