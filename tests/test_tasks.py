@@ -8,7 +8,7 @@ import pytest
 
 import gatechart
 from gatechart import Runtime, StateTransitionGraph, Transition
-from gatechart.tasks import start_task
+from gatechart.tasks import awaited, start_task
 
 from .eager import eager_loop, needs_eager_tasks
 
@@ -50,7 +50,7 @@ def test_a_task_runs_only_after_its_creator_has_suspended(runner):
 def test_a_future_can_be_awaited_by_a_task(runner):
     async def create():
         future = asyncio.get_running_loop().create_future()
-        task = start_task(future)
+        task = start_task(awaited(future))
         future.set_result("done")
         return await task
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
-from contextvars import Context
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
-__all__ = ["start_task"]
+__all__ = ["awaited", "start_task"]
 
 T = TypeVar("T")
 
+start_task: Final = asyncio.Task
+"""Create a task for a coroutine. It takes its first step only once the caller has suspended.
 
-def start_task(work: Awaitable[T], context: Context | None = None) -> asyncio.Task[T]:
-    """Create a task. It does not start before the caller suspends.
-
-    So the caller can register the task, or queue more work for it, before it runs. `asyncio.create_task` does not
-    promise this: `asyncio.eager_task_factory` (Python 3.12) runs the first step inside the call. This function bypasses
-    the task factory of the event loop.
-
-    context: of the task; a copy of the caller's if None. Raises RuntimeError outside an event loop.
-    """
-    coroutine = work if isinstance(work, Coroutine) else _awaited(work)
-    return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=context)
+The caller can therefore record the task, or give it more to do, before the work runs. With `asyncio.create_task` that
+fails under `asyncio.eager_task_factory` (Python 3.12), which runs the first step inside the call. The class itself
+bypasses the task factory of the event loop. Raises TypeError for a future: wrap it with `awaited`.
+"""
 
 
-async def _awaited(work: Awaitable[Any]) -> Any:
+async def awaited(work: Awaitable[T]) -> T:
+    """Return the result of the work. A task can be created for this coroutine, but not for every awaitable."""
     return await work

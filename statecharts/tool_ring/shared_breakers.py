@@ -42,7 +42,8 @@ def main(
     """Play agents that share circuit breakers, in groups of each size, 100 agents or more for each seed."""
     logging.getLogger("gatechart").setLevel(logging.CRITICAL)  # tools that fail are what this is about
     console = Console(highlight=False)
-    console.print("at once   seed   agents  finished  with a person  exhausted  no end  waited (median, p95, most; s)")
+    heading = "at once   seed   agents  finished  with a person  exhausted  no end  waited (median, p95, most; s)"
+    console.print(heading, soft_wrap=True)
     for size in agents:
         for each in seed:
             situation = Situation("shared breakers", Chances(db_tool, api_tool, seed=each), has_plan=plan)

@@ -275,3 +275,8 @@ def test_delays_of_an_xstate_machine_may_be_texts():
     for late in ("2s", timedelta(seconds=2)):
         graph = load(text, dialect="xstate", entry_points=["a"], bind={"late": late})
         assert graph.nodes["a"].timers == (("after.2s.a", 2.0),)
+
+
+def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(ValueError, match="dialect='xml'; write 'scxml' or 'xstate'"):
+        load("id: lamp\nentry_points: [OFF]\nstates: {OFF: {}}\n", dialect="xml")

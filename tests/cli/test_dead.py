@@ -37,7 +37,7 @@ def test_an_agent_that_waits_for_what_is_dead_is_told_of_loudly(gatechart, write
     assert hosted.code == 1
     assert "mail is dead: every attempt failed" in hosted.err
     assert "JAMMED (mail 1) of agent a" in hosted.err
-    assert "agents may be waiting for dead mail (1); see `gatechart mail --status dead`" in hosted.err
+    assert "agents may be waiting for dead mail (1); see `gatechart mail --status dead --framework`" in hosted.err
     shown = gatechart("show", "a")
     assert shown.code == 1
     assert ["DEAD", "REASON"] in shown.rows

@@ -1,5 +1,6 @@
 """`gatechart post`, `gatechart mail`, `gatechart rollback`, and what waits for an agent."""
 
+import json
 import re
 
 import pytest
@@ -102,6 +103,18 @@ def test_refused_mail_is_listed_with_its_reason(dead, gatechart):
     assert ["id", "m1"] in shown.rows
     document = gatechart("mail", "show", "1", "--json").document
     assert (document["status"], document["payload"], document["attempts"]) == ("refused", {"n": 1}, 0)
+
+
+def test_mail_to_agents_of_the_framework_is_listed_on_request_or_by_name(project, gatechart):
+    gatechart("schedule", "set", "nightly", "desk", "--at", "LISTENING", "--every", "1d")
+    gatechart("post", "a", "LEFT")
+
+    def recipients(*options):
+        return [each["agent_id"] for each in json.loads(gatechart("mail", "--json", *options).out)["mail"]]
+
+    assert recipients() == ["a"]
+    assert recipients("--framework") == ["schedule:nightly", "a"]
+    assert recipients("--agent", "schedule:nightly") == ["schedule:nightly"]
 
 
 def test_mail_is_listed_page_by_page(gatechart):

@@ -11,6 +11,10 @@ from contextlib import suppress
 
 import pytest
 
+from gatechart.charts import load
+from gatechart.cli.simulation import Answers, Game, Lines
+from gatechart.errors import MailFailedError
+from gatechart.testing import rehearse
 from tests.cli.terminal import chunks
 from tests.cli.test_charts import MACHINE, SCXML, TOGGLE
 from tests.forked import COMMAND, fork
@@ -218,6 +222,38 @@ def test_an_action_that_raises_is_told_and_changes_nothing(project, simulate):
     assert played.code == 4
     assert played.err.startswith("error: agent 'desk': ")
     assert "no paper" in played.err
+
+
+PINGPONG = """\
+id: pingpong
+entry_points: [WAITING]
+states:
+  WAITING: {after: {2s: PINGING}, on: {CALLED: DONE}}
+  PINGING: {always: PONGING}
+  PONGING: {always: PINGING}
+  DONE: {}
+"""
+
+
+@pytest.mark.parametrize("line", ["+1h", "2", "after.2s.WAITING"])
+def test_a_timer_whose_turn_fails_is_told_with_its_name_and_state(line, simulate, folder):
+    (folder / "pingpong.yaml").write_text(PINGPONG)
+    played = simulate(line, "CALLED", arguments=("pingpong.yaml",))
+    assert played.code == 4
+    assert played.err.startswith("error: timer 'after.2s.WAITING' of state 'WAITING' ")
+    assert "did not come to rest" in played.err
+
+
+async def test_a_game_goes_on_from_before_the_timer_that_failed():
+    graph = load(PINGPONG)
+    async with Game(lambda: rehearse(graph, holds_invokes=True), Answers(Lines(print))) as game:
+        for _ in range(2):
+            with pytest.raises(MailFailedError):
+                await game.play(lambda now: now.advance("1h"))
+        await game.play(lambda now: now.send("CALLED"))
+        assert game.now.leaves == ("DONE",)
+        await game.back()
+        assert game.now.leaves == ("WAITING",)
 
 
 def test_a_game_begins_in_any_state_with_any_context(project, positions_of):

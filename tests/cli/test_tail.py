@@ -39,6 +39,22 @@ def test_turns_of_all_agents_are_told_as_they_are_committed_until_ctrl_c(followi
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("options", "followed"),
+    [
+        ((), ["a"]),
+        (("--framework",), ["schedule:nightly", "a"]),
+        (("schedule:nightly",), ["schedule:nightly"]),
+    ],
+)
+def test_agents_of_the_framework_are_followed_on_request(options, followed, following, gatechart):
+    gatechart("schedule", "set", "nightly", "desk", "--at", "LISTENING", "--every", "1d")
+    with following(*options, "--json") as process:
+        gatechart("schedule", "set", "nightly", "desk", "--at", "LISTENING", "--every", "2d")
+        gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+        assert [json.loads(process.stdout.readline())["agent_id"] for _ in followed] == followed
+
+
 def test_turns_of_one_agent_are_told_to_machines_line_by_line(following, gatechart):
     for name in ("a", "b"):
         gatechart("start", "desk", "--at", "LISTENING", "--id", name)

@@ -62,7 +62,7 @@ REMEDIES: dict[str, str] = {
     "EntryGuardError": "bring a payload that the guard agrees to",
     "EntryRefusedError": "its entry points are one, two",
     "EntryTakenError": "register another id",
-    "LookAlikeError": "register an id that differs",
+    "LookAlikeError": "choose one that differs",
     "TooManyEntriesError": "deregister one",
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
@@ -74,6 +74,7 @@ REMEDIES: dict[str, str] = {
     "NotFailedError": "go back to any version with rollback()",
     "NotReachedError": "wait again, or longer",
     "OpenHandoffError": "cancel them, or wait for their end",
+    "MailFailedError": "Mend the cause, or advance the clock",
     "NoInvokeError": "it runs 'one', 'two'",
     "NoTimerError": "find its number with mail()",
     "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",

@@ -35,6 +35,36 @@ async def test_turns_come_as_they_are_committed_to_all_who_watch(served, client)
         assert tuple(entries) == tuple(await served.runtime.history("a"))
 
 
+async def test_turns_of_the_framework_come_to_those_who_ask_for_them(served, client):
+    async with client.changes() as usual, client.changes(framework=True) as whole:
+        await client.schedule("nightly", "shop", at="OPEN", payload={"name": "Ada"}, every="1d")
+        await start(client, "a")
+        assert [entry.agent_id for entry in await taken(usual, 1)] == ["a"]
+        assert [entry.agent_id for entry in await taken(whole, 2)] == ["schedule:nightly", "a"]
+
+
+async def test_a_reader_that_comes_back_has_missed_nothing_if_only_turns_of_the_framework_are_gone():
+    lifecycle = Lifecycle(buffer=3)
+    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url) as client, client.changes() as changes:
+        await start(client, "a")
+        await taken(changes, 1)
+        for number in range(5):
+            await client.schedule(f"nightly-{number}", "shop", at="OPEN", payload={"name": "Ada"}, every="1d")
+        waiting = asyncio.ensure_future(anext(changes))  # it reads the positions of turns that it does not get
+        while changes._events._place != str(lifecycle.buffer.end):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for protocol in list(found.server._uvicorn.server_state.connections):
+            protocol.transport.abort()
+        await found.runtime.post("a", "COUNTED")
+        assert (await within(waiting)).version == 2
+
+
+async def test_an_unknown_field_in_the_query_of_changes_is_refused(served, http):
+    refused = await http.get("/changes", params={"frame": "true"})
+    assert refused.status_code == 422
+    assert "frame" in refused.json()["message"]
+
+
 async def test_a_stream_that_is_cut_goes_on_where_it_was(served, client):
     await start(client, "a")
     async with client.changes() as changes:

@@ -12,7 +12,7 @@ from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.runtime import Limits
 from gatechart.serving import ServerLimits, read_registrants
-from gatechart.serving.access import Pace, RegistrantsError, TokenError
+from gatechart.serving.access import Access, CallerNameError, Pace, RegistrantsError, TokenError
 from gatechart.serving.answers import NotServed
 from gatechart.values import OUTCOME, Hours, Mark, Needs, Profile, Rate
 from tests.serving.conftest import TOKEN, serving
@@ -196,7 +196,9 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
     for text, token, fault in (
         (f"crm {CRM} x", TOKEN, "'crm' has more than a name and a token"),
         (f"crm {CRM}\nerp", TOKEN, "'erp' has no token"),
-        (f"crm {CRM}\ncrm {ERP}", TOKEN, "'crm' stands there twice"),
+        (f"crm {CRM}\ncrm {ERP}", TOKEN, "'crm': it stands there twice"),
+        (f"bot-1 {CRM}\nbot-l {ERP}", TOKEN, "'bot-l': it looks like 'bot-1'"),
+        (f"c\x08rm {CRM}", TOKEN, "it has U\\+0008, a control character"),
         (f"crm {CRM}\nerp {CRM}", TOKEN, "the token of 'crm', 'erp' is also another's"),
         (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is also another's"),
         (" \n\n", TOKEN, "it names nobody"),
@@ -211,6 +213,14 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
         read_registrants(file, TOKEN)
     with pytest.raises(RegistrantsError, match="missing': it cannot be read: No such file or directory; write a name"):
         read_registrants(tmp_path / "missing", TOKEN)
+
+
+@pytest.mark.parametrize("name", ["\N{CYRILLIC SMALL LETTER ES}rm", "crm\N{ZERO WIDTH SPACE}", "ＣＲＭ", "CRM"])
+def test_no_caller_has_a_name_that_could_be_mistaken(name):
+    for roles in ({"registrants": {"crm": CRM, name: ERP}}, {"registrants": {"crm": CRM}, "operators": {name: ERP}}):
+        with pytest.raises(CallerNameError, match="each name unlike the others"):
+            Access(TOKEN, **roles)
+    Access(TOKEN, registrants={"crm": CRM}, operators={"crm": ERP})
 
 
 async def test_a_registrant_has_no_more_entries_than_the_home_allows():

@@ -82,3 +82,10 @@ async def test_an_unknown_schedule_is_not_found(http, client):
         assert (answer.status_code, answer.json()["error"]) == (404, "UnknownScheduleError")
     with pytest.raises(PayloadError):
         await client.schedule("hourly", "shop", at="OPEN", every="often")
+
+
+async def test_a_client_schedules_by_a_period(client):
+    for every in ("1d", 90.0):
+        made = await client.schedule("hourly", "shop", at="OPEN", payload={"name": "Ada"}, every=every)
+    assert made.every == Every("90s")
+    assert await client.schedules() == (made,)

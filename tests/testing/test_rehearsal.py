@@ -12,15 +12,17 @@ from gatechart import (
     EscapePlan,
     Invoke,
     Lacks,
+    Limits,
     Migration,
     OnRefusal,
     Retry,
     State,
     StateTransitionGraph,
+    Then,
     Transition,
     VisitsOver,
 )
-from gatechart.errors import NoInvokeError, UndeclaredEventError, UnknownStateError
+from gatechart.errors import MailFailedError, NoInvokeError, UndeclaredEventError, UnknownStateError
 from gatechart.escape import GiveUp, Rollback
 from gatechart.graph import Accepts, Allow, NeedRule, Precedence
 from gatechart.testing import rehearse
@@ -223,3 +225,101 @@ async def test_a_rehearsal_plays_all_that_its_graph_was_given():
     its_own = {"allow", "entry_points", "inferred", "fingerprint", "nodes", "memo", "contexts"}
     differing = {each.name for each in fields(graph) if getattr(graph, each.name) != getattr(played, each.name)}
     assert differing - its_own == set()
+
+
+class Failing(AgentContext):
+    tries: int = 0
+
+
+def fail(context: Failing, event: Any) -> None:
+    raise RuntimeError("no paper")
+
+
+async def print_it(context: Failing, work: Any) -> None: ...
+
+
+FAULTY = StateTransitionGraph(
+    "faulty",
+    context=Failing,
+    states=[
+        State("WAITING", after={"2s": "PINGING"}),
+        State("PRINTING", invoke=Invoke(print_it, id="print")),
+        State("PINGING"),
+        State("PONGING"),
+        State("DONE"),
+    ],
+    transitions=[
+        Transition("WAITING", "CALLED", "DONE"),
+        Transition("WAITING", "PRINTED", "PRINTING"),
+        Transition("WAITING", "NOTED", actions=lambda context, event, turn: turn.send(turn.agent_id, "FAILED")),
+        Transition("WAITING", "FAILED", "DONE", actions=fail),
+        Transition("PRINTING", "done.invoke.print", "DONE", actions=fail),
+        Transition("PINGING", None, "PONGING"),
+        Transition("PONGING", None, "PINGING"),
+    ],
+    entry_points=["WAITING"],
+)
+
+
+async def test_a_timer_whose_turn_does_not_end_is_an_error_that_names_it_and_its_state():
+    async with rehearse(FAULTY) as agent:
+        began = agent.clock.at
+        with pytest.raises(MailFailedError) as raised:
+            await agent.advance("1h")
+        error = raised.value
+        assert (error.event, error.state, error.is_timer) == ("after.2s.WAITING", "WAITING", True)
+        assert "timer 'after.2s.WAITING' of state 'WAITING'" in str(error)
+        assert "did not come to rest" in str(error)
+        assert (agent.clock.at - began).total_seconds() == 2
+        assert agent.leaves == ("WAITING",)
+
+
+async def test_an_event_behind_a_timer_that_fails_is_an_error_instead_of_a_wait_for_ever():
+    async with rehearse(FAULTY) as agent:
+        with pytest.raises(MailFailedError):
+            await agent.until("DONE")
+        for _ in range(2):
+            with pytest.raises(MailFailedError, match="nothing else happens before its next try"):
+                await agent.send("CALLED")
+        assert agent.leaves == ("WAITING",)
+
+
+async def test_the_end_of_an_invoke_and_mail_whose_turns_fail_are_errors():
+    async with rehearse(FAULTY) as agent:
+        with pytest.raises(MailFailedError, match=r"mail 'done.invoke.print' of state 'PRINTING' .* no paper"):
+            await agent.send("PRINTED")
+    async with rehearse(FAULTY) as agent:
+        with pytest.raises(MailFailedError, match="mail 'FAILED' of agent 'faulty' failed"):
+            await agent.send("NOTED")
+
+
+async def test_a_timer_that_fails_once_is_tried_again_if_the_test_goes_on():
+    tried = []
+
+    def fail_at_first(context: Failing, event: Any) -> None:
+        context.tries += 1
+        tried.append(event.name)
+        if len(tried) == 1:
+            raise RuntimeError("busy")
+
+    graph = StateTransitionGraph(
+        "again",
+        context=Failing,
+        states=[State("WAITING", after={"5s": Then("DONE", actions=fail_at_first)}), "DONE"],
+        transitions=[],
+        entry_points=["WAITING"],
+    )
+    async with rehearse(graph) as agent:
+        with pytest.raises(MailFailedError, match="busy"):
+            await agent.advance("1h")
+        await agent.advance("1h")
+        assert (agent.leaves, agent.context.tries, len(tried)) == (("DONE",), 1, 2)
+
+
+async def test_a_timer_whose_every_try_fails_is_reported_once_and_then_lets_events_through():
+    async with rehearse(FAULTY, limits=Limits(mail_retry=Retry(attempts=2, first_s=1))) as agent:
+        with pytest.raises(MailFailedError):
+            await agent.advance("3s")
+        await agent.advance("3s")
+        await agent.send("CALLED")
+        assert agent.leaves == ("DONE",)

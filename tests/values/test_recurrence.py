@@ -178,3 +178,17 @@ def test_whatever_is_no_cron_expression_is_a_fault_that_names_what_would_be_one(
 def test_whatever_is_no_time_zone_is_a_fault(zone):
     problem, _ = Every(cron="0 9 * * *", zone=zone).fault
     assert problem.startswith("unknown time zone")
+
+
+@pytest.mark.parametrize("every", [Every("1d"), Every(cron="0 9 * * *")])
+def test_a_moment_without_a_time_zone_is_refused(every):
+    with pytest.raises(ValueError, match="has no time zone; give it one"):
+        every.next_after(datetime(2030, 1, 1))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    "every", [Every("1d" * 100_000), Every(cron="0 9 * * *", zone="x" * 100_000), Every("1d", missed="x" * 100_000)]
+)
+def test_a_fault_repeats_only_the_beginning_of_a_long_text(every):
+    assert every.fault is not None
+    assert len(every.fault[0]) < 200

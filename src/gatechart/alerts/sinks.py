@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from gatechart.turn import checked_key
+from gatechart.errors import LookAlikeError
+from gatechart.turn import checked_key, checked_new_id
 from gatechart.values import AlertMessage, Delay, Retry, seconds_in
+from gatechart.values.look_alikes import first_alike
 
 _GIVE_UP_AFTER: Final = "1d"
 
@@ -38,9 +40,14 @@ class Alerts:
         """Take the sinks.
 
         first_wait, longest_wait: before another attempt; each wait is twice as long as the one before.
-        give_up_after: how long an alert is tried. Raises PayloadError, and ValueError.
+        give_up_after: how long an alert is tried. Raises ValueError, PayloadError, and LookAlikeError for two
+        names that look alike.
         """
         self._sinks = {checked_key(name, "sink"): sink for name, sink in sinks.items()}
+        for name in sinks:
+            checked_new_id(name, "sink")
+            if alike := first_alike(name, sinks):
+                raise LookAlikeError(name, alike, "the name of a sink")
         first_s, most_s = seconds_in(first_wait, "first_wait"), seconds_in(longest_wait, "longest_wait")
         self.retry: Final = Retry(attempts=2**62, first_s=first_s, most_s=most_s)
         self.give_up_s: Final = seconds_in(give_up_after, "give_up_after")

@@ -52,8 +52,11 @@ class AgentHome(
         """What this home supports, compared with other homes."""
         ...
 
-    def changes(self) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:
-        """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""
+    def changes(self, *, framework: bool = False) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:  # noqa: ARG002
+        """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported.
+
+        framework: also the turns of the agents of gatechart itself, such as schedules.
+        """
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 
     def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[AsyncIterator[Any]]:  # noqa: ARG002

@@ -23,6 +23,7 @@ class MailCommand(Command):
     status: MailStatus | None = None
     after: Count = 0
     limit: Count = 100
+    framework: bool | None = None  # as in `FindCommand`
 
 
 class RetryCommand(WritingCommand):
@@ -62,14 +63,21 @@ class MailHome(Executor):
     """The part of `AgentHome` that is about mail on its way."""
 
     async def mail(
-        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+        self,
+        to: AgentId | None = None,
+        *,
+        status: MailStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        framework: bool = False,
     ) -> Sequence[Mail]:
         """List mail in the order accepted, a page at a time: pass the number of the last as `after`.
 
         status: waiting, refused, dead, or unreadable if damaged in the database; mail that was applied is history.
+        framework: also list mail to the agents of gatechart itself, such as schedules. With `to`, it is listed anyway.
         Raises PayloadError.
         """
-        command = made(MailCommand, to=to, status=status, after=after, limit=limit)
+        command = made(MailCommand, to=to, status=status, after=after, limit=limit, framework=framework or None)
         found: Sequence[Mail] = await self.execute(command)
         return all_shown(found)
 

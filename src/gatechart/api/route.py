@@ -54,8 +54,13 @@ class Route:
         return _FIELD.sub(lambda found: quoted_part(str(fields[found[1]])), self.path)
 
     def rest_of(self, call: BaseModel) -> dict[str, Any]:
-        """Return the fields that are not in the path, as JSON values without nulls; objects in a query as text."""
-        rest = call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
+        """Return the fields that are not in the path, as JSON values; objects in a query as text.
+
+        Nulls are left out, and texts that are empty by default: a server takes no empty text.
+        """
+        fields = type(call).model_fields
+        unset = {name for name, field in fields.items() if field.default == "" and getattr(call, name) == ""}
+        rest = call.model_dump(mode="json", exclude={"verb", *self.in_path, *unset}, exclude_none=True)
         if self.has_body:
             return rest
         return {name: to_json(value).decode() if isinstance(value, dict) else value for name, value in rest.items()}

@@ -109,12 +109,15 @@ def load(
     unbound: called with a kind and a name that nothing is bound to, and returns what stands in for it. The kinds are
     "guard", "action", "invoke", "data" and "function", and "AgentContext" and "BaseModel" for subclasses.
 
-    Raises InvalidChartError with every fault, each with line, column and path of keys.
+    Raises InvalidChartError with every fault, each with line, column and path of keys, and ValueError for an unknown
+    dialect.
 
     >>> lamp = load("id: lamp\nentry_points: [OFF]\nstates:\n  OFF: {on: {PRESSED: ON}}\n  ON:\n")
     >>> lamp.transitions[0].label
     'OFF --PRESSED--> ON'
     """
+    if dialect not in (None, *Dialect):
+        raise ValueError(f"dialect={dialect!r:.100}; write {' or '.join(repr(each.value) for each in Dialect)}")
     top, faults = read(source)
     chart = read_chart(top, faults, None if dialect is None else Dialect(dialect))
     if chart.dialect is Dialect.XSTATE:

@@ -68,6 +68,9 @@ StatusOption = Annotated[
 AfterOption = Annotated[
     int, typer.Option("--after", min=0, metavar="NUMBER", help="Only mail with a higher number.", show_default=False)
 ]
+FrameworkMailOption = Annotated[
+    bool, typer.Option("--framework", help="Also list mail to the agents of gatechart itself, such as schedules.")
+]
 NumberArgument = Annotated[
     int, typer.Argument(metavar="NUMBER", min=1, help="The number of the mail.", show_default=False)
 ]
@@ -122,11 +125,13 @@ async def list_mail(
     status: StatusOption = None,
     after: AfterOption = 0,
     limit: LimitOption = 100,
+    framework: FrameworkMailOption = False,
 ) -> None:
     """List mail that is waiting, refused or dead, in the order accepted.
 
     Waiting mail is delivered in order, once it is due; timers are mail, too. Dead mail failed at every attempt. Mail
-    that was applied is in `gatechart history`. Works without an app; with one, it also says which mail is deferred.
+    that was applied is in `gatechart history`. Mail to the agents of gatechart itself, such as schedules, is listed
+    with --framework, or with --agent. Works without an app; with one, it also says which mail is deferred.
 
     Examples:
       gatechart mail --status dead
@@ -135,7 +140,7 @@ async def list_mail(
       gatechart mail retry 17 18
       gatechart mail discard 17
     """
-    query = MailQuery(agent, status, after, limit + 1)
+    query = MailQuery(agent, status, after, limit + 1, framework=framework or agent is not None)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await _with_reasons(settings, store, await store.mail(query))
     print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)

@@ -10,10 +10,11 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -234,7 +235,9 @@ def _told_of(dead_letters: int) -> ExitCode | None:
     """Warn and return the exit code if agents may be waiting for dead mail."""
     if not dead_letters:
         return None
-    print_warning(f"agents may be waiting for dead mail ({dead_letters}); see `gatechart mail --status dead`")
+    print_warning(
+        f"agents may be waiting for dead mail ({dead_letters}); see `gatechart mail --status dead --framework`"
+    )
     return ExitCode.REFUSED
 
 
@@ -353,11 +356,19 @@ FollowedArgument = Annotated[
 ]
 
 
-async def follow_agents(settings: Settings, agent: FollowedArgument = None) -> None:
+FollowedFrameworkOption = Annotated[
+    bool, typer.Option("--framework", help="Also follow the agents of gatechart itself, such as schedules.")
+]
+
+
+async def follow_agents(
+    settings: Settings, agent: FollowedArgument = None, framework: FollowedFrameworkOption = False
+) -> None:
     """Follow the turns of all agents, or of one, one line each, until Ctrl-C.
 
     It only reads, and works beside a host. It looks at the database about three times a second, less often if there are
-    many agents. With --json, each line is a JSON document. Works without an app.
+    many agents. With --json, each line is a JSON document. The agents of gatechart itself, such as schedules, are
+    followed with --framework, or if one is named. Works without an app.
 
     Examples:
       gatechart tail
@@ -366,21 +377,22 @@ async def follow_agents(settings: Settings, agent: FollowedArgument = None) -> N
     """
     try:
         async with stores.open_store(settings.store, role=Role.READER) as store:
-            known = {each.agent_id: each.version for each in await _followed(store, agent)}
+            followed = partial(_followed, store, agent, framework=framework)
+            known = {each.agent_id: each.version for each in await followed()}
             print_hint(f"following {agent or 'all agents'} in {settings.store}; stop with Ctrl-C")
             while True:
                 began = monotonic()
-                for entry in await _news(store, agent, known):
+                for entry in await _news(store, await followed(), known):
                     print_turn(settings, entry)
                 await asyncio.sleep(max(_FOLLOWS_S, _SHARE * (monotonic() - began)))
     except asyncio.CancelledError:  # Ctrl-C
         return
 
 
-async def _news(store: Store, agent: str | None, known: dict[str, int]) -> list[HistoryEntry]:
+async def _news(store: Store, followed: Iterable[Snapshot], known: dict[str, int]) -> list[HistoryEntry]:
     """Read the turns since the versions that are known, and note the new ones."""
     entries: list[HistoryEntry] = []
-    for each in await _followed(store, agent):
+    for each in followed:
         if each.version > (seen := known.get(each.agent_id, 0)):
             turns = await store.history(each.agent_id, after=seen)
             known[each.agent_id] = max((turn.version for turn in turns), default=each.version)
@@ -388,11 +400,11 @@ async def _news(store: Store, agent: str | None, known: dict[str, int]) -> list[
     return sorted(entries, key=lambda entry: entry.event.time)
 
 
-async def _followed(store: Store, agent: str | None) -> list[Snapshot]:
-    """Read an agent, or all of them. Raises UnknownAgentError."""
+async def _followed(store: Store, agent: str | None, *, framework: bool) -> list[Snapshot]:
+    """Read one agent or all. framework: include the agents of gatechart itself. Raises UnknownAgentError."""
     if agent is not None:
         return [await store.load(agent)]
-    query, found = Query(limit=1_000), list[Snapshot]()
+    query, found = Query(limit=1_000, framework=framework), list[Snapshot]()
     while True:
         page = await store.find(query)
         found += page.agents

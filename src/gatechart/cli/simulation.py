@@ -15,6 +15,7 @@ import typer
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.output import interruptible, print_hint
+from gatechart.errors import MailFailedError
 from gatechart.graph import AnyGraph
 from gatechart.testing import Rehearsal
 from gatechart.turn import possible
@@ -113,11 +114,17 @@ class Game:
         await self._opened.aclose()
 
     async def play(self, move: Move) -> Outcome | None:
-        """Make a move, and remember it unless it was refused or raised. Raises what it raises."""
+        """Make a move, and remember it unless it was refused or raised. Raises as the move does.
+
+        If a timer or other mail fails, the position is again the one before the move.
+        """
         before, is_made = len(self._answers.given), False
         try:
             outcome = await move(self.now)
             is_made = outcome is None or outcome.refusal is None
+        except MailFailedError:
+            await self._repeat(before)
+            raise
         finally:
             if is_made:
                 self._moves.append((move, before))
@@ -130,7 +137,11 @@ class Game:
         if not self._moves:
             raise UsageError("nothing to undo: this is the beginning")
         _, kept = self._moves.pop()
-        self._answers.repeat(kept)
+        await self._repeat(kept)
+
+    async def _repeat(self, answers: int) -> None:
+        """Restart, and repeat all moves. answers: the number of answers to give again."""
+        self._answers.repeat(answers)
         await self._begin()
         for move, _ in self._moves:
             await move(self.now)

@@ -87,15 +87,17 @@ class HttpClient(AgentHome):
         await self._http.__aexit__(kind, raised, trace)
 
     @asynccontextmanager
-    async def changes(self, *, patience_s: float = 60.0) -> AsyncIterator[Changes]:
+    async def changes(self, *, framework: bool = False, patience_s: float = 60.0) -> AsyncIterator[Changes]:
         """Subscribe to the turns of all agents as they are committed from now on, as `Runtime.changes` does.
 
         A lost connection is made again, and the stream continues where it was. Turns that are no longer available are
         reported by a ChangesMissedError, after which the iteration may go on.
+        framework: also the turns of the agents of gatechart itself, such as schedules.
         patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
         """
         self._check_open("changes")
-        async with Events(self._http, self._url, CHANGES, "changes", patience_s) as events:
+        path = f"{CHANGES}?framework=true" if framework else CHANGES
+        async with Events(self._http, self._url, path, "changes", patience_s) as events:
             yield Changes(events)
 
     @asynccontextmanager

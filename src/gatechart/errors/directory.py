@@ -9,15 +9,16 @@ from gatechart.errors.root import EventError
 
 @dataclass(eq=False)
 class LookAlikeError(EventError):
-    """People would take the id of a new entry of the directory for another name. Nothing was registered."""
+    """People would take a new id or name for another one. Nothing was changed."""
 
     id: str
     existing: str  # the name that it looks like
+    what: str = "the id of an entry"
 
     def __str__(self) -> str:
         return (
-            f"the id {self.id!r} looks like {self.existing!r}, which the directory has already; "
-            "register an id that differs by more than case, width, accents or similar characters"
+            f"{self.what}, {self.id!r}, looks like {self.existing!r}, which is there already; "
+            "choose one that differs by more than case, width, accents or similar characters"
         )
 
 

@@ -101,6 +101,28 @@ class NoTimerError(EventError):
 
 
 @dataclass(eq=False)
+class MailFailedError(EventError):
+    """The turn of mail to a rehearsed agent failed and is undone. The agent takes nothing else before the next try."""
+
+    private: ClassVar[tuple[str, ...]] = ("reason",)
+
+    agent_id: str
+    event: str
+    state: str  # the state that the mail belongs to; may be empty
+    is_timer: bool
+    reason: str
+    retry_at: datetime | None  # None if it is dead
+
+    def __str__(self) -> str:
+        kind, of = "timer" if self.is_timer else "mail", f" of state {self.state!r}" if self.state else ""
+        then = "it is dead" if self.retry_at is None else f"nothing else happens before its next try, {self.retry_at}"
+        return (
+            f"{kind} {self.event!r}{of} of agent {self.agent_id!r} failed: {self.reason}; {then}. Mend the cause, or "
+            "advance the clock of the rehearsal past all tries"
+        )
+
+
+@dataclass(eq=False)
 class NoInvokeError(EventError):
     """The agent is not running an invoke with this id. Nothing was changed."""
 

@@ -260,12 +260,16 @@ def fields_for(kind: type[AgentContext], packet: HandoffPacket, entities: Collec
     """
     if not issubclass(kind, ConversationContext):
         return fitting(kind, kind.model_fields, filling_values(packet, entities))
+    fields = kind.fields_from(packet)
+    if not entities:
+        return fields
     open_fields = (name for name in entities if name in _own_fields(kind) and name not in packet.internal_state)
-    return fitting(kind, open_fields, packet.entities) | kind.fields_from(packet)
+    return fitting(kind, open_fields, packet.entities) | fields
 
 
 def _filled(kind: type[ConversationContext], packet: HandoffPacket, entities: Collection[str] = ()) -> dict[str, Any]:
-    return fitting(kind, _own_fields(kind), filling_values(packet, entities))
+    own = _own_fields(kind)
+    return fitting(kind, own, filling_values(packet, entities)) if own else {}
 
 
 _own_fields = cache(own_fields)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from gatechart.api.directory import RegisterEntryCommand
 from gatechart.errors import LookAlikeError, PayloadError, TooManyEntriesError
 from gatechart.hosting.directory import Directory
-from gatechart.values.look_alikes import looks_of, unclear
-
-_CLEAR = "visible characters, words of one script each, and single spaces between them"
+from gatechart.values.look_alikes import CLEAR, first_alike, unclear
 
 
 async def check_new_entry(directory: Directory, command: RegisterEntryCommand) -> None:
@@ -16,16 +14,11 @@ async def check_new_entry(directory: Directory, command: RegisterEntryCommand) -
     A renewal needs no check: entries that are older than these rules, or too many since, stay and can be renewed.
     """
     if problem := unclear(command.id):
-        raise PayloadError("register_entry", (f"the id {command.id!r}: {problem}",), f"an id of {_CLEAR}")
+        raise PayloadError("register_entry", (f"the id {command.id!r}: {problem}",), f"an id of {CLEAR}")
     registered = await directory.registered()
-    _check_looks(command.id, [*directory.registry.directory_names, *registered])
+    existing = first_alike(command.id, (*directory.registry.directory_names, *registered))
+    if existing is not None:
+        raise LookAlikeError(command.id, existing)
     own = sum(registrant == command.registrant for registrant in registered.values())
     if command.registrant and own >= directory.most_entries:
         raise TooManyEntriesError(command.registrant, directory.most_entries)
-
-
-def _check_looks(entry_id: str, existing: list[str]) -> None:
-    own = set(looks_of(entry_id))
-    for name in existing:
-        if name != entry_id and not own.isdisjoint(looks_of(name)):
-            raise LookAlikeError(entry_id, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from gatechart.api import AgentHome, Command
@@ -17,6 +18,7 @@ from gatechart.api.scheduling import (
 from gatechart.errors import (
     AgentExistsError,
     ElsewhereError,
+    LookAlikeError,
     PayloadError,
     UnknownAgentError,
     UnknownGraphError,
@@ -25,9 +27,10 @@ from gatechart.errors import (
 from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
-from gatechart.turn import fit_payload
+from gatechart.turn import checked_new_id, fit_payload
 from gatechart.values import SCHEDULE_GRAPH, AgentId, Every, Schedule, Snapshot, Status, delay_text
 from gatechart.values.framework import SCHEDULE_AGENT, check_not_framework
+from gatechart.values.look_alikes import first_alike, unclear
 from gatechart.values.schedules import is_too_short
 
 
@@ -51,12 +54,40 @@ async def _schedule(home: AgentHome, own: OwnAgents, registry: Registry, command
     entry = graph.entry_point(command.at)
     fit_payload(graph.name, entry, command.payload)
     terms = _terms(command)
+    await _check_name(home, command.name)
     try:
         return schedule_of(await own.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_of(command.name)))
     except AgentExistsError:
         return await _changed(home, own, terms)
     except UnknownGraphError as error:
         raise ElsewhereError("schedule", home.capabilities.home, "run its service with serving(ingress=...)") from error
+
+
+async def _check_name(home: AgentHome, name: str) -> None:
+    """Raise PayloadError or LookAlikeError if a new schedule must not have the name. An old one can keep it.
+
+    A name in ASCII is compared with no other one, because programs generate many such names.
+    """
+    if name.isascii() and not unclear(name):
+        return
+    try:
+        await _found(home, name)
+    except UnknownScheduleError:
+        checked_new_id(name, "schedule")
+        if alike := first_alike(name, await _names(home)):
+            raise LookAlikeError(name, alike, "the name of a schedule") from None
+
+
+async def _names(home: AgentHome) -> list[str]:
+    """Return the names of all schedules; none on an engine without a projection, which cannot list them."""
+    names: list[str] = []
+    with suppress(ElsewhereError):
+        page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE)
+        names += (schedule_of(each).name for each in page.agents)
+        while page.next is not None:
+            page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE, after=page.next)
+            names += (schedule_of(each).name for each in page.agents)
+    return names
 
 
 def _terms(command: ScheduleCommand) -> Terms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
@@ -470,7 +470,7 @@ def _brought(message: Message) -> dict[str, Any]:
     return without_secrets(message).model_dump(mode="json", exclude={"verbatim"})
 
 
-async def _all(made: Iterable[Awaitable[None]]) -> None:
+async def _all(made: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Await all at once. The first failure cancels the others, and is raised."""
     tasks = [start_task(each) for each in made]
     try:

@@ -21,7 +21,7 @@ from gatechart.restate.journals import told_of
 from gatechart.restate.process_breakers import InvocationBreakers
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.tasks import start_task
+from gatechart.tasks import awaited, start_task
 from gatechart.values import (
     ActiveInvocation,
     EventName,
@@ -80,7 +80,7 @@ class Session:
         if self._task is None or not self._reports.empty():
             return
         self._is_reported.clear()
-        waits = sleeping, reporting = start_task(slept), start_task(self._is_reported.wait())
+        waits = sleeping, reporting = start_task(awaited(slept)), start_task(self._is_reported.wait())
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if sleeping.done():

@@ -73,6 +73,7 @@ from gatechart.turn import (
     checked_ending,
     checked_id,
     checked_name,
+    checked_new_id,
     checked_operator_reason,
     fit_payload,
     has_room,
@@ -248,7 +249,7 @@ class RestateRuntime(AgentHome):
         self, command: StartCommand | StartOnCommand, graph: AnyGraph, entry: EntryPoint
     ) -> Mapping[str, Any]:
         key = checked_id(command.idempotency_key)
-        agent_id = checked_id(command.agent_id) or key or self._ids()
+        agent_id = checked_new_id(checked_id(command.agent_id) or key) or self._ids()
         check_not_framework(agent_id)
         payload = plain_payload(fit_payload(graph.name, entry, command.payload), entry.name)
         told = {"graph": graph.name, "at": entry.name, "payload": payload, "once": key}
@@ -269,7 +270,7 @@ class RestateRuntime(AgentHome):
     async def _fork(self, command: ForkCommand) -> Snapshot:
         """Fork an agent from a version that is projected, after waiting for the projection."""
         key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
-        agent_id = checked_id(command.new_id, "new_id") or key or self._ids()
+        agent_id = checked_new_id(checked_id(command.new_id, "new_id") or key, "new_id") or self._ids()
         check_not_framework(agent_id)
         target = await self._snapshot_at(SnapshotAtCommand(agent_id=source, version=command.version))
         told = {"target": plain(SNAPSHOT, target), "once": key}
@@ -324,8 +325,7 @@ class RestateRuntime(AgentHome):
         return journal_page(entries, command)
 
     async def _cut(self, command: CutCommand) -> TranscriptCut:
-        answer = await self._calls.look("cut", command.agent_id)
-        check_open(SNAPSHOT.validate_python(answer["snapshot"]))
+        check_open(SNAPSHOT.validate_python((await self._calls.look("cut", command.agent_id))["snapshot"]))
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
         record, gone = journal_cut(entries, command, command.idempotency_key or self._ids())
         if record is not None:

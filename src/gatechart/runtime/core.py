@@ -87,7 +87,7 @@ class Core:
     ids: Ids
     read_only: bool
     limits: Limits
-    changes: Feeds[None, HistoryEntry]
+    changes: Feeds[bool, HistoryEntry]  # False: without the turns of the framework's own agents
     attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that nobody called
     packet_migrations: Sequence[PacketMigration] = ()
     gates: ToolGates = field(default_factory=ToolGates)
@@ -117,6 +117,12 @@ class Core:
 
         self.breakers = OwnBreakers(self.clock.now, keep, self.spawn)
         self.number = partial(self.store.numbers, 1)
+
+    def publish(self, turn: HistoryEntry, *, is_framework: bool) -> None:
+        """Give a committed turn to the subscribers that want it. is_framework: it is of an agent of the framework."""
+        self.changes.publish(True, turn)
+        if not is_framework:
+            self.changes.publish(False, turn)
 
     async def forget_troubles(self, agent_id: AgentId) -> None:
         """Forget what was counted of an agent that is erased, in what this host tells of itself as well."""

@@ -121,7 +121,8 @@ class LiveAgent:
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         self.core.admit("send", writes=True)
-        check_open(self.snapshot)
+        if self.graph.is_framework:
+            check_open(self.snapshot)
         now = self.core.clock.now()
         return await self.happen(checked_event(event, payload, event_id, now))
 
@@ -485,8 +486,8 @@ class LiveAgent:
         """Carry out the effects of a committed turn, and publish it to subscribers."""
         if turn.effects or turn.snapshot.graph in KEEPERS:
             self._surroundings.carry_out(turn)
-        if None in self.core.changes.watched:
-            self.core.changes.publish(None, shown(entry_of(turn)))
+        if self.core.changes.watched:
+            self.core.publish(shown(entry_of(turn)), is_framework=self.graph.is_framework)
 
     def _admit_look(self, verb: str) -> None:
         """Let a verb look at the agent that writes nothing. Raises as `Core.admit`, and UnknownAgentError."""

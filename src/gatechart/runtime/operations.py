@@ -28,7 +28,7 @@ from gatechart.runtime.effects import Effects
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
-from gatechart.turn import check_version, checked_id, checked_operator_reason, fork_event, known_id
+from gatechart.turn import check_version, checked_id, checked_new_id, checked_operator_reason, fork_event, known_id
 from gatechart.values import (
     AgentId,
     BreakerRecord,
@@ -114,7 +114,9 @@ class Operations:
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         to = None if command.to is None else known_id(command.to)
-        found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
+        is_wanted = to is not None or bool(command.framework)
+        query = MailQuery(to, command.status, command.after, command.limit, framework=is_wanted)
+        found = await self._core.store.mail(query)
         return await shown_mail(self._core.store, self._registry, found, self._core.clock.now())
 
     async def _retry(self, command: RetryCommand) -> Mail:
@@ -159,6 +161,7 @@ class Operations:
         check_not_framework(agent_id)
         event = fork_event(source, command.version, self._core.clock.now(), key)
         if await turn_of(self._core.store, agent_id, event) is None:
+            checked_new_id(agent_id, "new_id")
             target = await self._core.store.snapshot_at(source, command.version)
             check_not_framework(graph=target.graph)
             await JobQueue(self._core).run(lambda: self._begin_fork(target, agent_id, event))

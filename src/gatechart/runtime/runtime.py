@@ -180,7 +180,7 @@ class Runtime(AgentHome):
             heart.beating(opened, is_host=attend and not read_only),
         ):
             await relieved()
-            feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
+            feeds: Feeds[bool, HistoryEntry] = Feeds(limits.feed)
             committer, gates = Committer(opened), gates_of(services, tool_policies, registry.versions)
             core = Core(
                 opened, committer, services, time, ids, read_only, limits, feeds, attend, packet_migrations, gates
@@ -385,18 +385,20 @@ class Runtime(AgentHome):
         return host_page(await self._core.store.hosts(), command)
 
     @asynccontextmanager
-    async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
+    async def changes(self, *, framework: bool = False) -> AsyncIterator[Subscription[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed from now on, for dashboards and tests.
 
         `async with runtime.changes() as changes: async for entry in changes: ...`. A subscriber that falls too far
-        behind loses turns and gets a FeedLaggedError. Raises ReadOnlyError: only the owner sees its commits.
+        behind loses turns and gets a FeedLaggedError.
+        framework: also the turns of the agents of gatechart itself, such as schedules.
+        Raises ReadOnlyError: only the owner sees its commits.
         """
         self._core.admit_watcher("changes", "read the history of its agents, or watch where the owner runs")
-        subscription = self._core.changes.subscribe(None)
+        subscription = self._core.changes.subscribe(framework)
         try:
             yield subscription
         finally:
-            self._core.changes.leave(None, subscription)
+            self._core.changes.leave(framework, subscription)
 
     @asynccontextmanager
     async def stream(self, agent_id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:

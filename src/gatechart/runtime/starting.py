@@ -12,7 +12,7 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.turn import checked_id, fit_payload, plain_payload
+from gatechart.turn import checked_id, checked_new_id, fit_payload, plain_payload
 from gatechart.values import STARTED, AgentId, Event, Name
 
 
@@ -34,6 +34,8 @@ class Starter:
         event = Event(name, plain_payload(fitted, name), self._core.clock.now(), idempotency_key)
         if idempotency_key is not None and await turn_of(self._core.store, agent_id, event) is not None:
             return await self.resume(agent_id)
+        if not graph.is_framework:  # its ids have names in them that were checked, or are older
+            checked_new_id(agent_id)
         if graph.runs_at_once and self._core.store.is_instant:
             return run_at_once(self._begin(graph, entry, fitted, agent_id, event))
         return await JobQueue(self._core).run(lambda: self._begin(graph, entry, fitted, agent_id, event))

@@ -17,6 +17,7 @@ from typing import Final
 from gatechart.errors import DefinitionError, listing
 from gatechart.serving.answers import NotServed
 from gatechart.values import Rate
+from gatechart.values.look_alikes import CLEAR, first_alike, unclear
 
 LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 
@@ -80,6 +81,17 @@ class RegistrantsError(DefinitionError):
         )
 
 
+@dataclass(eq=False)
+class CallerNameError(DefinitionError):
+    """The name of a caller with a token could be mistaken for another name."""
+
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"a token has the name {self.name!r}: {self.problem}; use {CLEAR}, each name unlike the others"
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server that listens there.
 
@@ -137,6 +149,7 @@ class Access:
             (alarmists, CallerRole.ALARMIST),
             (operators, CallerRole.OPERATOR),
         )
+        _check_names({name: None for tokens, _ in named for name in tokens})
         self._callers = [
             (Caller(name, role), given.encode()) for tokens, role in named for name, given in tokens.items()
         ]
@@ -172,6 +185,21 @@ class Access:
             message, challenge = wanted
             raise NotServed(401, "Unauthorized", f"missing or wrong token; {message}", www_authenticate=challenge)
         return None if may_all else named[0]
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """Raise CallerNameError if a name has characters that cannot be seen, or looks like another one."""
+    known: list[str] = []
+    for name in names:
+        if problem := _name_problem(name, known):
+            raise CallerNameError(name, problem)
+        known.append(name)
+
+
+def _name_problem(name: str, others: Iterable[str]) -> str:
+    """Return why a name could be mistaken for another; empty if it could not."""
+    alike = first_alike(name, others)
+    return unclear(name) or (f"it looks like {alike!r}" if alike else "")
 
 
 _TOKEN_WANTED: Final = ("send the header `Authorization: Bearer TOKEN` with the server's token", "Bearer")
@@ -285,8 +313,8 @@ def read_registrants(file: Path | None, token: str | None, others: Iterable[str]
             fault = "has no token" if len(line) == 1 else "has more than a name and a token"
             raise RegistrantsError(str(file), f"the line that begins with {line[0]!r} {fault}")
         name, given = line
-        if name in named:
-            raise RegistrantsError(str(file), f"{name!r} stands there twice")
+        if problem := "it stands there twice" if name in named else _name_problem(name, named):
+            raise RegistrantsError(str(file), f"the name {name!r}: {problem}")
         named[name] = _good(given, f"{file}, of {name!r}")
     if token is None:
         raise RegistrantsError(str(file), "the server itself has no token")

@@ -39,12 +39,12 @@ from gatechart.serving.answers import (
 )
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
 from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
-from gatechart.serving.exposure import PublicHome, public_turn
+from gatechart.serving.exposure import PublicHome, shown_turns
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.limited import ALLOWED, answer_for, error_for, made_by
 from gatechart.serving.openapi import limited_document, openapi_document
 from gatechart.serving.pages import answer_with_page, answer_with_style, error_as_page, to_first_page
-from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call
+from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call, wants_framework
 from gatechart.values import Rate
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
@@ -184,7 +184,8 @@ class Application:
         _check_unlimited(request)
         self._lifecycle.check_open()  # a server that is stopping has no turns to come
         buffer = self._lifecycle.buffer
-        shown = bytes if _sees_exceptions(request) else public_turn
+        framework = wants_framework(request.url.query)
+        shown = shown_turns(exceptions=_sees_exceptions(request), framework=framework)
         return EventStream(buffer, TURN, _cursor(request) or buffer.end, shown=shown)
 
     async def _stream(self, request: Request) -> ASGIApp:

@@ -182,7 +182,7 @@ class EventStream:
 
     kind: the name of the events. cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
     stall_s: how long a reader may leave the connection full before it is cut off. shown: returns an item as this reader
-    may see it.
+    may see it; None: it does not get the item. Its position moves on all the same.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class EventStream:
         *,
         beat_s: float = 15.0,
         stall_s: float = 60.0,
-        shown: Callable[[bytes], bytes] = bytes,
+        shown: Callable[[bytes], bytes | None] = bytes,
     ) -> None:
         self._buffer = buffer
         self._kind = kind.encode()
@@ -235,11 +235,16 @@ class EventStream:
     def _events(self, missed: Missed | None, found: tuple[bytes, ...]) -> Iterator[bytes]:
         before = self._cursor.number - len(found)
         if missed is not None:
-            data = to_json({"lost": missed.lost}).decode()
-            yield f"event: {MISSED}\nid: {Cursor(self._cursor.buffer, before)}\ndata: {data}\n\n".encode()
+            lost = to_json({"lost": missed.lost}).decode()
+            yield f"event: {MISSED}\nid: {Cursor(self._cursor.buffer, before)}\ndata: {lost}\n\n".encode()
         buffer = self._cursor.buffer.encode()
+        data: bytes | None = b""
         for number, item in enumerate(found, before + 1):
-            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, buffer, number, self._shown(item))
+            data = self._shown(item)
+            if data is not None:
+                yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, buffer, number, data)
+        if data is None:  # the position alone, or a reader that reconnects would seem to have missed items
+            yield b"id: %b-%d\n\n" % (buffer, self._cursor.number)
 
     async def _write(self, send: Send, text: bytes) -> None:
         async with asyncio.timeout(self._stall_s):

@@ -30,7 +30,7 @@ from gatechart.values import (
     Snapshot,
     is_reserved,
 )
-from gatechart.values.framework import is_framework_graph, is_framework_id
+from gatechart.values.framework import OWN_KINDS, is_framework_graph, is_framework_id
 from gatechart.values.frozen import replaced
 
 LONGEST_MESSAGE: Final = 500
@@ -75,6 +75,21 @@ def public(result: Any) -> Any:
 def public_turn(text: bytes) -> bytes:
     """Return the JSON of an entry of the history with the texts of exceptions in their public form."""
     return TURN.write(_turn(TURN.read(text))) if _MAY_REPORT.search(text) else text
+
+
+def shown_turns(*, exceptions: bool, framework: bool) -> Callable[[bytes], bytes | None]:
+    """Return how a reader sees the JSON of an entry of the history; None for one that it does not get.
+
+    exceptions: whether it sees their stored texts. framework: whether it gets turns of the framework's own agents.
+    """
+    shown = bytes if exceptions else public_turn
+    return shown if framework else lambda text: None if text.startswith(_OWN_TURNS) else shown(text)
+
+
+_OWN_TURNS: Final = tuple(
+    f'{{"agent_id":"{kind.agent}{"" if kind.agent.endswith(":") else chr(34)}'.encode() for kind in OWN_KINDS
+)
+"""The beginnings of the JSON of turns of the framework's own agents: `agent_id` is the first field."""
 
 
 class PublicHome(AgentHome):

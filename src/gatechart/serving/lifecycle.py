@@ -62,7 +62,7 @@ class Lifecycle:
     @asynccontextmanager
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:
         """Serve with this runtime inside the block."""
-        async with runtime.changes() as changes:
+        async with runtime.changes(framework=True) as changes:
             recording = start_task(record(changes, self.buffer, _turn_text, _turn_facts))
             self._runtime, self.phase = runtime, Phase.OPEN
             try:

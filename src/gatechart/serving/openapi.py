@@ -291,12 +291,20 @@ def _without_references(part: Any, parts: Json) -> Any:
     return {"allOf": [_without_references(parts[part["$ref"].rpartition("/")[2]], parts), plain]}
 
 
+_LAST_EVENT: Final[Json] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+}
+
+
 def _changes(needs_token: bool) -> Json:
     text = {"schema": {"type": "string"}}
     return {
         "operationId": "changes",
         "summary": "Stream the turns of all agents as they are committed, as server-sent events",
-        "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
+        "parameters": [_LAST_EVENT, _parameter("query", "framework", {"type": "boolean"})],
         "responses": {
             "200": {"description": "Events, until the reader disconnects.", "content": {"text/event-stream": text}},
             **{status: _response(status) for status in ("401", "403") if status != _LEFT_OUT[needs_token]},
@@ -320,7 +328,7 @@ def _stream(references: Mapping[Any, Json], needs_token: bool) -> Json:
     return described | {
         "operationId": "stream",
         "summary": STREAM.summary,
-        "parameters": [*located, *described["parameters"]],
+        "parameters": [*located, _LAST_EVENT],
         "responses": described["responses"] | answers,
     }
 

@@ -325,6 +325,19 @@ def decoded(given: Mapping[str, str]) -> dict[str, str]:
         raise NotServed(400, "BadRequest", "the path is not valid UTF-8") from None
 
 
+class _OfChanges(BaseModel):
+    """The query of the stream of turns."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    framework: bool | None = None
+
+
+def wants_framework(query: str) -> bool:
+    """Return whether a reader also asks for turns of the framework's agents. Raises NotServed."""
+    return bool(dict(_of_query(_OfChanges, query))["framework"])
+
+
 def _of_query(model: type[BaseModel], query: str) -> BaseModel:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=100)

@@ -136,12 +136,27 @@ def _tokens(text: str) -> _Tokens:
 def _parts(token: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a token, each with whether it is a code. Scripts without capital letters are in none."""
     if not any(character.isdecimal() for character in token):
-        yield token, unicodedata.category(token[0]) == "Sc"
+        if unicodedata.category(token[0]) == "Sc":
+            yield token, True
+        else:
+            yield from _numerals(token)
         return
     for is_in_code, run in groupby(token, _is_in_code):
         part = "".join(run).strip(_JOINERS)
+        if part and is_in_code and any(map(str.isdecimal, part)):
+            yield part, True
+        elif part:
+            yield from _numerals(part)
+
+
+def _numerals(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text without digits, each with whether it is a number in ideographs, such as 一千零一.
+
+    A single ideograph is none, because 一 is a part of many words.
+    """
+    for place, part in enumerate(_NUMERALS.split(text)):
         if part:
-            yield part, is_in_code and any(map(str.isdecimal, part))
+            yield part, place % 2 == 1
 
 
 def _is_in_code(character: str) -> bool:
@@ -167,3 +182,4 @@ class _Characters(dict[int, str]):
 
 
 _CHARACTERS: Final = _Characters()
+_NUMERALS: Final = re.compile("([〇零一二三四五六七八九十廿卅百千万萬億亿兆两兩壹贰貳叁參肆伍陆陸柒捌玖拾佰仟]{2,})")

@@ -45,6 +45,7 @@ from gatechart.values import (
     Verdict,
     without_trail,
 )
+from gatechart.values.framework import is_framework_id
 
 MEMORY_URL: Final = "memory:"
 
@@ -154,6 +155,8 @@ class MemoryStore:
         found = (mail for mail in asked if mail.number > query.after and query.status in (None, mail.status))
         if query.since is not None:
             found = (mail for mail in found if mail.accepted >= query.since)
+        if not query.framework:
+            found = (mail for mail in found if not is_framework_id(mail.recipient))
         return list(islice(found, query.limit))
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:

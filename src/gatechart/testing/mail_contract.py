@@ -316,6 +316,16 @@ class MailContract:
             query = {**query, "after": letters[query["after"]].number}
         assert await store.mail(MailQuery(**query)) == [letters[int(n)] for n in found]
 
+    async def test_mail_to_agents_of_the_framework_is_left_out_on_request(self, store: Store) -> None:
+        """`mail` leaves out mail to agents with ids of the framework if `framework` is False."""
+        own = [letter(store, name) for name in ("schedule:nightly", "alerts:ops", "watchdog", "directory:d")]
+        others = [letter(store, name) for name in ("schedule", "watchdogs", "Alerts:ops", "заказ-17")]
+        await posted(store, *own, *others)
+        assert await store.mail(MailQuery()) == [*own, *others]
+        assert await store.mail(MailQuery(framework=False)) == others
+        assert await store.mail(MailQuery(framework=False, limit=2)) == others[:2]
+        assert await store.mail(MailQuery(own[0].recipient, framework=True)) == own[:1]
+
     async def test_waiting_mail_is_read_in_parts(self, store: Store) -> None:
         """`waiting` returns mail that waits without a due time, also mail to be retried, page by page."""
         letters = [

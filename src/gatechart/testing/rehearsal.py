@@ -12,7 +12,7 @@ from typing import Any, Final, Generic
 
 from gatechart.agent import Agent
 from gatechart.context import ContextT
-from gatechart.errors import NoInvokeError
+from gatechart.errors import MailFailedError, NoInvokeError
 from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, Invoke, State, StateTransitionGraph
 from gatechart.graph.callables import callable_name
 from gatechart.runtime import Limits, Runtime
@@ -22,6 +22,7 @@ from gatechart.turn import plain_payload, raised_name
 from gatechart.values import (
     Delay,
     Event,
+    Mail,
     Name,
     Outcome,
     Snapshot,
@@ -59,7 +60,7 @@ async def rehearse(
     context: the fields of the context; the agent then begins in the state `at`, which need not be an entry point.
     holds_invokes: let invoked functions wait for `Rehearsal.end_invoke` instead of running. limits: of the runtime.
 
-    Raises what `Runtime.start` raises, and UnknownStateError.
+    Raises what `Runtime.start` raises, UnknownStateError, and MailFailedError as `Rehearsal.settle` does.
     """
     time = clock or VirtualClock()
     held: dict[str, asyncio.Future[Any]] = {}
@@ -92,6 +93,7 @@ class Rehearsal(Generic[ContextT]):
         self.runtime = runtime  # in memory, which hosts the agent
         self._held = held
         self._as_framework = as_framework
+        self._reported: set[int] = set()  # numbers of failed mail
 
     @property
     def leaves(self) -> tuple[StateName, ...]:
@@ -111,8 +113,11 @@ class Rehearsal(Generic[ContextT]):
     async def send(self, event: Name, payload: Any = None) -> Outcome:
         """Send an event, let everything that follows from it at this moment happen, and return the event's outcome.
 
-        Raises what `Agent.send` raises.
+        Raises what `Agent.send` raises, and MailFailedError as `settle` does, or at once if the agent takes nothing
+        before the next try of mail that failed.
         """
+        if blocking := await self._failed_mail(is_waiting=True):
+            raise _failure_of(blocking)
         is_played = self._as_framework and is_reserved(raised_name(event))
         outcome = await (self._play(event, payload) if is_played else self.agent.send(event, payload))
         await self.settle()
@@ -127,7 +132,8 @@ class Rehearsal(Generic[ContextT]):
     async def advance(self, by: Delay) -> None:
         """Move the clock forward. Whatever falls due on the way happens at its own time, in order.
 
-        by: "2d", "1h30m", "PT1H30M", a timedelta, or a number of seconds. Raises ValueError for anything else.
+        by: "2d", "1h30m", "PT1H30M", a timedelta, or a number of seconds. Raises ValueError for anything else, and
+        MailFailedError as `settle` does: the clock then shows the moment of the failure.
         """
         end = self.clock.at + timedelta(seconds=seconds_in(by))
         while await self._next_due(end):
@@ -138,7 +144,8 @@ class Rehearsal(Generic[ContextT]):
         """Move the clock forward until one of the states is active; return the snapshot.
 
         The clock stops at the moment at which the state is entered, and does not move if it is active already.
-        Raises UnknownStateError, and AssertionError if none is active within this time, where the clock then stands.
+        Raises UnknownStateError, MailFailedError as `settle` does, and AssertionError if none is active within this
+        time, where the clock then stands.
         """
         graph = self.agent._host.graph
         wanted = frozenset(leaf for state in states for leaf in graph.leaves(state))
@@ -166,7 +173,7 @@ class Rehearsal(Generic[ContextT]):
     async def end_invoke(self, invoke: str, result: Any = None, *, error: Exception | None = None) -> None:
         """End an invoked function that waits for it, with a result or with an exception, which may be retried.
 
-        Raises NoInvokeError.
+        Raises NoInvokeError, and MailFailedError as `settle` does.
         """
         waiting = self._held.get(invoke)
         if waiting is None:
@@ -180,13 +187,37 @@ class Rehearsal(Generic[ContextT]):
     async def settle(self) -> None:
         """Wait until all pending work waits for the clock.
 
-        An invoke that waits for something other than the clock gets 100 rounds of the event loop.
+        An invoke that waits for something other than the clock gets 100 rounds of the event loop. Raises
+        MailFailedError if the turn of a timer or of other mail to the agent failed, once for each mail. A caller that
+        moves the clock on rehearses the further tries.
         """
         for _ in range(PATIENCE):
             await asyncio.sleep(0)
             # Everything under way sleeps on the clock, so nothing more happens until it moves.
             if self.runtime.pending_work == self.clock.sleeping:
-                return
+                break
+        failed = await self._failed_mail()
+        if failed is not None:
+            self._reported.add(failed.number)
+            raise _failure_of(failed)
+
+    async def _failed_mail(self, *, is_waiting: bool = False) -> Mail | None:
+        """Return the first mail to the agent whose turn failed and was not reported.
+
+        is_waiting: return mail that waits for its next try, reported or not. Other mail waits behind it.
+        """
+        for mail in await self.runtime.mail(self.agent.id):
+            if is_waiting and mail.retry_at is not None and mail.retry_at > self.clock.at:
+                return mail
+            if not is_waiting and mail.attempts and mail.number not in self._reported:
+                return mail
+        return None
+
+
+def _failure_of(mail: Mail) -> MailFailedError:
+    return MailFailedError(
+        mail.recipient, mail.event, mail.state or "", mail.due is not None, mail.reason, mail.retry_at
+    )
 
 
 def _start(graph: AnyGraph, at: Name | None, *, takes_fields: bool) -> EntryPoint:

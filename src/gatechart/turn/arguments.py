@@ -50,6 +50,7 @@ from gatechart.values import (
     seconds_of,
     unkept,
 )
+from gatechart.values.look_alikes import CLEAR, unclear
 
 DEEPEST: Final = 150
 """Maximum nesting of objects and arrays in a payload. Readers go down 200 levels, and documents add some around it."""
@@ -71,6 +72,17 @@ def checked_id(given: str | None, what: str = "id") -> str | None:
     what: what the id names, for the error.
     """
     return None if given is None else checked_key(given, what)
+
+
+def checked_new_id(given: str | None, what: str = "id") -> str | None:
+    """Return the id of something new unchanged; people read and compare it. Raises PayloadError as `checked_id` does.
+
+    It is also refused if readers may mistake it for another: see `unclear`. What exists already can keep such an id.
+    """
+    problem = "" if checked_id(given, what) is None else unclear(given or "")
+    if not problem:
+        return given
+    raise PayloadError(what, (f"{_shown(given)}: {problem}",), CLEAR)
 
 
 def checked_key(key: str, what: str = "key") -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
@@ -54,20 +52,16 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-@contextmanager
-def explaining_entities(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> Iterator[None]:
-    """Extend a PayloadError about missing fields: list the packet's entities of these names, and the declaration."""
-    try:
-        yield
-    except PayloadError as error:
-        names = _undeclared(graph, entry, payload, error) if isinstance(payload, HandoffPacket) else ()
-        if not names:
-            raise
-        listed = ", ".join(names)
-        declared = (*entry.entities, *names)
-        remedy = f"the packet has {listed} as entities, which fill no field that is not declared; to let them, declare "
-        how = f"entities={declared!r} on entry point {entry.name!r}"
-        raise replace(error, problems=(*error.problems, f"{remedy}{how}")) from error.__cause__
+def with_remedy(error: PayloadError, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> PayloadError:
+    """Add a remedy to an error about missing fields whose names a packet has as entities: to declare these entities."""
+    names = _undeclared(graph, entry, payload, error) if isinstance(payload, HandoffPacket) else ()
+    if not names:
+        return error
+    listed = ", ".join(names)
+    declared = (*entry.entities, *names)
+    remedy = f"the packet has {listed} as entities, which fill no field that is not declared; to let them, declare "
+    how = f"entities={declared!r} on entry point {entry.name!r}"
+    return replace(error, problems=(*error.problems, f"{remedy}{how}"))
 
 
 def _undeclared(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket, error: PayloadError) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from gatechart.context import AgentContext, compact_json, new_context, values_of
-from gatechart.errors import is_failure
+from gatechart.errors import PayloadError, is_failure
 from gatechart.escape import (
     CallsMade,
     Scene,
@@ -25,7 +25,7 @@ from gatechart.kernel import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.conversation_cut import cut_out
-from gatechart.turn.entities import explaining_entities
+from gatechart.turn.entities import with_remedy
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_told, judgements, life_of
@@ -318,8 +318,10 @@ class _Attempt:
         context: AgentContext = macrostep.context
         kept = values_of(context)
         if way.is_fresh:
-            with explaining_entities(graph, entry, payload):
+            try:
                 context = beginning_context(graph, entry, {**fields, **{name: kept[name] for name in way.keep}})
+            except PayloadError as error:
+                raise with_remedy(error, graph, entry, payload) from error.__cause__
         else:
             context = new_context(graph.context, {**kept, **fields})
         ask_entry_guard(graph, entry, context, macrostep.turn.event)

@@ -29,7 +29,7 @@ from gatechart.handoff.reading import unreadable
 from gatechart.kernel import plan_entry
 from gatechart.secrets import has_secrets
 from gatechart.turn.arguments import fit_payload
-from gatechart.turn.entities import collision_details, explaining_entities
+from gatechart.turn.entities import collision_details, with_remedy
 from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, REJECTED, answer_payload, conclusion
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
@@ -130,10 +130,11 @@ async def begin_with_offer(
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1, event.time),), services)
+    taken = _taken(packet, 1, event.time)
+    macrostep = macrostep_of(graph, None, agent_id, context, told, (taken,), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     door = packet.entry_point
-    return await completed(macrostep, None, event, started, before=_acceptance(graph, packet), entry_point=door)
+    return await completed(macrostep, None, event, started, before=_acceptance(graph, packet, taken), entry_point=door)
 
 
 async def take_offer(
@@ -155,15 +156,17 @@ async def take_offer(
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    handoffs = (*previous.handoffs, _taken(packet, previous.version + 1, event.time))
+    taken = _taken(packet, previous.version + 1, event.time)
     renewed = replaced(previous, transfers=())  # another owner's choices do not count
-    macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, handoffs, services)
+    macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, (*previous.handoffs, taken), services)
     await macrostep.react()
     if not _leads_to(macrostep, entry):
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
         return rejection(packet, Obstacle.NO_TRANSITION, reason)
     door = packet.entry_point
-    return await completed(macrostep, previous, event, started, before=_acceptance(graph, packet), entry_point=door)
+    return await completed(
+        macrostep, previous, event, started, before=_acceptance(graph, packet, taken), entry_point=door
+    )
 
 
 async def take_withdrawal(
@@ -216,13 +219,12 @@ def _checked(
     entry = graph.entry_points[packet.entry_point]
     known = None if isinstance(previous, str) else committed_context(graph, previous)
     try:
-        with explaining_entities(graph, entry, packet):
-            fields = _fields(graph, entry, packet)
-            context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
+        fields = _fields(graph, entry, packet)
+        context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
         if entry.guard is not None:
             ask_entry_guard(graph, entry, context, told)
     except PayloadError as error:
-        return rejection(packet, Obstacle.PAYLOAD, str(error))
+        return rejection(packet, Obstacle.PAYLOAD, str(with_remedy(error, graph, entry, packet)))
     except EntryGuardError as error:
         return rejection(packet, Obstacle.GUARD, str(error))
     return context
@@ -257,7 +259,7 @@ def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mappin
 
     Raises PayloadError if the packet does not fit the entry point.
     """
-    if entry.takes is None:
+    if entry.takes is None or (entry.takes is HandoffPacket and entry.maps is None):
         return fields_for(graph.context, packet, entry.entities)
     if issubclass(entry.takes, HandoffPacket):
         return entry_fields(graph, entry, _as_taken(graph, entry, packet))
@@ -305,8 +307,8 @@ def _is_from_directory(packet: HandoffPacket) -> bool:
     return bool(packet.recipient) or any(step.recipient for step in packet.path)
 
 
-def _acceptance(graph: AnyGraph, packet: HandoffPacket) -> tuple[Effect, ...]:
-    details = collision_details(graph, graph.entry_points[packet.entry_point], packet)
+def _acceptance(graph: AnyGraph, packet: HandoffPacket, taken: OpenHandoff) -> tuple[Effect, ...]:
+    details = collision_details(graph, graph.entry_points[packet.entry_point], packet) if packet.entities else ""
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED, details)
     told = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED, details))
-    return settle, told, *(returns(packet) if _is_from_directory(packet) else ())
+    return settle, told, *(() if taken.work is None else returns(packet))

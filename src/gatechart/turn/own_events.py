@@ -30,11 +30,6 @@ from gatechart.values.names import FRAMEWORK
 _LESSON: Final = re.compile(r"(tried|judged):[0-9]+:[0-9a-f]{24}")
 
 
-def is_gated(graph: AnyGraph, event: Event) -> bool:
-    """Return whether the event must pass the gate: it is for an agent of the framework, or is an event for one."""
-    return graph.is_framework or is_framework_event(event.name)
-
-
 def admitted(graph: AnyGraph, agent_id: AgentId, event: Event) -> Event | None:
     """Return the event as the agent takes it; None if the gate stops it.
 

@@ -73,6 +73,7 @@ from gatechart.values.framework import (
     is_framework_id,
 )
 from gatechart.values.frozen import maker, value
+from gatechart.values.names import FRAMEWORK
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
 _make_event: Final = maker(Event)
@@ -371,7 +372,8 @@ class Turn(Generic[ServicesT]):
             target, door = to if type(to) is str else graph_name(to), raised_name(at)
             check_targets([target], "handoff")
             peer = None if agent is None else checked_addressee(agent)
-            check_not_framework(peer, graph=target)
+            if peer is not None or target.startswith(FRAMEWORK):
+                check_not_framework(peer, graph=target)
             return None, target, door, peer
         if at or agent is not None:
             raise PayloadError("handoff", ("its target is chosen, and it has at= or agent=",), "Best(...) alone")

@@ -37,13 +37,13 @@ from gatechart.errors import (
 from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import ConversationContext, HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
-from gatechart.turn.entities import explaining_entities
+from gatechart.turn.entities import with_remedy
 from gatechart.turn.escape_requests import ask_way_out
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.lessons import judgements
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.noticing import note_answer, note_late, notice, set_timer
-from gatechart.turn.own_events import admitted, is_gated, not_admitted
+from gatechart.turn.own_events import admitted, not_admitted
 from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
 from gatechart.turn.savepoint import Savepoint
@@ -78,6 +78,7 @@ from gatechart.values import (
     is_reserved,
 )
 from gatechart.values.frozen import maker, replaced
+from gatechart.values.names import FRAMEWORK
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event,
     """Return the event as the agent takes it, with its payload as its declared type reads it; or why it is refused."""
     if previous.status is not Status.ACTIVE:
         return Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ())
-    if is_gated(graph, event):
+    if graph.is_framework or event.name.startswith(FRAMEWORK):
         passed = admitted(graph, previous.agent_id, event)
         if passed is None:
             return not_admitted(graph, previous.configuration)
@@ -169,8 +170,10 @@ async def begin(
     payload: the result of `fit_payload`. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
     """
     started = perf_counter_ns()
-    with explaining_entities(graph, entry, payload):
+    try:
         context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
+    except PayloadError as error:
+        raise with_remedy(error, graph, entry, payload) from error.__cause__
     ask_entry_guard(graph, entry, context, event)
     macrostep = macrostep_of(graph, None, agent_id, context, event, (), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
-from unicodedata import category, decimal, name, normalize
+from unicodedata import category, combining, decimal, name, normalize
 
 # Characters that look like another one and that NFKC leaves as they are: first the character that they look like, then
 # their code points. From the security data of Unicode (confusables.txt of UTS 39; (c) Unicode, Inc., Unicode License
@@ -103,6 +104,9 @@ z 1d22 ab93 118c4
 ヘ 3078
 """
 
+CLEAR: Final = "visible characters, words of one script each, and single spaces between them"
+"""What a name needs so that readers do not mistake it for another."""
+
 _WITHIN_ASCII: Final = {"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "`": "'"}
 
 # Members of Default_Ignorable_Code_Point with a visible category, and the Braille blank.
@@ -125,6 +129,8 @@ _KINDS: Final = {
 
 _LATIN: Final = "LATIN"
 _EAST_ASIAN: Final = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"))
+_CURSIVE: Final = frozenset(("ARABIC", "SYRIAC", "MONGOLIAN", "NKO", "MANDAIC"))
+_VIRAMA: Final = 9  # the combining class of viramas
 _ANY_SCRIPT: Final = frozenset(("MODIFIER", "FEMININE", "MASCULINE", "KATAKANA-HIRAGANA"))
 
 _LOOKS: Final[dict[str, str]] = {
@@ -143,9 +149,11 @@ def unclear(text: str) -> str:
     >>> unclear("\u0430nna")
     'it mixes letters of CYRILLIC and LATIN in one word'
     """
-    for char in text:
+    if text.isascii() and text.isprintable() and " " not in text:
+        return ""
+    for place, char in enumerate(text):
         kind = "a character that cannot be seen" if char in _UNSEEN else _KINDS.get(category(char), "")
-        if kind and char != " ":
+        if kind and char != " " and not _is_joiner_in_word(text, place):
             return f"it has U+{ord(char):04X}, {kind}"
     if text != text.strip(" "):
         return "it begins or ends with a space"
@@ -199,12 +207,35 @@ def _digits(text: str) -> str:
     return text if text.isascii() else "".join(str(decimal(char, char)) for char in text)
 
 
+def first_alike(text: str, others: Iterable[str]) -> str | None:
+    """Return the first of other names that looks like a name; None if there is none. The same name is no look-alike.
+
+    >>> first_alike("bоt", ["anna", "bot", "Bot"]), first_alike("bot", ["bot"])
+    ('bot', None)
+    """
+    return next((other for other in others if other != text and are_alike(text, other)), None)
+
+
+def _is_joiner_in_word(text: str, place: int) -> bool:
+    """Return whether a character joins or separates letters as the spelling of their script needs; see UAX 31, 2.3.
+
+    These are the joiners after a virama of an Indic script, and the non-joiner between letters of a cursive script.
+    """
+    if text[place] not in "‌‍" or not 0 < place < len(text) - 1:
+        return False
+    before, after = text[place - 1], text[place + 1]
+    if combining(before) == _VIRAMA:
+        return _is_letter(after)
+    scripts = {name(char, "").partition(" ")[0] for char in (before, after)}
+    return text[place] == "‌" and len(scripts) == 1 and scripts <= _CURSIVE
+
+
 def _words(text: str) -> list[str]:
     return ["".join(word) for is_word, word in groupby(text, key=_is_letter) if is_word]
 
 
 def _is_letter(char: str) -> bool:
-    return category(char)[0] in "LM"
+    return category(char)[0] in "LM" or char in "\u200c\u200d"
 
 
 def _mixed_scripts(word: str) -> tuple[str, ...]:

@@ -166,6 +166,7 @@ class MailQuery:
     after: int = 0  # the page begins after this number
     limit: int = 100
     since: datetime | None = None  # accepted at this moment or later
+    framework: bool = True  # False: without mail to agents with ids of the framework
 
 
 @value

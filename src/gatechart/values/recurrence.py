@@ -61,22 +61,22 @@ class Every:
         if (self.period is None) is (not self.cron):
             return "it has neither or both of a period and cron=", "write Every('1d') or Every(cron='0 9 * * MON-FRI')"
         if self.missed not in ("one", "each", "none"):
-            return f"missed={self.missed!r}", "write 'one', 'each' or 'none'"
+            return f"missed={self.missed!r:.100}", "write 'one', 'each' or 'none'"
         return self._cron_fault() if self.period is None else self._period_fault(self.period)
 
     def _period_fault(self, period: Delay) -> tuple[str, str] | None:
         seconds = seconds_of(period)
         if seconds is None:
-            return f"{period!r} is not a duration", DELAY_REMEDY
+            return f"{period!r:.100} is not a duration", DELAY_REMEDY
         if seconds < SHORTEST_S:
-            return f"{period!r} is too short a period", "write a millisecond or more"
+            return f"{period!r:.100} is too short a period", "write a millisecond or more"
         if self.zone != "UTC":
-            return f"zone={self.zone!r}, but a period is the same in all zones", "write cron=, or drop zone="
+            return f"zone={self.zone!r:.100}, but a period is the same in all zones", "write cron=, or drop zone="
         return None
 
     def _cron_fault(self) -> tuple[str, str] | None:
         if zone_named(self.zone) is None:
-            return f"unknown time zone {self.zone!r}", zone_remedy()
+            return f"unknown time zone {self.zone!r:.100}", zone_remedy()
         if not isinstance(self.cron, str):
             return f"{self.cron!r:.100} is not a cron expression", f"write a text such as '{USUAL}'"
         if len(self.cron) > LONGEST_CRON:
@@ -90,8 +90,10 @@ class Every:
     def next_after(self, moment: datetime) -> datetime | None:
         """Return the first moment after this one, in UTC; for a period, one period later.
 
-        None if there is none up to the end of the year 9999.
+        None if there is none up to the end of the year 9999. Raises ValueError if the moment has no time zone.
         """
+        if moment.tzinfo is None:
+            raise ValueError(f"{moment!r} has no time zone; give it one, such as tzinfo=UTC")
         try:
             return moment + self._period() if self.period is not None else _next_cron(self.cron, self.zone, moment)
         except _END:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Row, Select, exists, func, literal, select, tuple_
+from sqlalchemy import BigInteger, Row, Select, exists, func, literal, not_, select, tuple_
 
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -23,6 +23,7 @@ from gatechart.stores.sql.columns import (
     us_or_null,
     without_nulls,
 )
+from gatechart.stores.sql.framework_ids import is_framework
 from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, journals, mail, steps
 from gatechart.stores.sql.tables import mail as mail_table
 from gatechart.values import (
@@ -134,6 +135,8 @@ def found_mail(query: MailQuery) -> Select[Any]:
         found = found.where(mail.c.status == str(query.status))
     if query.since is not None:
         found = found.where(mail.c.accepted_us >= to_us(query.since))
+    if not query.framework:
+        found = found.where(not_(is_framework(mail.c.recipient)))
     return found
 
 

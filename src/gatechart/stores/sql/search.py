@@ -25,6 +25,7 @@ from sqlalchemy import (
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
 from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of, to_us
 from gatechart.stores.sql.dialects import items_of
+from gatechart.stores.sql.framework_ids import begins, is_framework, is_of
 from gatechart.stores.sql.searchable import declared
 from gatechart.stores.sql.tables import agents, found_values, history
 from gatechart.values import (
@@ -42,7 +43,6 @@ from gatechart.values import (
 from gatechart.values.framework import (
     OWN_GRAPHS,
     OWN_KINDS,
-    OwnKind,
 )
 from gatechart.values.names import FRAMEWORK
 
@@ -153,7 +153,7 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
         graph = agents.c.graph.concat("") if query.where else agents.c.graph
         found.append(graph == query.graph)
     if not query.framework:
-        found.append(not_(_begins(agents.c.graph, FRAMEWORK)))
+        found.append(not_(begins(agents.c.graph, FRAMEWORK)))
     if query.misplaced:
         found.append(_is_misplaced())
     if query.status not in (None, Status.UNREADABLE):
@@ -163,24 +163,15 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
     return [*found, *map(_holds, query.where)]
 
 
-def _begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
-    """Whether a text has a prefix. LIKE would ignore case on SQLite, and bounds depend on the collation."""
-    return func.substr(column, 1, len(prefix)) == prefix
-
-
 def _is_misplaced() -> ColumnElement[bool]:
     """Whether an id or a graph belongs to the framework, as `is_misplaced` says.
 
     Each part of the union reads one index, which is smaller than the rows with their contexts.
     """
-    named = select(_others.c.key).where(or_(*(_is_of(each, _others.c.id) for each in OWN_KINDS)))
-    foreign = select(_others.c.key).where(_begins(_others.c.graph, FRAMEWORK), _others.c.graph.not_in(OWN_GRAPHS))
-    is_own = or_(*(and_(_is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
+    named = select(_others.c.key).where(is_framework(_others.c.id))
+    foreign = select(_others.c.key).where(begins(_others.c.graph, FRAMEWORK), _others.c.graph.not_in(OWN_GRAPHS))
+    is_own = or_(*(and_(is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
     return and_(agents.c.key.in_(union(named, foreign)), not_(is_own))
-
-
-def _is_of(kind: OwnKind, agent_id: ColumnElement[str]) -> ColumnElement[bool]:
-    return _begins(agent_id, kind.agent) if kind.agent.endswith(":") else agent_id == kind.agent
 
 
 def _holds(condition: Condition) -> ColumnElement[bool]:
