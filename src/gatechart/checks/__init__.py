@@ -1,6 +1,6 @@
-"""What can be said of a graph without running it: findings, what entry points reach, paths to test.
+"""Analyse a graph without running it: findings, the states that entry points reach, and paths for tests.
 
-A new check is a function with `@rule` in the module of its subject; nothing else names it.
+To add a check, write a function with `@rule` in the module of its subject. It needs no other registration.
 """
 
 from gatechart.checks.analysis import reach

@@ -1,6 +1,6 @@
-"""What the rules ask about a graph: where its transitions lead, which events take which, where handoffs are awaited.
+"""Facts about a graph for the rules: targets of transitions, events that take them, and waits for handoffs.
 
-Everything holds whatever guards say and history states remember.
+All facts hold for any result of the guards, and any memory of the history states.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gatechart.values import Candidate, EventName, Mode, StateName
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What taking a transition can lead to."""
+    """A transition with the states that it leaves and enters."""
 
     edge: Edge
-    domain: StateName | None  # what stays active around all that is left; None if nothing is left
-    enters: frozenset[StateName]  # by default; includes the history states asked on the way
+    domain: StateName | None  # the innermost state that stays active around all states left; None if none is left
+    enters: frozenset[StateName]  # without memory; includes the history states among its targets
 
     def stays_in(self, state: StateName) -> bool:
-        """Whether the state, the transition's source, is active afterwards without having been left."""
+        """Whether the transition's source stays active, without being left and entered again."""
         return self.domain is None or self.domain == state
 
 
@@ -37,21 +37,21 @@ Ways: TypeAlias = Mapping[StateName, tuple[Way, ...]]  # by source
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Where an agent waits for the answer to a handoff: the leaves in one of which its turn ends."""
+    """The leaves where an agent waits for the answer to a handoff: its turn ends in one of them."""
 
     asking: Asking
-    edge: Edge | None  # the transition that hands on; None if it is another one each time
+    edge: Edge | None  # the transition that requests the handoff; None for a handoff on entry, or by an invoke
     leaves: tuple[StateName, ...]
-    home: StateName = ""  # the state in which the agent stays, wherever it is inside it
+    home: StateName = ""  # the state that the agent does not leave, if the transition has no targets
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A graph with everything that several rules ask about it, computed once.
+    """A graph with the facts that several rules need, computed once.
 
-    among: the graphs to which work may be handed on; None if they are not known.
-    registered: whoever is in the directory besides.
-    allow, found: the allowances of the graph, and code and place of what the other rules found, for the rules about
+    among: the graphs that may receive handoffs; None if unknown.
+    registered: other candidates in the directory.
+    allow, findings: the allowances of the graph, and code and place of the other rules' findings, for the rules about
     allowances.
     """
 
@@ -59,34 +59,34 @@ class Analysis:
     among: Sequence[AnyGraph] | None = None
     registered: tuple[Candidate, ...] = ()
     allow: tuple[Allow, ...] = ()
-    found: tuple[tuple[str, str], ...] = ()
+    findings: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def ways(self) -> Ways:
-        """The ways of all transitions that can be taken at all."""
+        """All transitions that can be taken, by source."""
         return {node.name: _ways(self.graph, node) for node in self.graph.nodes.values()}
 
     @cached_property
     def reached(self) -> Mapping[str, frozenset[StateName]]:
         """The states that each entry point leads to, by its name; see `reach`."""
         entries = self.graph.entry_points
-        # Entry points into the same state lead to the same states, so each state is followed once.
+        # Entry points into the same state lead to the same states, so each state is searched once.
         by_state = {state: self._follow(state) for state in {entry.state for entry in entries.values()}}
         return {name: by_state[entry.state] for name, entry in entries.items()}
 
     @cached_property
     def doors(self) -> tuple[tuple[AnyGraph, EntryPoint], ...]:
-        """The entry points of all known graphs, each with its graph; none if the graphs are not known."""
+        """The entry points of all known graphs, each with its graph; empty if the graphs are unknown."""
         return tuple((graph, entry) for graph in self.among or () for entry in graph.entry_points.values())
 
     @cached_property
     def waits(self) -> tuple[Wait, ...]:
-        """A wait for each declared handoff; for a handoff on exit, one for each transition that leaves the state."""
+        """One wait for each declared handoff; for a handoff on exit, one for each transition that leaves the state."""
         return tuple(_waits(self.graph))
 
     @cached_property
     def handed_over(self) -> frozenset[StateName]:
-        """The states in which an agent ends when its transfer is accepted."""
+        """The leaves where an agent ends when its transfer is accepted."""
         return frozenset(
             leaf
             for wait in self.waits
@@ -96,16 +96,16 @@ class Analysis:
         )
 
     def reached_from(self, state: StateName, avoiding: Set[StateName] = frozenset()) -> frozenset[StateName]:
-        """Return the states to which a state leads, itself included, as entry points lead to theirs.
+        """Return the states that are reachable from a state, including the state itself; see `reach`.
 
-        avoiding: states that no transition on the way enters.
+        avoiding: states that no transition of the path may enter.
         """
         return self._follow(state, avoiding)
 
     def may_avoid(self, avoiding: Set[StateName], step: Set[StateName]) -> bool:
-        """Tell whether a step can be taken without entering any of some states.
+        """Return whether a step can avoid entering any of the given states.
 
-        step: the states that it enters; if a history state is among them, it may enter others in their place.
+        step: the states that it enters. A history state among them may enter other states instead.
         """
         return step.isdisjoint(avoiding) or any(self.graph.nodes[name].kind is Kind.HISTORY for name in step)
 
@@ -122,14 +122,15 @@ class Analysis:
 
 
 def reach(graph: AnyGraph) -> Mapping[str, tuple[StateName, ...]]:
-    """Return the states that may be active after entering at each entry point, by its name, in document order.
+    """Return the reachable states of each entry point, by its name, in document order.
 
-    History states count if they are asked. Guards are assumed to agree and events to come, and states are followed one
-    by one rather than as configurations. So a state that is missing is never active; one that is listed may still not
-    be, if it takes two regions that never come together. Cost: linear in the transitions for each entry point.
+    History states are included if a transition targets them. Guards are assumed to hold and events to arrive, and the
+    search follows single states rather than configurations. So a missing state is never active. A listed state may
+    still be unreachable, if it needs two regions in states that are never active together.
+    Cost: linear in the transitions for each entry point.
     """
-    found = Analysis(graph).reached
-    names = {door: tuple(name for name in graph.nodes if name in states) for door, states in found.items()}
+    reached = Analysis(graph).reached
+    names = {door: tuple(name for name in graph.nodes if name in states) for door, states in reached.items()}
     return MappingProxyType(names)
 
 
@@ -137,9 +138,9 @@ def reach(graph: AnyGraph) -> Mapping[str, tuple[StateName, ...]]:
 
 
 def is_taken(name: EventName, words: Collection[EventName]) -> bool:
-    """Whether one of the words takes the event, or everything that another word takes.
+    """Return whether one of the words matches the event, or every event that `name` matches as a descriptor.
 
-    One look-up for each word of the name, however many words there are.
+    The cost is one look-up for each word of the name, for any number of words.
 
     >>> is_taken("error.tool", {"error"}), is_taken("errors", {"error"}), is_taken("errors", {"*"})
     (True, False, True)
@@ -148,7 +149,7 @@ def is_taken(name: EventName, words: Collection[EventName]) -> bool:
 
 
 def handles(graph: AnyGraph, leaf: StateName, event: EventName) -> bool:
-    """Whether a transition takes the event from a state that can be active together with the leaf."""
+    """Return whether a state that can be active together with the leaf has a transition for the event."""
     return any(
         edge.event is not None and is_taken(event, words_of(edge.event)) and is_together(graph, node.name, leaf)
         for node in graph.nodes.values()
@@ -160,51 +161,51 @@ def handles(graph: AnyGraph, leaf: StateName, event: EventName) -> bool:
 
 
 def is_together(graph: AnyGraph, state: StateName, other: StateName) -> bool:
-    """Whether the two states can be active at once: one lies in the other, or they lie in two regions."""
+    """Return whether two states can be active at once: one contains the other, or they are in different regions."""
     line, other_line = ((name, *graph.nodes[name].ancestors) for name in (state, other))
     common = next(name for name in line if name in other_line)
     return common in (state, other) or graph.nodes[common].kind is Kind.PARALLEL
 
 
 def is_in(graph: AnyGraph, state: StateName, outer: StateName) -> bool:
-    """Whether the state is the outer one or lies inside it."""
+    """Return whether the state is the outer one or inside it."""
     return outer in (state, *graph.nodes[state].ancestors)
 
 
 def is_end(graph: AnyGraph, leaf: StateName) -> bool:
-    """Whether the agent ends in the leaf; false if other regions have to end as well."""
+    """Return whether the agent ends in the leaf; False if other regions must end as well."""
     node = graph.nodes[leaf]
     return node.kind is Kind.FINAL and (node.is_end or graph.nodes[node.parent].is_end)
 
 
 def has_part_in_an_end(graph: AnyGraph, leaf: StateName) -> bool:
-    """Whether the leaf is a final state that ends the agent, alone or together with other regions."""
+    """Return whether the leaf is a final state that ends the agent, alone or together with other regions."""
     node = graph.nodes[leaf]
     return node.kind is Kind.FINAL and any(graph.nodes[name].is_end for name in (leaf, *node.ancestors))
 
 
 def begun(graph: AnyGraph, state: StateName) -> Iterator[StateName]:
-    """Yield the leaves in which a state begins."""
+    """Yield the initial leaves of a state."""
     node = graph.nodes[state]
     if node.kind.is_leaf:
         yield state
         return
     inside = node.children if node.kind is Kind.PARALLEL else node.default.targets if node.default else ()
-    for each in inside:
-        yield from begun(graph, each)
+    for child in inside:
+        yield from begun(graph, child)
 
 
 def entered(graph: AnyGraph, targets: tuple[StateName, ...], domain: StateName) -> frozenset[StateName]:
-    """Return what is entered for the targets within the domain if no history state remembers anything."""
+    """Return the states entered for the targets inside the domain, if history states have no memory."""
     stays = frozenset((domain, *graph.nodes[domain].ancestors))
     entry = entry_of(Tree(graph.nodes, ()), [(targets, domain)], stays)
     return frozenset((*entry.states, *entry.unremembered))
 
 
 def _recalled(graph: AnyGraph, state: StateName, seen: set[StateName]) -> Iterator[frozenset[StateName]]:
-    """Yield what follows from a shallow history state and a state that it may remember, once both are seen.
+    """Yield the states entered through a shallow history state and a state that it may remember, once both are seen.
 
-    A deep one remembers leaves that were active together with all around them, so it adds nothing.
+    A deep history state remembers leaves that were active together with their ancestors, so it adds no state.
     """
     node = graph.nodes[state]
     if node.kind is Kind.HISTORY:
@@ -222,13 +223,13 @@ def _recalled(graph: AnyGraph, state: StateName, seen: set[StateName]) -> Iterat
 
 
 def shadowed(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, Edge]]:
-    """Yield each transition of the state that is never taken, with one that always forestalls it.
+    """Yield each transition of the state that is never taken, with an earlier one that always pre-empts it.
 
     A transition of an outer state for the same event is not shadowed: it serves the other states inside. Cost: linear.
     """
     is_in_order = graph.precedence is Precedence.DOCUMENT
     always: dict[EventName, Edge] = {}  # "" for no event; an exact spelling ends with a space
-    for edge in sorted(node.edges, key=lambda each: not is_in_order and each.is_fallback):
+    for edge in sorted(node.edges, key=lambda edge: not is_in_order and edge.is_fallback):
         before = [_first(always, edge, word, is_in_order=is_in_order) for word in _spellings(edge)]
         if before[0] is not None and all(before):
             yield edge, before[0]
@@ -239,7 +240,7 @@ def shadowed(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, Edge]]:
 
 
 def _spellings(edge: Edge) -> tuple[EventName, ...]:
-    """Return the words of the descriptor; those without `.*`, asked first for the very event, end with a space."""
+    """Return the words of the descriptor. Words without `.*` match the exact event first, so they end with a space."""
     if edge.event is None:
         return ("",)
     if edge.is_exact:
@@ -251,17 +252,17 @@ def _spellings(edge: Edge) -> tuple[EventName, ...]:
 
 
 def _first(always: Mapping[EventName, Edge], edge: Edge, word: EventName, *, is_in_order: bool) -> Edge | None:
-    """Return a transition without a guard that is asked before this one for all that the word takes."""
+    """Return an unguarded transition that comes before this one for every event that the word matches."""
     if not word:
         return always.get("")
     same = word.rstrip()
     if is_in_order:
-        return next((always[each] for each in broader(same) if each in always), None)
+        return next((always[match] for match in broader(same) if match in always), None)
     if word in always:
         return always[word]
     if not edge.is_fallback:
         return None
-    return next((always[each] for each in broader(same) if each in always and not always[each].is_fallback), None)
+    return next((always[match] for match in broader(same) if match in always and not always[match].is_fallback), None)
 
 
 def _ways(graph: AnyGraph, node: Node) -> tuple[Way, ...]:
@@ -277,9 +278,9 @@ def _way(graph: AnyGraph, edge: Edge) -> Way:
 
 
 def outermost_domain(graph: AnyGraph, edge: Edge) -> StateName:
-    """Return the domain of the transition, or a state around it, whatever history states among its targets remember.
+    """Return a state that contains the transition's domain for any memory of its history states.
 
-    A history state stands for states beside it or further in. So what contains it contains all of them.
+    A history state represents states beside it or inside them. So a state that contains it contains all of them.
     """
     themselves = tuple((name, (name,)) for name in edge.targets if graph.nodes[name].kind is Kind.HISTORY)
     return Tree(graph.nodes, themselves).domain(edge)
@@ -291,16 +292,16 @@ def outermost_domain(graph: AnyGraph, edge: Edge) -> StateName:
 def _waits(graph: AnyGraph) -> Iterator[Wait]:
     for asking in askings(graph.nodes):
         if asking.edge is not None:
-            yield _on_the_way(graph, asking, asking.edge)
+            yield _wait_after(graph, asking, asking.edge)
         elif asking.is_left:
-            yield from (_on_the_way(graph, asking, edge) for edge in _leaving(graph, asking.state))
+            yield from (_wait_after(graph, asking, edge) for edge in _leaving(graph, asking.state))
         else:
             yield Wait(asking, None, _rests(graph, _entered_with(graph, asking.state)))
 
 
-def _on_the_way(graph: AnyGraph, asking: Asking, edge: Edge) -> Wait:
+def _wait_after(graph: AnyGraph, asking: Asking, edge: Edge) -> Wait:
     if edge.targets:
-        return Wait(asking, edge, _rests(graph, (leaf for each in edge.targets for leaf in begun(graph, each))))
+        return Wait(asking, edge, _rests(graph, (leaf for target in edge.targets for leaf in begun(graph, target))))
     stays = (name for name, node in graph.nodes.items() if node.kind is Kind.ATOMIC and is_in(graph, name, edge.source))
     return Wait(asking, edge, tuple(stays), home=edge.source)
 
@@ -315,16 +316,16 @@ def _leaving(graph: AnyGraph, left: StateName) -> Iterator[Edge]:
 
 def _is_left(graph: AnyGraph, edge: Edge, left: StateName) -> bool:
     if edge.source == left:
-        return not edge.internal or not all(is_in(graph, each, left) for each in edge.targets)
+        return not edge.internal or not all(is_in(graph, target, left) for target in edge.targets)
     if is_in(graph, edge.source, left):
-        return any(each == left or not is_in(graph, each, left) for each in edge.targets)
+        return any(target == left or not is_in(graph, target, left) for target in edge.targets)
     return is_in(graph, left, edge.source)
 
 
 def _entered_with(graph: AnyGraph, state: StateName) -> Iterator[StateName]:
-    """Yield the leaves that can be active once the state is entered."""
+    """Yield the leaves that can be active after the state is entered."""
     yield from begun(graph, state)
-    aims = [each for node in graph.nodes.values() for edge in node.edges for each in _aims(graph, edge, state)]
+    aims = [target for node in graph.nodes.values() for edge in node.edges for target in _aims(graph, edge, state)]
     aims += [door.state for door in graph.entry_points.values()]
     for aim in dict.fromkeys(aims):
         if aim != state and is_in(graph, aim, state):
@@ -332,26 +333,26 @@ def _entered_with(graph: AnyGraph, state: StateName) -> Iterator[StateName]:
 
 
 def _aims(graph: AnyGraph, edge: Edge, state: StateName) -> tuple[StateName, ...]:
-    """Return the transition's targets if it enters the state, else nothing."""
+    """Return the transition's targets if it may enter the state; else an empty tuple."""
     stays = is_in(graph, edge.source, state) and (edge.internal or edge.source != state)
     return () if stays else edge.targets
 
 
 def _rests(graph: AnyGraph, leaves: Iterable[StateName]) -> tuple[StateName, ...]:
-    """Return where a turn that comes to these leaves can end, with all that follows of itself."""
-    found: dict[StateName, bool] = {}
+    """Return the leaves where a turn that reaches the given leaves can end, after transitions within the turn."""
+    can_rest: dict[StateName, bool] = {}
     ahead = list(leaves)
     while ahead:
         leaf = ahead.pop(0)
-        if leaf not in found:
+        if leaf not in can_rest:
             onward = list(_onward(graph, leaf))
-            found[leaf] = all(edge.ask is not None for edge in onward)
-            ahead += [each for edge in onward for target in edge.targets for each in begun(graph, target)]
-    return tuple(leaf for leaf, rests in found.items() if rests)
+            can_rest[leaf] = all(edge.ask is not None for edge in onward)
+            ahead += [initial for edge in onward for target in edge.targets for initial in begun(graph, target)]
+    return tuple(leaf for leaf, rests in can_rest.items() if rests)
 
 
 def _onward(graph: AnyGraph, leaf: StateName) -> Iterator[Edge]:
-    """Yield the transitions taken within the turn: those without an event, and those on the end of a state."""
+    """Yield the transitions taken within the turn: eventless ones, and ones on the completion of a state."""
     node = graph.nodes[leaf]
     done = f"done.state.{node.parent}" if node.kind is Kind.FINAL and node.parent != ROOT else None
     for name in (leaf, *node.ancestors):

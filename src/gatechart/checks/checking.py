@@ -1,4 +1,4 @@
-"""Check a graph: every rule of the modules around, asked without running the graph."""
+"""Check a graph with every rule of the modules beside this one, without running the graph."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from gatechart.values import Candidate
 
 
 def check(graph: AnyGraph, *, allow: Sequence[Allow] = ()) -> tuple[Finding, ...]:
-    """Return what is most likely not meant in a sound graph, by code, then in document order. Never raises.
+    """Return the likely mistakes in a valid graph, by code, then in document order. Never raises.
 
-    allow: what is meant to be so, beside what the graph itself allows. Guards are not asked and no action is run.
+    allow: findings to accept, in addition to the graph's own allowances. Guards are not evaluated and no action runs.
     Cost: a graph of 1,000 states takes some tens of milliseconds.
     """
     return report(graph, allow=allow).findings
 
 
 def check_all(graphs: Iterable[AnyGraph]) -> Mapping[str, tuple[Finding, ...]]:
-    """Return the findings of each graph of an application, by name; each handoff must lead to one of the graphs."""
+    """Return the findings of each graph of an application, by name. Each handoff must lead to one of the graphs."""
     among = tuple(graphs)
     return {graph.name: report(graph, among=among).findings for graph in among}
 
@@ -45,20 +45,22 @@ def report(
     among: Sequence[AnyGraph] | None = None,
     registered: Iterable[Candidate] = (),
 ) -> Report:
-    """Return the findings of a graph together with those that are allowed, each with its reason.
+    """Return the findings of a graph and the allowed findings, each with its reason.
 
-    among: the graphs to which work may be handed on; if left out, targets are not checked, and allowances for them are
-    not judged.
-    registered: whoever is in the directory besides. What they can do, and where their work begins, exists; and
-    allowances for what would be found without them are not judged.
+    among: the graphs that may receive handoffs; if omitted, targets are not checked, and neither are allowances for
+    such findings.
+    registered: other candidates in the directory. Their capabilities and entry points count as existing, and allowances
+    for findings that depend on them are not checked.
     """
     analysis = Analysis(graph, among, tuple(registered), allow=(*graph.allow, *allow))
-    found = tuple(finding for each in RULES if each not in _ABOUT_ALLOWANCES for finding in each.findings(analysis))
-    judged = replace(analysis, found=tuple((finding.code, finding.place) for finding in found))
-    reasons = {(each.code, each.place): each.reason for each in judged.allow if each.reason.strip()}
-    allowed = {finding: reasons[key] for finding in found if (key := (finding.code, finding.place)) in reasons}
-    about_allowances = (finding for each in _ABOUT_ALLOWANCES for finding in each.findings(judged))
-    kept = [*(finding for finding in found if finding not in allowed), *about_allowances]
+    findings = tuple(finding for rule in RULES if rule not in _ABOUT_ALLOWANCES for finding in rule.findings(analysis))
+    judged = replace(analysis, findings=tuple((finding.code, finding.place) for finding in findings))
+    reasons = {
+        (allowance.code, allowance.place): allowance.reason for allowance in judged.allow if allowance.reason.strip()
+    }
+    allowed = {finding: reasons[key] for finding in findings if (key := (finding.code, finding.place)) in reasons}
+    about_allowances = (finding for rule in _ABOUT_ALLOWANCES for finding in rule.findings(judged))
+    kept = [*(finding for finding in findings if finding not in allowed), *about_allowances]
     return Report(
         tuple(sorted(kept, key=lambda finding: finding.code)),
         tuple(Allowed(finding, reason) for finding, reason in allowed.items()),
@@ -72,47 +74,48 @@ def _allowance_place(allow: Allow) -> str:
     return f"allowance of {allow.code} at {allow.place}"
 
 
-@rule("GC401", Severity.WARNING, "an allowance for something that is not found")
+@rule("GC401", Severity.WARNING, "an allowance without a finding")
 def unused_allowance(analysis: Analysis) -> Iterator[Hit]:
-    """So that no allowance outlives its cause."""
-    for each in analysis.allow:
+    """No allowance should outlive its cause."""
+    for allowance in analysis.allow:
         is_whole = analysis.among is not None and not analysis.registered
-        is_judged = is_whole or each.code not in _AMONG_GRAPHS
-        if is_judged and each.reason.strip() and (each.code, each.place) not in analysis.found:
-            yield _allowance_place(each), "nothing of the kind is found there", _remedy(each, analysis.found)
+        is_judged = is_whole or allowance.code not in _AMONG_GRAPHS
+        if is_judged and allowance.reason.strip() and (allowance.code, allowance.place) not in analysis.findings:
+            remedy = _remedy(allowance, analysis.findings)
+            yield _allowance_place(allowance), "nothing of the kind is found there", remedy
 
 
-def _remedy(unused: Allow, found: Sequence[tuple[str, str]]) -> str:
-    codes = tuple(each.code for each in RULES)
+def _remedy(unused: Allow, findings: Sequence[tuple[str, str]]) -> str:
+    codes = tuple(known.code for known in RULES)
     if unused.code not in codes:
         return f"unknown code {unused.code!r}: {suggestion(unused.code, codes)}"
-    places = tuple(place for code, place in found if code == unused.code)
+    places = tuple(place for code, place in findings if code == unused.code)
     return suggestion(unused.place, places) if places else "drop it"
 
 
 @rule("GC402", Severity.WARNING, "an allowance without a reason, which allows nothing")
 def unreasoned_allowance(analysis: Analysis) -> Iterator[Hit]:
-    """Whoever reads the graph later needs to know whether the reason still holds."""
-    for each in analysis.allow:
-        if not each.reason.strip():
-            yield _allowance_place(each), "it has no reason, so it allows nothing", "say why it is meant to be so"
+    """Later readers of the graph need the reason, to decide whether it still holds."""
+    for allowance in analysis.allow:
+        if not allowance.reason.strip():
+            yield _allowance_place(allowance), "it has no reason, so it allows nothing", "say why it is meant to be so"
 
 
-_ABOUT_ALLOWANCES: Final = (unused_allowance, unreasoned_allowance)  # judged by what the others found
+_ABOUT_ALLOWANCES: Final = (unused_allowance, unreasoned_allowance)  # search in the findings of the other rules
 
 
 _AMONG_GRAPHS: Final = {
-    each.code
-    for each in (
+    known.code
+    for known in (
         handoff_rules.no_such_target,
         entity_rules.nothing_fills,
         transfer_rules.lost_arguments,
-        selection_rules.nobody_fits,
+        selection_rules.unfit_selection,
         selection_rules.shared_sample,
         selection_rules.unfilled_payload,
     )
 }
-"""Codes of what is found, or found more of, if the graphs of the application are known."""
+"""Codes of rules with findings, or with more findings, only if the graphs of the application are known."""
 
 
 def _rules() -> Iterator[Rule]:
@@ -126,9 +129,9 @@ def _rules() -> Iterator[Rule]:
         selection_rules,
         escape_rules,
     ):
-        yield from (each for each in vars(module).values() if isinstance(each, Rule))
+        yield from (value for value in vars(module).values() if isinstance(value, Rule))
     yield from _ABOUT_ALLOWANCES
 
 
-RULES: Final = tuple(sorted(_rules(), key=lambda each: each.code))
-"""All rules, by code. A rule is added by one function with `@rule` in a module of rules, and nothing else."""
+RULES: Final = tuple(sorted(_rules(), key=lambda known: known.code))
+"""All rules, by code. To add a rule, write a function with `@rule` in a module of rules."""

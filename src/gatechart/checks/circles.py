@@ -1,4 +1,4 @@
-"""Circles of a chart: how an agent comes back to where it was, and the fewest moves in which it can."""
+"""Circles of a chart: paths that lead an agent back to a state, and their minimum number of moves."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ _ENDED: Final = "done.state."
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A way from a leaf back to it."""
+    """A path from a leaf back to it."""
 
-    states: tuple[StateName, ...]  # the leaf, then those from which the way goes on
-    moves: int  # that it takes at least
+    states: tuple[StateName, ...]  # the leaf, then the other states of the path, in order
+    moves: int  # minimum number
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What taking a transition does."""
+    """A transition in a search for circles."""
 
-    enters: frozenset[StateName]  # and perhaps others in place of some of these
-    moves: int  # that it adds at least: 0 if it may be taken within the turn of another transition, else 1
-    is_seen: bool  # by detectors, which see no answer to a signal
+    enters: frozenset[StateName]  # states that it may enter
+    moves: int  # minimum that it adds: 0 if it may be taken within the turn of another transition, else 1
+    is_seen: bool  # whether detectors see it; they do not see answers to signals
 
 
 @dataclass(frozen=True)
 class Circles:
-    """The circles of a graph in moves, as trails count them: a turn that leads elsewhere is one.
+    """The circles of a graph, measured in moves: a move is a turn that changes the state, as in trails.
 
-    No agent comes round in fewer moves: guards are assumed to agree, events to come, parallel regions to be anywhere,
-    and history states to remember anything. What may follow within a turn counts as no move.
+    The result is a lower bound: guards are assumed to hold, events to arrive, parallel regions to be in any state, and
+    history states to remember any state. Transitions that may follow within a turn count as no move.
 
-    avoiding: states whose entry is progress, with which detectors forget what they saw.
+    avoiding: states whose entry is progress, which resets the detectors.
     """
 
     analysis: Analysis
     avoiding: Set[StateName] = frozenset()
 
     def shortest(self, leaves: Iterable[StateName]) -> Circle | None:
-        """Return the shortest circle through one of some leaves; None if no way leads back to any."""
-        found: Circle | None = None
+        """Return the shortest circle through one of the leaves; None if there is no circle."""
+        shortest: Circle | None = None
         for leaf in leaves:
-            if found is None or found.moves > 1:
-                found = self.back_to(leaf, None if found is None else found.moves - 1) or found
-        return found
+            if shortest is None or shortest.moves > 1:
+                shortest = self.back_to(leaf, None if shortest is None else shortest.moves - 1) or shortest
+        return shortest
 
     def back_to(self, leaf: StateName, most: int | None = None) -> Circle | None:
-        """Return the shortest circle through a leaf; None if there is none of so many moves."""
+        """Return the shortest circle through a leaf; None if there is none with at most `most` moves."""
         beside = tuple(self._together(leaf))
         came_from = dict.fromkeys(beside, leaf)
         ahead, moves = [*beside], 0
@@ -74,9 +74,9 @@ class Circles:
     def _within_moves(
         self, leaf: StateName, came_from: dict[StateName, StateName], ahead: list[StateName]
     ) -> tuple[tuple[StateName, int] | None, dict[StateName, StateName]]:
-        """Follow what no further move is needed for. Return whence the leaf is entered, and what a move leads to.
+        """Follow the steps without a move. Return the last state before the leaf, and the states after one more move.
 
-        The first is the state with the moves that are still needed, or None; what is found is added to came_from.
+        The last state comes with the moves still needed, or is None. Visited states are added to came_from.
         """
         last: tuple[StateName, int] | None = None
         later: dict[StateName, StateName] = {}
@@ -85,22 +85,22 @@ class Circles:
             for step in self._steps[state]:
                 if leaf in step.enters and step.is_seen and (last is None or step.moves < last[1]):
                     last = state, step.moves
-                new = {each: state for each in step.enters if each not in came_from}
+                new = {name: state for name in step.enters if name not in came_from}
                 if step.moves:
                     later |= new
                 else:
                     came_from |= new
                     ahead += new
-        return last, {each: state for each, state in later.items() if each not in came_from}
+        return last, {name: state for name, state in later.items() if name not in came_from}
 
     @cached_property
     def _steps(self) -> Mapping[StateName, Sequence[_Step]]:
-        """What may be done from each state, save for what makes progress or leads an agent to where it is."""
+        """The steps from each state, except steps that make progress or lead an agent back to the same state."""
         steps: dict[StateName, list[_Step]] = {name: [] for name in self.analysis.graph.nodes}
         within = _Within.of(self.analysis.graph)
         for way in (way for ways in self.analysis.ways.values() for way in ways):
             is_within = within.may_take(way.edge)
-            # nobody sees the progress that an answer to a signal makes, nor that of what follows from it
+            # detectors do not see progress made by an answer to a signal, or by its consequences within the turn
             is_unseen = is_within and within.answers
             is_open = is_unseen or self.analysis.may_avoid(self.avoiding, way.enters)
             if is_open and not within.is_harmless(way):
@@ -110,9 +110,9 @@ class Circles:
         return steps
 
     def _recalled(self, enters: frozenset[StateName]) -> frozenset[StateName]:
-        """Return what is entered, with all that its history states may remember."""
+        """Return the states entered, with all states that the history states among them may remember."""
         nodes = self.analysis.graph.nodes
-        parents = {nodes[each].parent for each in enters if nodes[each].kind is Kind.HISTORY}
+        parents = {nodes[name].parent for name in enters if nodes[name].kind is Kind.HISTORY}
         return enters.union(*(self._inside[parent] for parent in parents))
 
     def _together(self, leaf: StateName) -> Iterator[StateName]:
@@ -140,11 +140,11 @@ class Circles:
 
 @dataclass(frozen=True, slots=True)
 class _Within:
-    """Which events a graph's turns may raise, and which it is sent by itself."""
+    """The events that a graph's turns may raise or send to their own agent."""
 
-    raised: frozenset[EventName]  # descriptors of events that a turn may raise, save for those of a single state's end
-    ended: Mapping[EventName, tuple[StateName, ...]]  # the final states in a compound one, by the event for its end
-    is_any: bool  # whether an action may raise any event, or have one sent
+    raised: frozenset[EventName]  # descriptors of events that a turn may raise, except completions of single states
+    ended: Mapping[EventName, tuple[StateName, ...]]  # the final states in a compound one, by its done event
+    is_any: bool  # whether an action may raise or send any event
     answers: bool  # whether a transition answers a signal
 
     @classmethod
@@ -162,7 +162,7 @@ class _Within:
         return cls(frozenset(raised), {} if is_any else _ended(graph, ends), is_any, any(map(_may_answer, edges)))
 
     def before(self, edge: Edge) -> tuple[StateName, ...]:
-        """Return the states of which one is active when the transition is taken: its source, or what ends a state."""
+        """Return the states that the transition can start from: its source, or the final states for a done event."""
         return self.ended.get(edge.event or "", (edge.source,))
 
     def may_take(self, edge: Edge) -> bool:
@@ -172,22 +172,22 @@ class _Within:
         return any(word in self.raised or word.startswith(_ENDED) for word in words_of(edge.event))
 
     def is_harmless(self, way: Way) -> bool:
-        """Whether it leads a leaf to itself alone, by nothing that the agent does: such turns are no moves."""
+        """Whether it only leads a leaf to itself, on an event from outside: such turns are not moves."""
         edge = way.edge
-        if way.enters != {edge.source}:  # a region that is a leaf is entered again with all regions beside it
+        if way.enters != {edge.source}:  # a region that is a leaf is re-entered with all its sibling regions
             return False
         is_own = edge.event is None or self.is_any or edge.is_exact
         return not is_own and not any(word == EVERY or may_be_reserved(word) for word in words_of(edge.event or ""))
 
 
 def _ended(graph: AnyGraph, ends: Sequence[EventName]) -> Mapping[EventName, tuple[StateName, ...]]:
-    """Return the final states in each compound one, by the event for its end, save where that takes others' events."""
+    """Return the final states in each compound one, by its done event, unless that also matches another done event."""
     compound = (node for node in graph.nodes.values() if node.kind is Kind.COMPOUND)
     finals = {
         f"{_ENDED}{node.name}": tuple(child for child in node.children if graph.nodes[child].kind is Kind.FINAL)
         for node in compound
     }
-    return {event: states for event, states in finals.items() if not any(each.startswith(f"{event}.") for each in ends)}
+    return {event: states for event, states in finals.items() if not any(end.startswith(f"{event}.") for end in ends)}
 
 
 def _steps_of(node: Node) -> Iterator[Step]:
@@ -199,7 +199,7 @@ def _steps_of(node: Node) -> Iterator[Step]:
 
 
 def _is_answer(edge: Edge) -> bool:
-    """Whether nothing but a signal takes the transition."""
+    """Return whether only signals take the transition."""
     return edge.event is not None and all(map(_is_signal, words_of(edge.event)))
 
 
@@ -214,7 +214,7 @@ def _is_signal(word: str) -> bool:
 def _passed(
     last: StateName, came_from: Mapping[StateName, StateName], beside: Collection[StateName]
 ) -> tuple[StateName, ...]:
-    """Return the states from which the way went on, oldest first, up to the last one; those at its beginning apart."""
+    """Return the states of the path up to `last`, oldest first, without the ones `beside` the leaf."""
     passed = []
     while last not in beside:
         passed.append(last)

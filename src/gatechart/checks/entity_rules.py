@@ -17,9 +17,9 @@ from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, askings, callabl
 
 @rule("GC505", Severity.NOTE, "an entry point with fields that entities may fill")
 def filled_by_entities(analysis: Analysis) -> Iterator[Hit]:
-    """Entities are values from others: words of a user, arguments of a model.
+    """Entities are values from outside: words of a user, arguments of a model.
 
-    They fill only declared fields, and never replace a value of the agent that hands on.
+    They fill only declared fields, and never replace a value of the agent that hands the work on.
     """
     for entry in analysis.graph.entry_points.values():
         if entry.entities:
@@ -64,7 +64,7 @@ def _context_fields(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
 
 
 def _guards(analysis: Analysis, entry: EntryPoint) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the guards of an entry point and of the transitions reachable from it, each with its place."""
+    """Yield the guards of an entry point and of the transitions reachable from it, with their places."""
     if entry.guard is not None:
         yield f"entry point {entry.name!r}", entry.guard
     for name, node in analysis.graph.nodes.items():
@@ -82,7 +82,7 @@ def nothing_fills(analysis: Analysis) -> Iterator[Hit]:
     alone.
     """
     graph = analysis.graph
-    doors = {(each.name, entry.name): entry for each, entry in analysis.doors}
+    doors = {(owner.name, entry.name): entry for owner, entry in analysis.doors}
     for asking in askings(graph.nodes) if not has_any_field(graph.context) else ():
         for target in _targets(asking) if asking.handoff.packet is None else ():
             entry = doors.get(target)

@@ -1,4 +1,4 @@
-"""Rules about escape plans: what can never lead anywhere, what is never asked."""
+"""Rules about escape plans: strategies that can never apply, and plans that are never used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gatechart.signals import (
 )
 from gatechart.values import StateName
 
-_OF_NO_TOOL: Final = (
+_WITHOUT_TOOL: Final = (
     Confidence,
     GoesInCircles,
     Keywords,
@@ -37,53 +37,53 @@ _OF_NO_TOOL: Final = (
     UserAsked,
     VisitsOver,
 )
-_MOST_LEAVES: Final = 50  # from which routes are searched; a larger chart is left alone
+_MOST_LEAVES: Final = 50  # limit of the search for routes; a larger chart is left alone
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A plan, and where agents are for which it is asked."""
+    """An escape plan, its place, and the leaves where it applies."""
 
     place: str
     plan: EscapePlan
     leaves: tuple[StateName, ...]
 
 
-@rule("GC901", Severity.WARNING, "a strategy that can never lead anywhere")
+@rule("GC901", Severity.WARNING, "a strategy that can never apply")
 def leads_nowhere(analysis: Analysis) -> Iterator[Hit]:
-    """It is passed over each time.
+    """The agent skips it each time.
 
-    A Reroute without a transition for it and without an entry point that leads away, by search in charts of up to 50
-    leaves; a Rollback to a checkpoint, of which there is none; a Restart or a Reroute at an entry point whose payload
-    nothing brings; a SwitchTool for signals that never name a tool.
+    A Reroute without a transition for it and without an entry point that leads away, by a search in charts of up to 50
+    leaves; a Rollback to a checkpoint in a chart without checkpoints; a Restart or a Reroute at an entry point whose
+    required payload is missing; a SwitchTool for signals that never name a tool.
     """
     graph = analysis.graph
     for declared in plans_of(graph):
         for strategy in declared.plan.every:
-            hit = _nowhere(graph, declared, strategy)
+            hit = _never_applies(graph, declared, strategy)
             if hit is not None:
                 yield f"{declared.place}, {strategy.name}", *hit
         for signal, strategies in declared.plan.strategies:
-            if any(isinstance(each, SwitchTool) for each in strategies) and _names_no_tool(graph, signal):
-                told = f"{signal!r} never names a tool that failed, so there is none to switch"
-                yield f"{declared.place}, {signal}", told, "drop SwitchTool there"
+            if any(isinstance(strategy, SwitchTool) for strategy in strategies) and _names_no_tool(graph, signal):
+                problem = f"{signal!r} never names a tool that failed, so there is none to switch"
+                yield f"{declared.place}, {signal}", problem, "drop SwitchTool there"
 
 
 @rule("GC902", Severity.WARNING, "a plan for a signal that a transition always takes first")
 def never_asked(analysis: Analysis) -> Iterator[Hit]:
-    """Transitions and answers come before plans. Plans that several graphs share are left alone."""
+    """Transitions and answers take precedence over plans. Plans that several graphs share are left alone."""
     graph = analysis.graph
     for declared in plans_of(graph):
         for name in () if declared.plan.shared else declared.plan.signals:
             signals = [signal for signal in _signals(graph) if signal.name == name]
-            if signals and all(_is_taken(graph, leaf, each) for leaf in declared.leaves for each in signals):
-                told = f"a transition without a guard takes {signals[0].event!r} wherever the plan could be asked"
-                yield f"{declared.place}, {name}", told, "drop the strategies, or the transition or answer"
+            if signals and all(_is_taken(graph, leaf, signal) for leaf in declared.leaves for signal in signals):
+                problem = f"a transition without a guard takes {signals[0].event!r} wherever the plan could be asked"
+                yield f"{declared.place}, {name}", problem, "drop the strategies, or the transition or answer"
 
 
 @rule("GC903", Severity.WARNING, "an escape plan that answers none of the graph's signals")
 def answers_nothing(analysis: Analysis) -> Iterator[Hit]:
-    """The graph has no signals, or the plan has strategies for others only."""
+    """The graph has no signals, or the plan has strategies only for other signals."""
     names = [signal.name for signal in _signals(analysis.graph)]
     for declared in plans_of(analysis.graph):
         always = (EVERY_SIGNAL, REFUSED_TOOL) if names else ()
@@ -94,46 +94,46 @@ def answers_nothing(analysis: Analysis) -> Iterator[Hit]:
 
 
 def plans_of(graph: AnyGraph) -> Iterator[Declared]:
-    """Yield the plans of the graph and of its states, with the places where they are declared."""
+    """Yield the plans of the graph and of its states, with the places of their declarations."""
     if graph.escape is not None:
         leaves = (node.name for node in graph.nodes.values() if node.kind.is_leaf and not node.is_end)
-        yield Declared("escape", graph.escape, tuple(each for each in leaves if each not in graph.escape_states))
+        yield Declared("escape", graph.escape, tuple(leaf for leaf in leaves if leaf not in graph.escape_states))
     for node in graph.nodes.values():
         if node.escape is not None:
             yield Declared(f"state {node.name!r}, escape", node.escape, graph.leaves(node.name))
 
 
-def _nowhere(graph: AnyGraph, declared: Declared, strategy: Strategy) -> tuple[str, str] | None:
-    """Return why a strategy never leads anywhere, and what to do; None if it may."""
+def _never_applies(graph: AnyGraph, declared: Declared, strategy: Strategy) -> tuple[str, str] | None:
+    """Return problem and remedy of a strategy that never applies; None if it may."""
     match strategy:
         case Reroute():
-            return _no_way(graph, declared, strategy)
+            return _no_route(graph, declared, strategy)
         case Rollback(to="checkpoint") if not any(node.checkpoint for node in graph.nodes.values()):
             return "no state is a checkpoint", "write checkpoint=True at a state, or go back to the block"
         case Restart(at=at, payload=None) if at and len(graph.entry_points) > 1:
-            return _unbrought([graph.entry_points[at]])
+            return _missing_payload([graph.entry_points[at]])
         case _:
             return None
 
 
-def _no_way(graph: AnyGraph, declared: Declared, strategy: Reroute) -> tuple[str, str] | None:
+def _no_route(graph: AnyGraph, declared: Declared, strategy: Reroute) -> tuple[str, str] | None:
     if any(edge.event and matches(edge.event, strategy.event) for node in graph.nodes.values() for edge in node.edges):
         return None
     if strategy.at:
         doors = [graph.entry_points[name] for name in strategy.at]
-        return None if strategy.payload is not None else _unbrought(doors)
+        return None if strategy.payload is not None else _missing_payload(doors)
     if len(declared.leaves) > _MOST_LEAVES:
         return None
     for leaf in declared.leaves:
-        found = (graph.entry_points[name] for name in routes(graph, (leaf,), (leaf,)))
-        if any(strategy.payload is not None or not _needs_payload(door) for door in found):
+        doors_away = (graph.entry_points[name] for name in routes(graph, (leaf,), (leaf,)))
+        if any(strategy.payload is not None or not _needs_payload(door) for door in doors_away):
             return None
-    told = "no entry point leads away from any state that may fail, and no transition takes 'escape.reroute'"
-    return told, "add one of them, or drop it"
+    problem = "no entry point leads away from any state that may fail, and no transition takes 'escape.reroute'"
+    return problem, "add one of them, or drop it"
 
 
-def _unbrought(doors: list[EntryPoint]) -> tuple[str, str] | None:
-    """Return what is wrong if all of some entry points take something that nothing brings."""
+def _missing_payload(doors: list[EntryPoint]) -> tuple[str, str] | None:
+    """Return problem and remedy if all of the entry points require a payload that the strategy does not provide."""
     if not all(map(_needs_payload, doors)):
         return None
     names = " and ".join(repr(door.name) for door in doors)
@@ -145,8 +145,8 @@ def _needs_payload(door: EntryPoint) -> bool:
 
 
 def _names_no_tool(graph: AnyGraph, name: str) -> bool:
-    detectors = [each for signal in _signals(graph) if signal.name == name for each in signal.when.detectors]
-    return bool(detectors) and all(isinstance(each, _OF_NO_TOOL) for each in detectors)
+    detectors = [detector for signal in _signals(graph) if signal.name == name for detector in signal.when.detectors]
+    return bool(detectors) and all(isinstance(detector, _WITHOUT_TOOL) for detector in detectors)
 
 
 def _signals(graph: AnyGraph) -> Iterator[Signal]:
@@ -155,7 +155,7 @@ def _signals(graph: AnyGraph) -> Iterator[Signal]:
 
 
 def _is_taken(graph: AnyGraph, leaf: StateName, signal: Signal) -> bool:
-    """Whether a transition takes a signal for certain in a leaf."""
+    """Return whether an unguarded transition takes a signal in a leaf."""
     around = (leaf, *graph.nodes[leaf].ancestors)
     names = around if ROOT in around else (*around, ROOT)
     edges = (edge for name in names for edge in graph.nodes[name].edges)

@@ -1,4 +1,4 @@
-"""Rules about transitions and the events that they wait for, as far as the graph itself tells."""
+"""Rules about transitions and the events that they wait for, from the graph alone."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from gatechart.values.framework import (
 )
 
 
-@rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
+@rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always pre-empts")
 def forestalled(analysis: Analysis) -> Iterator[Hit]:
-    """Only among the transitions of one state: those of an outer state serve the other states inside."""
+    """Only among the transitions of one state: a transition of an outer state also serves the other states inside."""
     for node in analysis.graph.nodes.values():
         for edge, before in shadowed(analysis.graph, node):
             problem = f"it is never taken: {before.label!r} is asked first and has no guard"
@@ -42,12 +42,12 @@ def forestalled(analysis: Analysis) -> Iterator[Hit]:
 
 # Cycles of eventless transitions
 
-Arcs: TypeAlias = dict[StateName, frozenset[StateName]]  # from a state with eventless transitions to others such
+Arcs: TypeAlias = dict[StateName, frozenset[StateName]]  # from a state with eventless transitions to other such states
 
 
 @rule("GC202", Severity.ERROR, "a cycle of eventless transitions without guards")
 def endless(analysis: Analysis) -> Iterator[Hit]:
-    """A turn that comes there fails at the graph's bound of microsteps. Of cycles that share a state, one is told."""
+    """A turn that enters it fails at the graph's limit of microsteps. Of cycles that share a state, one is reported."""
     for cycle in _endless_cycles(analysis):
         problem = f"eventless transitions lead round {_ring(cycle)}, and no guard ends it"
         yield f"state {cycle[0]!r}", problem, "guard one of them, or let it wait for an event"
@@ -55,9 +55,9 @@ def endless(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC203", Severity.WARNING, "a cycle of eventless transitions that only guards can end")
 def guarded_cycle(analysis: Analysis) -> Iterator[Hit]:
-    """A turn goes round as long as the guards agree. Of cycles that share a state, one is told."""
-    told = {state for cycle in _endless_cycles(analysis) for state in cycle}
-    rest = {source: several for source, several in _eventless(analysis).items() if source not in told}
+    """A turn stays in the cycle while the guards hold. Of cycles that share a state, one is reported."""
+    reported = {state for cycle in _endless_cycles(analysis) for state in cycle}
+    rest = {source: several for source, several in _eventless(analysis).items() if source not in reported}
     for cycle in _cycles(analysis.graph, _arcs(analysis.graph, rest)):
         problem = f"eventless transitions lead round {_ring(cycle)} for as long as their guards agree"
         remedy = "let one of them wait for an event, or allow it if the guards are sure to end it"
@@ -65,10 +65,10 @@ def guarded_cycle(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _eventless(analysis: Analysis) -> dict[StateName, tuple[Way, ...]]:
-    found = {
+    eventless = {
         source: tuple(way for way in several if way.edge.event is None) for source, several in analysis.ways.items()
     }
-    return {source: several for source, several in found.items() if several}
+    return {source: several for source, several in eventless.items() if several}
 
 
 def _endless_cycles(analysis: Analysis) -> Iterator[tuple[StateName, ...]]:
@@ -88,10 +88,10 @@ def _arcs(graph: AnyGraph, eventless: Mapping[StateName, tuple[Way, ...]]) -> Ar
 
 
 def _active_after(graph: AnyGraph, source: StateName, way: Way) -> Iterator[StateName]:
-    """Yield what the transition can make active, and its source if that stays active.
+    """Yield the states that the transition can make active, and its source if that stays active.
 
-    Other states that stay active need no arc: one whose transition is taken over and over is either entered each time
-    by another of the cycle, or never left by its own.
+    Other states that stay active need no arc. If a cycle takes a state's transition repeatedly, either another
+    transition of the cycle enters the state each time, or its own transition never leaves it.
     """
     if way.stays_in(source):
         yield source
@@ -99,20 +99,20 @@ def _active_after(graph: AnyGraph, source: StateName, way: Way) -> Iterator[Stat
     for name in way.enters:
         if graph.nodes[name].kind is Kind.HISTORY:
             parent = graph.nodes[name].parent
-            yield from (each.name for each in graph.nodes.values() if parent in each.ancestors)
+            yield from (node.name for node in graph.nodes.values() if parent in node.ancestors)
 
 
 def _cycles(graph: AnyGraph, arcs: Arcs) -> Iterator[tuple[StateName, ...]]:
-    """Yield cycles that have no state in common, each from its first state in the document. Cost: linear in each."""
+    """Yield cycles without common states, each from its first state in document order. Cost: linear for each cycle."""
     while cycle := _a_cycle(arcs):
         first = cycle.index(min(cycle, key=lambda name: graph.nodes[name].order))
         yield (*cycle[first:], *cycle[:first])
-        gone = frozenset(cycle)
-        arcs = {state: others - gone for state, others in arcs.items() if state not in gone}
+        removed = frozenset(cycle)
+        arcs = {state: others - removed for state, others in arcs.items() if state not in removed}
 
 
 def _a_cycle(arcs: Arcs) -> tuple[StateName, ...]:
-    """Return the states of one cycle in the order they follow each other; nothing if there is no cycle."""
+    """Return the states of one cycle, in order; an empty tuple if there is no cycle."""
     try:
         TopologicalSorter(arcs).prepare()
     except CycleError as error:
@@ -126,7 +126,7 @@ def _a_cycle(arcs: Arcs) -> tuple[StateName, ...]:
 
 @runtime_checkable
 class RaisesEvents(Protocol):
-    """An action that tells which events it raises within the turn."""
+    """An action that declares the events that it raises within the turn."""
 
     raises: tuple[EventName, ...]
 
@@ -143,12 +143,12 @@ _ANYWHERE: Final = (
     "handoff.withdrawn",
     *_FOUND_BY_WATCHDOG,
 )
-"""The framework's events that may come in any state. Those of handoffs do: an operator can hand on any agent's work."""
+"""Framework events that may arrive in any state. Handoff events may, as an operator can hand on any agent's work."""
 
 
 @rule("GC204", Severity.WARNING, "a transition that waits for an event that nothing raises")
 def never_raised(analysis: Analysis) -> Iterator[Hit]:
-    """Only events with names that the framework reserves: any other event may be sent from outside."""
+    """Only events with reserved names: any other event may be sent from outside."""
     graph = analysis.graph
     own = own_events(graph)
     raisers = _by_descriptor((*own, *_raised_anywhere(graph)))
@@ -164,7 +164,7 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _by_descriptor(events: Iterable[tuple[EventName, StateName]]) -> dict[EventName, list[StateName]]:
-    """Return the owners of events by all words that take such an event."""
+    """Return the owners of events, by every word that matches the event."""
     owners: dict[EventName, list[StateName]] = {}
     for event, owner in events:
         for word in dict.fromkeys((event, *prefixes_of(event))):
@@ -173,9 +173,9 @@ def _by_descriptor(events: Iterable[tuple[EventName, StateName]]) -> dict[EventN
 
 
 def _is_from_framework(graph: AnyGraph, name: EventName) -> bool:
-    """Return whether only a cause in the graph makes the framework send the event, unlike an alarm.
+    """Return whether the framework sends the event only for a cause in the graph, unlike an alarm.
 
-    The framework's own graphs get their events from elsewhere.
+    The graphs of the framework receive their events from elsewhere.
     """
     if graph.is_framework and is_framework_event(name):
         return False
@@ -183,11 +183,11 @@ def _is_from_framework(graph: AnyGraph, name: EventName) -> bool:
 
 
 def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
-    """Yield the reserved events that may come in any state, each with the root as its owner."""
+    """Yield the reserved events that may arrive in any state, each with the root as its owner."""
     yield from ((event, ROOT) for event in _ANYWHERE)
     yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
     for signals in (graph.signals, *(door.signals for door in graph.entry_points.values())):
-        yield from ((each.event, ROOT) for each in (signals.signals if signals else ()))
+        yield from ((signal.event, ROOT) for signal in (signals.signals if signals else ()))
     yield from ((event, ROOT) for event in _escapes(graph))
     if graph.on_refusal is OnRefusal.EVENT:
         yield ERROR_REFUSED, ROOT
@@ -196,7 +196,7 @@ def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
 
 
 def _escapes(graph: AnyGraph) -> Iterator[EventName]:
-    """Yield the events that the chart may take in place of strategies of its escape plans."""
+    """Yield the events that the chart may handle in place of strategies of its escape plans."""
     for plan in plans_in(graph.escape, walk(graph.tree)):
         yield from (strategy.event for strategy in plan.every)
 
@@ -222,7 +222,7 @@ def _remedy(name: EventName) -> str:
 
 
 def own_events(graph: AnyGraph) -> tuple[tuple[EventName, StateName], ...]:
-    """Return the events that come from the graph itself, each with the state that must be active; the root for any."""
+    """Return the events that the graph itself causes, each with the state that must be active; the root for any."""
     return tuple(event for node in graph.nodes.values() for event in _own_events(graph, node))
 
 
@@ -248,7 +248,7 @@ def _can_be_done(graph: AnyGraph, name: StateName) -> bool:
 
 @rule("GC205", Severity.WARNING, "an event that is raised and that no transition waits for")
 def never_awaited(analysis: Analysis) -> Iterator[Hit]:
-    """Delays, and what actions say that they raise."""
+    """Only timers, and events that actions declare."""
     awaited = _awaited(analysis.graph)
     for node in analysis.graph.nodes.values():
         for event in dict.fromkeys((*(event for event, *_ in (*node.timers, *node.recurring)), *_raised(node))):
@@ -259,9 +259,9 @@ def never_awaited(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC206", Severity.NOTE, "an invoke whose end no transition waits for")
 def result_unused(analysis: Analysis) -> Iterator[Hit]:
-    """The result of the invoke is lost when it comes. After a failure the agent stays there, and nothing goes on.
+    """The result of the invoke is lost. After a failure the agent stays in the state and does not continue.
 
-    A failure is left alone where the state, or one around it, has a timer.
+    A failure is left alone if the state, or one of its ancestors, has a timer.
     """
     awaited = _awaited(analysis.graph)
     for node in analysis.graph.nodes.values():
@@ -275,7 +275,7 @@ def result_unused(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _has_timer(node: Node, graph: AnyGraph) -> bool:
-    return any(graph.nodes[each].timers for each in (node.name, *node.ancestors))
+    return any(graph.nodes[name].timers for name in (node.name, *node.ancestors))
 
 
 @rule("GC207", Severity.WARNING, "a transition that waits for an event that is not declared")
@@ -286,22 +286,22 @@ def undeclared(analysis: Analysis) -> Iterator[Hit]:
         return
     for node in graph.nodes.values():
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
-            for name in (each for each in event.split() if _needs_a_type(graph, event, each)):
+            for name in (word for word in event.split() if _needs_a_type(graph, event, word)):
                 near = nearest(name, tuple(graph.event_types))
                 remedy = f"did you mean {near[0]!r}?" if near else "declare it in `events`"
                 yield f"state {node.name!r}, event {event!r}", f"{name!r} is not declared", remedy
 
 
 def _needs_a_type(graph: AnyGraph, descriptor: EventName, name: EventName) -> bool:
-    """Tell whether a word of a descriptor names one event that is neither declared nor the framework's."""
+    """Return whether a word of a descriptor names a single event that is neither declared nor reserved."""
     if name == EVERY or name.endswith((".*", ".")) or is_reserved(descriptor) or is_reserved(name):
         return False
-    return not any(each == name or each.startswith(f"{name}.") for each in graph.event_types)
+    return not any(declared == name or declared.startswith(f"{name}.") for declared in graph.event_types)
 
 
 @rule("GC208", Severity.WARNING, "a declared event that no transition takes")
 def never_taken(analysis: Analysis) -> Iterator[Hit]:
-    """Whoever reads the declarations would send it in vain."""
+    """A sender that relies on the declaration would get a refusal."""
     awaited = _awaited(analysis.graph)
     for event in analysis.graph.event_types:
         if not is_taken(event, awaited):
@@ -310,18 +310,18 @@ def never_taken(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC209", Severity.WARNING, "a deferred event that the same state always takes")
 def never_deferred(analysis: Analysis) -> Iterator[Hit]:
-    """A state's own transitions go before what it defers, so one without a guard leaves nothing to defer."""
+    """A state's transitions take precedence over its deferrals, so one without a guard leaves nothing to defer."""
     for node in analysis.graph.nodes.values():
-        taken = {word for edge in node.edges if edge.event and edge.ask is None for word in words_of(edge.event)}
+        words = {word for edge in node.edges if edge.event and edge.ask is None for word in words_of(edge.event)}
         for event in node.defers:
-            if all(is_taken(word, taken) for word in words_of(event)):
+            if all(is_taken(word, words) for word in words_of(event)):
                 problem = f"it defers {event!r}, and has a transition without a guard that takes it first"
                 yield f"state {node.name!r}", problem, "guard the transition, or defer the event no longer"
 
 
 @rule("GC210", Severity.WARNING, "a deferred event that no transition takes")
 def deferred_in_vain(analysis: Analysis) -> Iterator[Hit]:
-    """Such mail is refused as soon as no state defers it, or at the end of the agent."""
+    """Such mail is refused once no active state defers it, or when the agent ends."""
     awaited = _awaited(analysis.graph)
     for node in analysis.graph.nodes.values():
         for event in node.defers:
@@ -330,9 +330,9 @@ def deferred_in_vain(analysis: Analysis) -> Iterator[Hit]:
                 yield f"state {node.name!r}", problem, "add one, or defer the event no longer"
 
 
-@rule("GC211", Severity.ERROR, "refusals that are to be an event, which no transition takes")
-def refusals_untold(analysis: Analysis) -> Iterator[Hit]:
-    """With `OnRefusal.EVENT`, a refused event leads where a transition for `error.refused` says."""
+@rule("GC211", Severity.ERROR, "refusals as events that no transition takes")
+def unhandled_refusals(analysis: Analysis) -> Iterator[Hit]:
+    """With `OnRefusal.EVENT`, a refused event is handled by a transition for `error.refused`."""
     graph = analysis.graph
     if graph.on_refusal is OnRefusal.EVENT and not is_taken(ERROR_REFUSED, _awaited(graph)):
         remedy = "add one to an error state, such as Transition('OPEN', 'error.refused', 'STUCK')"
@@ -341,9 +341,9 @@ def refusals_untold(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC212", Severity.WARNING, "a transition for `*` that hides the events of an outer state")
 def hidden_by_any(analysis: Analysis) -> Iterator[Hit]:
-    """Only events of the framework, such as timers, results of invokes, answers to handoffs and `error.execution`.
+    """Only framework events, such as timers, results of invokes, answers to handoffs and `error.execution`.
 
-    They come once, and the inner state takes them before the outer one is asked. Left alone are a `*` with a guard, a
+    They arrive once, and the inner state takes them before the outer one. These are left alone: a `*` with a guard, a
     state that has a transition for the event itself, and events that another region passes on to the outer state.
     """
     graph = analysis.graph
@@ -355,15 +355,15 @@ def hidden_by_any(analysis: Analysis) -> Iterator[Hit]:
         owners = owners or _by_descriptor(_framework_events(graph))
         own = {word for edge in node.edges for word in event_words(edge) if word != EVERY}
         for outer, word in _waiting_around(graph, node):
-            comes = any(is_together(graph, node.name, owner) for owner in owners.get(word, ()))
-            if comes and word != EVERY and not f"{word}.".startswith(NOT_ANY) and not is_taken(word, own):
+            may_arrive = any(is_together(graph, node.name, owner) for owner in owners.get(word, ()))
+            if may_arrive and word != EVERY and not f"{word}.".startswith(NOT_ANY) and not is_taken(word, own):
                 problem = f"it takes {word!r} before {outer.label!r} is asked"
                 remedy = f"give {node.name!r} a transition for {word!r}, or name events in place of '*'"
                 yield f"transition {anything.label!r}", problem, remedy
 
 
 def _framework_events(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
-    """Yield the framework's events, each with the state that is active when it comes; the root for any."""
+    """Yield the framework's events, each with the state that is active when it arrives; the root for any."""
     for event, owner in own_events(graph):
         done = event.removeprefix(_DONE)
         yield event, owner if done == event else done
@@ -371,7 +371,7 @@ def _framework_events(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
 
 
 def _waiting_around(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, EventName]]:
-    """Yield the transitions that are not asked if the state takes an event, each with a word of its descriptor."""
+    """Yield the outer transitions that the state's transitions pre-empt, each with a word of its descriptor."""
     for name in node.ancestors:
         if graph.nodes[name].kind is Kind.PARALLEL and graph.precedence is not Precedence.XSTATE:
             return  # its other regions pass the event on
@@ -380,18 +380,18 @@ def _waiting_around(graph: AnyGraph, node: Node) -> Iterator[tuple[Edge, EventNa
 
 
 def _is_awaited(word: EventName, awaited: set[EventName]) -> bool:
-    """Tell whether a transition takes some event that the word of a descriptor takes."""
-    return word == EVERY or is_taken(word, awaited) or any(each.startswith(f"{word}.") for each in awaited)
+    """Return whether a transition takes some event that the word of a descriptor matches."""
+    return word == EVERY or is_taken(word, awaited) or any(name.startswith(f"{word}.") for name in awaited)
 
 
 def _awaited(graph: AnyGraph) -> set[EventName]:
-    """Return the descriptors of all transitions, whole and by their words."""
+    """Return the descriptors of all transitions, and their words."""
     descriptors = {edge.event for node in graph.nodes.values() for edge in node.edges if edge.event is not None}
     return {name for event in descriptors for name in (event, *words_of(event))}
 
 
 def _raised(node: Node) -> Iterator[EventName]:
-    """Yield what the actions of a state and of its transitions say that they raise."""
+    """Yield the events that the actions of a state and of its transitions declare to raise."""
     for step in steps_of(node):
         if isinstance(step.function, RaisesEvents):
             yield from step.function.raises

@@ -1,4 +1,4 @@
-"""What a check finds, and what a rule is."""
+"""The findings of a check, and the rules that produce them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Hit: TypeAlias = tuple[str, str, str]  # place, problem, remedy
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
-    ERROR = "error"  # it will fail when it is reached
-    WARNING = "warning"  # most likely not what was meant
-    NOTE = "note"  # could be better
+    ERROR = "error"  # fails when it is reached
+    WARNING = "warning"  # most likely a mistake
+    NOTE = "note"  # could be improved
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found in a graph: where, what, and how to mend it."""
+    """A likely mistake in a graph: its place, the problem, and a remedy."""
 
     code: str  # stable, "GC101"
     severity: Severity
-    place: str  # "state 'WAITING'", as faults name it
+    place: str  # "state 'WAITING'", named as in definition errors
     problem: str
     remedy: str
 
@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """A finding that is meant to be so, and why."""
+    """A finding that the graph's author accepts, and the reason."""
 
     finding: Finding
     reason: str
@@ -45,7 +45,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome of all checks of a graph: what is to be mended, and what is allowed."""
+    """The result of all checks of a graph: findings to correct, and allowed findings."""
 
     findings: tuple[Finding, ...]
     allowed: tuple[Allowed, ...]
@@ -53,22 +53,22 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding, together with the function that looks for it."""
+    """One kind of finding, with the function that searches for it."""
 
     code: str
     severity: Severity
-    meaning: str  # what is found, in a clause
-    explanation: str  # when it is found, and what is left alone; from the function's docstring
+    meaning: str  # name of the mistake, in a clause
+    explanation: str  # conditions and exceptions; from the function's docstring
     search: Callable[[Analysis], Iterable[Hit]]
 
     def findings(self, analysis: Analysis) -> Iterator[Finding]:
-        """Yield what the rule finds, each once, in the order of the document."""
+        """Yield the findings of the rule, without duplicates, in document order."""
         for place, problem, remedy in dict.fromkeys(self.search(analysis)):
             yield Finding(self.code, self.severity, place, problem, remedy)
 
 
 def rule(code: str, severity: Severity, meaning: str) -> Callable[[Callable[[Analysis], Iterable[Hit]]], Rule]:
-    """Make a function that looks for one kind of finding a `Rule`.
+    """Turn a function that searches for one kind of finding into a `Rule`.
 
     The function yields place, problem and remedy. Its docstring explains the rule to users.
     """

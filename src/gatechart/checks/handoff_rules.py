@@ -1,4 +1,4 @@
-"""Rules about handoffs: who waits for the answer, which answers are taken, where they lead, who owns the work."""
+"""Rules about handoffs: states that wait for answers, transitions for each answer, targets, and owners of the work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gatechart.values import EventName, Mode, StateName
 
 @rule("GC501", Severity.ERROR, "a handoff on the way to a final state, where nothing can wait")
 def handoff_at_the_end(analysis: Analysis) -> Iterator[Hit]:
-    """An agent that has ended cannot hear the answer. A transfer that is accepted ends the agent by itself."""
+    """An agent that has ended cannot receive the answer. An accepted transfer ends the agent by itself."""
     for wait in analysis.waits:
         if wait.leaves and all(is_end(analysis.graph, leaf) for leaf in wait.leaves):
             ends = ", ".join(wait.leaves)
@@ -25,19 +25,19 @@ def handoff_at_the_end(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC502", Severity.WARNING, "a state that waits for a handoff, but not for each answer")
 def unanswered(analysis: Analysis) -> Iterator[Hit]:
-    """Each answer that leaves the agent where it is should be taken, by the state or by one active at the same time."""
+    """Each answer that does not end the agent needs a transition, in the state or in one active at the same time."""
     missing: dict[StateName, dict[EventName, Handoff]] = {}
     for wait in analysis.waits:
         for state, event in _missing(analysis.graph, wait):
             missing.setdefault(state, {}).setdefault(event, wait.asking.handoff)
     for state, events in missing.items():
-        asked = ", ".join(dict.fromkeys(each.__name__ for each in events.values()))
+        asked = ", ".join(dict.fromkeys(handoff.__name__ for handoff in events.values()))
         problem = f"{asked} is waited for here, and no transition takes {_listed(events)}"
         yield f"state {state!r}", problem, "add a transition for each"
 
 
 def _missing(graph: AnyGraph, wait: Wait) -> Iterator[tuple[StateName, EventName]]:
-    """Yield the answers that are not taken, each with the state that waits for it."""
+    """Yield the answers without a transition, each with the state that waits for it."""
     leaves = [leaf for leaf in wait.leaves if not is_end(graph, leaf)]
     for event in answers_of(wait.asking):
         for leaf in leaves:
@@ -46,7 +46,7 @@ def _missing(graph: AnyGraph, wait: Wait) -> Iterator[tuple[StateName, EventName
 
 
 def answers_of(asking: Asking) -> Iterator[EventName]:
-    """Yield the events with which a handoff may be answered and about which only the chart can do anything."""
+    """Yield the events of answers to a handoff that only the chart can handle."""
     handoff = asking.handoff
     climbs = bool(handoff.selections or (handoff.fallbacks and handoff.fallbacks.steps))
     if asking.invoke:
@@ -67,16 +67,16 @@ def no_such_target(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known: by `check_all`, `report(among=)`, `gatechart check`."""
     if analysis.among is None:
         return
-    doors = {each.name: tuple(each.entry_points) for each in analysis.among}
-    for each in analysis.registered:  # perhaps at a graph of another program
-        doors[each.graph] = (*doors.get(each.graph, ()), each.entry_point)
+    doors = {graph.name: tuple(graph.entry_points) for graph in analysis.among}
+    for candidate in analysis.registered:  # perhaps at a graph of another program
+        doors[candidate.graph] = (*doors.get(candidate.graph, ()), candidate.entry_point)
     for asking in askings(analysis.graph.nodes):
-        for problem, remedy in _nowhere(asking, doors):
+        for problem, remedy in _unknown_targets(asking, doors):
             yield place_of(asking.state, asking.edge), problem, remedy
 
 
-def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with each target of a handoff and of its fallbacks, and what would have worked."""
+def _unknown_targets(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Yield problem and remedy for each unknown target of a handoff and of its fallbacks."""
     handoff = asking.handoff
     own = [] if isinstance(handoff.to, Best) else [(handoff.to, handoff.at)]
     steps = handoff.fallbacks.targets if handoff.fallbacks else ()
@@ -87,15 +87,15 @@ def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[t
             yield f"{graph!r} has no entry point {at!r} to hand on to", suggestion(at, doors[graph])
 
 
-@rule("GC504", Severity.WARNING, "a transition of an outer state that also leaves one in which the work was given away")
+@rule("GC504", Severity.WARNING, "a transition of an outer state that also leaves a state after a transfer")
 def second_owner(analysis: Analysis) -> Iterator[Hit]:
-    """The agent would go on with work that belongs to another agent by then.
+    """The agent would continue with work that already belongs to another agent.
 
-    What `handoff.accepted` leads to counts as given away unless it waits for `handoff.completed`. Transitions to a
-    final state, and those on `handoff.offered.…`, by which the work comes back, are left alone.
+    A state after `handoff.accepted` counts as one after a transfer, unless it waits for `handoff.completed`.
+    Transitions to a final state are left alone, and transitions on `handoff.offered.…`, which return the work.
     """
     graph = analysis.graph
-    away = frozenset(_given_away(analysis))
+    away = frozenset(_leaves_after_transfer(analysis))
     for node in graph.nodes.values():
         inside = [state for state in graph.nodes if state in away and node.name in graph.nodes[state].ancestors]
         for edge in node.edges if inside else ():
@@ -106,10 +106,10 @@ def second_owner(analysis: Analysis) -> Iterator[Hit]:
                 yield f"transition {edge.label!r}", problem, remedy
 
 
-def _given_away(analysis: Analysis) -> Iterator[StateName]:
-    """Yield the leaves to which the acceptance of a transfer leads.
+def _leaves_after_transfer(analysis: Analysis) -> Iterator[StateName]:
+    """Yield the leaves that an accepted transfer leads to.
 
-    A handoff that an action offers in code is not declared; it is a transfer if the leaf waits for no result.
+    A handoff that an action offers in code is not declared. It counts as a transfer if the leaf waits for no result.
     """
     graph = analysis.graph
     delegated = {leaf for wait in analysis.waits if wait.asking.handoff.mode is Mode.DELEGATE for leaf in wait.leaves}
@@ -123,17 +123,17 @@ def _given_away(analysis: Analysis) -> Iterator[StateName]:
 
 
 def _is_second_owner(graph: AnyGraph, edge: Edge, state: StateName, away: frozenset[StateName]) -> bool:
-    """Whether the transition can take the agent from a leaf where the work is away to one where it is not."""
+    """Return whether the transition can lead from a leaf after a transfer to a leaf where the agent has the work."""
     if edge.event is None or all(word.split(".")[0] == "handoff" for word in words_of(edge.event)):
         return False
     leaves = [leaf for target in edge.targets for leaf in begun(graph, target)]
     if all(leaf in away or is_end(graph, leaf) for leaf in leaves):
         return False
-    # Inner states are asked first: what they take without a guard never comes to the outer one.
+    # Inner states come first: an event that one of them takes without a guard never reaches the outer state.
     line = (state, *graph.nodes[state].ancestors)
-    inner = [each for name in line[: line.index(edge.source)] for each in graph.nodes[name].edges]
-    taken = [words_of(each.event) for each in inner if each.event is not None and each.ask is None]
-    return not all(any(is_taken(word, words) for words in taken) for word in words_of(edge.event))
+    inner_edges = [inner for name in line[: line.index(edge.source)] for inner in graph.nodes[name].edges]
+    inner_words = [words_of(inner.event) for inner in inner_edges if inner.event is not None and inner.ask is None]
+    return not all(any(is_taken(word, words) for words in inner_words) for word in words_of(edge.event))
 
 
 def _whole(edge: Edge) -> str:
@@ -141,7 +141,7 @@ def _whole(edge: Edge) -> str:
 
 
 def place_of(state: StateName, edge: Edge | None) -> str:
-    """Return where a handoff is declared, as findings name it."""
+    """Return the place of a handoff's declaration, for findings."""
     return f"state {state!r}" if edge is None else f"transition {edge.label!r}"
 
 

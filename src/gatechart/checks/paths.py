@@ -1,4 +1,4 @@
-"""Ways through a graph that between them take every transition, for tests to walk."""
+"""Paths through a graph that together take every transition, for tests to follow."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class PathStep:
     """One microstep of a path."""
 
     event: EventName | None  # None for eventless transitions
-    is_sent: bool  # by the tester; else it follows of itself within the turn
-    transitions: tuple[str, ...]  # labels of those taken together
+    is_sent: bool  # whether the tester sends the event; False if the step follows within the turn
+    transitions: tuple[str, ...]  # labels of the transitions taken together
     configuration: Configuration  # the active leaves afterwards
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Events that lead from an entry point to some transitions, if guards agree."""
+    """Events that lead from an entry point to some transitions, if guards hold."""
 
     entry_point: str
     begins_in: Configuration  # before any step
@@ -60,32 +60,32 @@ class Path:
 
 
 ANYTHING: Final[EventName] = "anything"
-"""Stands for an event that only `*` takes."""
+"""An event that only `*` matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where the machine is between two microsteps."""
+    """The state of the machine between two microsteps."""
 
     configuration: Configuration
     memory: Memory
-    raised: tuple[EventName, ...]  # done events that are still to be taken, oldest first
+    raised: tuple[EventName, ...]  # pending done events, oldest first
     is_final: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The way from one moment to the next."""
+    """One microstep: the transitions that it takes, and the moment after it."""
 
     event: EventName | None  # None for eventless transitions
-    is_sent: bool  # by someone outside; else it follows within the turn
-    taken: tuple[Edge, ...]  # none where a raised event is dropped
+    is_sent: bool  # whether the event comes from outside; False if the move follows within the turn
+    taken: tuple[Edge, ...]  # empty if a raised event is dropped
     after: Moment
 
 
 @dataclass(frozen=True, slots=True)
 class _Leg:
-    """A move with the moment that it begins in, and the number of events sent up to its end."""
+    """A move with the moment before it, and the number of events sent up to its end."""
 
     before: Moment
     move: Move
@@ -95,30 +95,30 @@ class _Leg:
 def paths(graph: AnyGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, ...]:
     """Return paths from an entry point that take every transition reachable from there, shortest first.
 
-    from_: the entry point's name. Guards are taken to answer as needed, alike for all who ask at once; whether a
-    payload can make them do so is the tester's to find out. Each transition is reached with as few sent events as can
-    be, and a path whose transitions others take on their way is left out. So are transitions that follow once no
-    transfer is left, or in place of a second one that is refused. Events that actions raise are not known and are
-    sent. A path ends with the transition that it is for, even where the turn goes on.
-    most: how many microsteps are tried at most; they can be exponentially many in the parallel regions.
+    from_: the entry point's name. Guards are assumed to return the needed value, the same for all leaves in a
+    microstep; the tester must find a payload that achieves this. Each transition is reached with the fewest sent
+    events. A path is omitted if longer paths take all its transitions. So are transitions that follow once no transfer
+    is left, or that replace a second transfer that was refused. Events raised by actions are unknown, so the tester
+    sends them. A path ends with the transition that it is for, even if the turn continues.
+    most: maximum number of microsteps to try; it can be exponential in the number of parallel regions.
 
     Raises EntryRefusedError, TooManyConfigurationsError.
     """
     entry = graph.entry_point(from_)
     scratch = copy(graph)
-    object.__setattr__(scratch, "memo", {})  # plans for what may never happen are not kept
+    object.__setattr__(scratch, "memo", {})  # the graph itself does not cache plans of moves that may never happen
     first = beginning(scratch, entry.state)
     arrivals, takes = _explore(scratch, first, TooManyConfigurationsError(graph.name, entry.name, most))
-    found = [_legs_to(arrivals, leg) for leg in takes.values()]
-    return tuple(Path(entry.name, first.configuration, _steps(legs)) for legs in _needed(found))
+    every_path = [_legs_to(arrivals, leg) for leg in takes.values()]
+    return tuple(Path(entry.name, first.configuration, _steps(legs)) for legs in _needed(every_path))
 
 
 def _explore(
     graph: AnyGraph, first: Moment, too_many: TooManyConfigurationsError
 ) -> tuple[dict[Moment, _Leg | None], dict[Edge, _Leg]]:
-    """Return the best leg into each moment and for each transition: the one with the fewest events sent.
+    """Return for each moment and each transition the leg with the fewest sent events.
 
-    A breadth-first search in which only sent events have a length.
+    This is a breadth-first search where only sent events have a length.
     """
     arrivals: dict[Moment, _Leg | None] = {}
     takes: dict[Edge, _Leg] = {}
@@ -154,14 +154,14 @@ def _legs_to(arrivals: dict[Moment, _Leg | None], last: _Leg) -> tuple[_Leg, ...
     return tuple(reversed(legs))
 
 
-def _needed(found: list[tuple[_Leg, ...]]) -> list[tuple[_Leg, ...]]:
-    """Return the ways that take something that longer ones do not, shortest first."""
+def _needed(every_path: list[tuple[_Leg, ...]]) -> list[tuple[_Leg, ...]]:
+    """Return the paths that take a transition which no longer path takes, shortest first."""
     covered: set[Edge] = set()
     kept: list[tuple[_Leg, ...]] = []
-    for legs in sorted(found, key=len, reverse=True):
-        taken = {edge for leg in legs for edge in leg.move.taken}
-        if not taken <= covered:
-            covered |= taken
+    for legs in sorted(every_path, key=len, reverse=True):
+        edges = {edge for leg in legs for edge in leg.move.taken}
+        if not edges <= covered:
+            covered |= edges
             kept.append(legs)
     return sorted(kept, key=lambda legs: legs[-1].sent)
 
@@ -174,16 +174,16 @@ def _steps(legs: tuple[_Leg, ...]) -> tuple[PathStep, ...]:
     )
 
 
-# The machine followed microstep by microstep, without a context, whatever guards say
+# Microsteps of the machine without a context, for every result of the guards
 
 
 def beginning(graph: AnyGraph, state: StateName) -> Moment:
-    """Return the moment after entering at a state."""
+    """Return the moment after an agent enters at a state."""
     return _moment(plan_entry(graph, (state,)), ())
 
 
 def moves(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
-    """Yield every move that some answers of the guards make possible, in SCXML's order: eventless, raised, sent."""
+    """Yield every move that some results of the guards make possible, in SCXML's order: eventless, raised, sent."""
     if moment.is_final:
         return
     eventless = candidates(graph, moment.configuration, None)
@@ -221,7 +221,7 @@ def _moment(plan: Plan, raised: tuple[EventName, ...]) -> Moment:
 
 
 def choices(groups: Candidates) -> Iterator[tuple[Edge, ...]]:
-    """Yield the transitions that could be enabled together. A guard asked for several leaves answers alike.
+    """Yield the sets of transitions that can be enabled together. A guard returns the same result for all leaves.
 
     Cost: the product of the groups' sizes.
     """
@@ -233,12 +233,12 @@ def choices(groups: Candidates) -> Iterator[tuple[Edge, ...]]:
 
 
 def _options(edges: Sequence[Edge]) -> tuple[Edge | None, ...]:
-    """Return those that are asked: up to the first without a guard; None stands for all guards saying no.
+    """Return the transitions up to the first one without a guard; if all have guards, also None for no transition.
 
-    Without those that only choices made before can enable: that no transfer is left, that a target was refused already.
+    Transitions that depend on earlier choices are excluded: no transfer is left, or a target was already refused.
     """
     edges = [edge for edge in edges if not _needs_choices(edge)]
-    certain = next((place for place, edge in enumerate(edges) if edge.ask is None), None)
+    certain = next((index for index, edge in enumerate(edges) if edge.ask is None), None)
     return (*edges, None) if certain is None else tuple(edges[: certain + 1])
 
 
@@ -256,7 +256,7 @@ def _can_all_refuse(groups: Candidates) -> bool:
 
 
 def _sendable(graph: AnyGraph, configuration: Configuration) -> Iterator[EventName]:
-    """Yield an event for each descriptor that waits here; done events come from the machine alone."""
+    """Yield an event for each descriptor that the configuration waits for; only the machine sends done events."""
     words = (word for event in awaited_events(graph, configuration) for word in words_of(event))
     for word in dict.fromkeys(words):
         if word == EVERY:

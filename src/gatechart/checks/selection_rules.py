@@ -1,4 +1,4 @@
-"""Rules about selections: what nobody can do, what never applies, samples that stand twice, what packets lack."""
+"""Rules about selections: needs that no candidate meets, rules that never apply, samples, and fields of packets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gatechart.values import TRANSFER, Needs, Profile, Reason
 from gatechart.values.texts import folded
 
 _KINDS: Final = {"capabilities": "capability", "domains": "domain"}
-_IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # whatever a conversation has there goes along
+_IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # fields of a conversation that the packet includes
 _TELL_WORDS: Final = (
     "use a ConversationContext, build the packet with packet=, or allow it if `says` of Choosing reads something else"
 )
@@ -28,7 +28,7 @@ _ALLOWED: Final = "or allow it if somebody is registered at run time who can"
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """An entry point that is in the directory."""
+    """An entry point in the directory."""
 
     graph: str
     entry: EntryPoint
@@ -39,18 +39,17 @@ class _Door:
         return f"{self.graph}.{self.entry.name}"
 
 
-@rule("GC801", Severity.WARNING, "a selection that asks for what no entry point can do")
-def nobody_fits(analysis: Analysis) -> Iterator[Hit]:
+@rule("GC801", Severity.WARNING, "a selection with needs that no entry point meets")
+def unfit_selection(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
-    No profile, of an entry point or of whoever is known to be registered, has a capability or a domain of that
-    name, or none has all that is needed together; or nobody has the name of an entry. Needs that a function returns are
-    left alone.
+    No profile, of an entry point or of a known registration, has a capability or a domain with that name, or none meets
+    all needs together; or no candidate has the name of an entry. Needs that a function returns are left alone.
     """
     if analysis.among is None:
         return
     known = {door.name: door.profile for door in _doors(analysis.among)}
-    known |= {each.id: each.profile for each in analysis.registered}
+    known |= {candidate.id: candidate.profile for candidate in analysis.registered}
     for best, place in _selections(analysis.graph).items():
         for problem, remedy in _unfit(best, known):
             yield place, problem, remedy
@@ -58,37 +57,37 @@ def nobody_fits(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC802", Severity.WARNING, "a rule of needs that never applies")
 def rule_out_of_reach(analysis: Analysis) -> Iterator[Hit]:
-    """The first rule that applies counts, so one whose words an earlier one mentions as well is never asked.
+    """The first rule that applies counts, so a rule never applies if an earlier rule covers its words.
 
-    Nor is one for a reason for which the graph hands nothing on, if each of its handoffs names its reason.
+    Neither does a rule for a reason that no handoff of the graph has, if each handoff declares its reason.
     """
     lists = _lists(analysis.graph)
     for rules, place in lists.items():
         for index, later in enumerate(rules):
-            earlier = next((each for each in rules[:index] if _covers(each, later)), None)
+            earlier = next((other for other in rules[:index] if _covers(other, later)), None)
             if earlier is not None:
                 problem = f"the rule for {_words(later)} never applies: the one for {_words(earlier)} stands before it"
                 yield place, problem, "put it first, or drop it"
     reasons = _reasons(analysis.graph)
     for rules, place in lists.items():
-        for each in rules:
-            if each.reason is not None and each.reason not in reasons.get(each, {each.reason}):
-                known = ", ".join(sorted(reasons[each]))
-                problem = f"the rule for {_words(each)} never applies: the work is handed on for {known}"
+        for need_rule in rules:
+            if need_rule.reason is not None and need_rule.reason not in reasons.get(need_rule, {need_rule.reason}):
+                known = ", ".join(sorted(reasons[need_rule]))
+                problem = f"the rule for {_words(need_rule)} never applies: the work is handed on for {known}"
                 yield place, problem, "drop it, or leave out its reason"
 
 
-@rule("GC803", Severity.NOTE, "a sample that stands twice")
+@rule("GC803", Severity.NOTE, "a sample that occurs twice")
 def shared_sample(analysis: Analysis) -> Iterator[Hit]:
-    """Texts cannot tell entry points apart that have the same sample. Upper and lower case make no difference."""
-    graphs = (analysis.graph, *(each for each in analysis.among or () if each.name != analysis.graph.name))
+    """Text scores cannot distinguish entry points with the same sample. Case is ignored."""
+    graphs = (analysis.graph, *(graph for graph in analysis.among or () if graph.name != analysis.graph.name))
     owners: dict[str, list[str]] = {}
     for graph in graphs:
         for place, sample in _samples(graph):
             owners.setdefault(_normal(sample), []).append(_owner(graph, place))
     for place, sample in _samples(analysis.graph):
-        here = _owner(analysis.graph, place)
-        others = [each for each in owners[_normal(sample)] if each != here]
+        own = _owner(analysis.graph, place)
+        others = [owner for owner in owners[_normal(sample)] if owner != own]
         if others:
             yield place, f"the sample {sample!r} also stands at {', '.join(others)}", "keep it where it belongs"
         elif len(owners[_normal(sample)]) > 1:
@@ -99,44 +98,45 @@ def shared_sample(analysis: Analysis) -> Iterator[Hit]:
 def unfilled_payload(analysis: Analysis) -> Iterator[Hit]:
     """A packet has the fields of the source's context, unless a function builds it, so these are compared.
 
-    Only if the graphs of the application are known, as for GC503, and only for selections that the entry point fits.
+    Only if the graphs of the application are known, as for GC503, and only for selections that may choose the entry
+    point.
     """
     for door in _doors([analysis.graph]) if analysis.among is not None else ():
         needed = required_fields(door.entry)
         sources = _sources(analysis.among or (), door) if needed else {}
         missing = {graph: sorted(needed - fields) for graph, fields in sources.items()}
         if sources and all(missing.values()):
-            lacking = (f"the context of {graph!r} has no {' and no '.join(each)}" for graph, each in missing.items())
+            lacking = (f"the context of {graph!r} has no {' and no '.join(names)}" for graph, names in missing.items())
             remedy = "give these fields defaults, or let packet= of the handoff build the packet"
             yield f"entry point {door.entry.name!r}", f"selections find it, but {', '.join(lacking)}", remedy
 
 
 @rule("GC805", Severity.WARNING, "a selection by words that no packet has")
 def no_words(analysis: Analysis) -> Iterator[Hit]:
-    """The packet of a ConversationContext has a problem and what was said; that of another context has values alone.
+    """The packet of a ConversationContext has a problem and messages; the packet of another context has only values.
 
-    Left alone are packets that a function or a model builds, and selections with needs, with entries, or with a rule
-    for any text.
+    These are left alone: packets that a function or a model builds, and selections with needs, with entries, or with a
+    rule for any text.
     """
     if getattr(analysis.graph.context, "tells_words", False):  # a conversation
         return
     for asking in askings(analysis.graph.nodes):
         for best in asking.handoff.selections if not _is_built(asking) else ():
-            if _goes_by_words(best):
+            if _needs_words(best):
                 problem = f"{best.name!r} goes by words, but the context {analysis.graph.context.__name__} tells none"
                 yield place_of(asking.state, asking.edge), problem, _TELL_WORDS
 
 
 def _selections(graph: AnyGraph) -> dict[Best, str]:
-    """Return the selections of a graph, each with the first place where it is declared."""
-    found: dict[Best, str] = {}
+    """Return the selections of a graph, each with its first place."""
+    places: dict[Best, str] = {}
     for asking in askings(graph.nodes):
         for best in asking.handoff.selections:
-            found.setdefault(best, place_of(asking.state, asking.edge))
-    return found
+            places.setdefault(best, place_of(asking.state, asking.edge))
+    return places
 
 
-# What nobody can do
+# Needs that no candidate meets
 
 
 def _doors(graphs: Iterable[AnyGraph]) -> Iterator[_Door]:
@@ -148,15 +148,15 @@ def _doors(graphs: Iterable[AnyGraph]) -> Iterator[_Door]:
 
 
 def _unfit(best: Best, known: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
-    unnamed = [each for each in best.entries if each not in known]
-    for each in unnamed:
+    unknown_entries = [entry for entry in best.entries if entry not in known]
+    for entry in unknown_entries:
         yield (
-            f"nobody in the directory has the id {each!r}",
-            f"{_meant(each, tuple(known))}name an entry point with a profile, {_ALLOWED}",
+            f"nobody in the directory has the id {entry!r}",
+            f"{_did_you_mean(entry, tuple(known))}name an entry point with a profile, {_ALLOWED}",
         )
-    if unnamed:
+    if unknown_entries:
         return
-    profiles = tuple(profile for each, profile in known.items() if not best.entries or each in best.entries)
+    profiles = tuple(profile for entry, profile in known.items() if not best.entries or entry in best.entries)
     if not profiles:
         problem = f"{best.name!r} finds nobody: no entry point of the application has a profile"
         yield problem, f"give some a profile=, {_ALLOWED}"
@@ -176,17 +176,17 @@ def _ability(needs: Needs) -> str:
 
 def _unknown(needs: Needs, profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
     for field, word in _KINDS.items():
-        known = tuple(dict.fromkeys(name for each in profiles for name in getattr(each, field)))
+        known = tuple(dict.fromkeys(name for profile in profiles for name in getattr(profile, field)))
         for name in getattr(needs, field):
             if name not in known:
                 yield (
                     f"no profile has the {word} {name!r}",
-                    f"{_meant(name, known)}give it to an entry point, {_ALLOWED}",
+                    f"{_did_you_mean(name, known)}give it to an entry point, {_ALLOWED}",
                 )
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
-    """Return what may have been meant, as the beginning of a remedy; empty if nothing is near."""
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return a similar name as the start of a remedy; empty if there is none."""
     near = nearest(name, known)
     return f"did you mean {near[0]!r}? Or " if near else ""
 
@@ -195,23 +195,24 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _lists(graph: AnyGraph) -> dict[tuple[NeedRule, ...], str]:
-    """Return the lists of rules, of selections and of signals for what is lacking, each with its first place."""
-    found: dict[tuple[NeedRule, ...], str] = {}
+    """Return the lists of rules in selections and in `Lacks` signals, each with its first place."""
+    places: dict[tuple[NeedRule, ...], str] = {}
     for best, place in _selections(graph).items():
-        found.setdefault(best.rules, place)
+        places.setdefault(best.rules, place)
     for place, detector in _lacks(graph):
-        found.setdefault(detector.counted, place)
-    return found
+        places.setdefault(detector.counted, place)
+    return places
 
 
 def _lacks(graph: AnyGraph) -> Iterator[tuple[str, Lacks]]:
     for place, signals in declared(graph):
         for signal in signals.signals:
-            yield from ((f"{place}, {signal.name}", each) for each in signal.when.detectors if isinstance(each, Lacks))
+            detectors = (detector for detector in signal.when.detectors if isinstance(detector, Lacks))
+            yield from ((f"{place}, {signal.name}", detector) for detector in detectors)
 
 
 def _covers(earlier: NeedRule, later: NeedRule) -> bool:
-    """Whether an earlier rule applies wherever a later one does."""
+    """Return whether an earlier rule applies wherever a later one does."""
     if earlier.reason not in (None, later.reason):
         return False
     if not earlier.words:
@@ -221,17 +222,17 @@ def _covers(earlier: NeedRule, later: NeedRule) -> bool:
 
 
 def _reasons(graph: AnyGraph) -> Mapping[NeedRule, frozenset[Reason]]:
-    """Return for each rule why work is handed on by the selections that have it; without those for any reason."""
-    found: dict[NeedRule, set[Reason]] = {}
-    unknown = {each for _, detector in _lacks(graph) for each in detector.counted}
+    """Return the reasons of the handoffs that use each rule, without rules that may be used for any reason."""
+    reasons: dict[NeedRule, set[Reason]] = {}
+    unknown = {need_rule for _, detector in _lacks(graph) for need_rule in detector.counted}
     for asking in askings(graph.nodes):
-        for each in chain.from_iterable(best.rules for best in asking.handoff.selections):
-            found.setdefault(each, set())
+        for need_rule in chain.from_iterable(best.rules for best in asking.handoff.selections):
+            reasons.setdefault(need_rule, set())
             if asking.handoff.reason is None:
-                unknown.add(each)
+                unknown.add(need_rule)
             else:
-                found[each].add(asking.handoff.reason)
-    return {each: frozenset(reasons) for each, reasons in found.items() if each not in unknown}
+                reasons[need_rule].add(asking.handoff.reason)
+    return {need_rule: frozenset(some) for need_rule, some in reasons.items() if need_rule not in unknown}
 
 
 def _words(rule: NeedRule) -> str:
@@ -239,11 +240,11 @@ def _words(rule: NeedRule) -> str:
     return words if rule.reason is None else f"{words} ({rule.reason})"
 
 
-# Samples that stand twice
+# Samples that occur twice
 
 
 def _samples(graph: AnyGraph) -> Iterator[tuple[str, str]]:
-    """Yield the samples of a graph, each with the place where it is declared."""
+    """Yield the samples of a graph, each with the place of its declaration."""
     for sample in graph.profile.samples if graph.profile else ():
         yield "profile", sample
     for door in graph.entry_points.values():
@@ -259,47 +260,50 @@ def _normal(sample: str) -> str:
     return " ".join(folded(sample).split())
 
 
-# Payloads that are lost
+# Payloads that no packet fills
 
 
 def required_fields(entry: EntryPoint) -> frozenset[str]:
-    """Return the fields that a payload cannot do without."""
+    """Return the required fields of the entry point's payload."""
     takes = entry.takes
     if takes is None or getattr(takes, "fits_every_context", False):  # a packet
         return frozenset()
-    return frozenset(name for name, each in takes.model_fields.items() if each.is_required())
+    return frozenset(name for name, field in takes.model_fields.items() if field.is_required())
 
 
 def _sources(graphs: Iterable[AnyGraph], door: _Door) -> dict[str, frozenset[str]]:
-    """Return the graphs whose selections an entry point may fit, with the fields of their packets.
+    """Return the graphs whose selections may choose an entry point, with the fields of their packets.
 
-    Empty where it is unknown what the packets of one of them have.
+    Empty if the fields of one of these packets are unknown.
     """
-    found: dict[str, frozenset[str]] = {}
+    sources: dict[str, frozenset[str]] = {}
     for graph in graphs:
-        asked = [each for each in askings(graph.nodes) if any(_may_fit(best, door) for best in each.handoff.selections)]
-        if any(_is_unknown(graph, each) for each in asked):
+        matching = [
+            asking
+            for asking in askings(graph.nodes)
+            if any(_may_choose(best, door) for best in asking.handoff.selections)
+        ]
+        if any(_is_unknown(graph, asking) for asking in matching):
             return {}
-        if asked:
-            found[graph.name] = frozenset(graph.context.model_fields)
-    return found
+        if matching:
+            sources[graph.name] = frozenset(graph.context.model_fields)
+    return sources
 
 
-def _may_fit(best: Best, door: _Door) -> bool:
+def _may_choose(best: Best, door: _Door) -> bool:
     if best.entries and door.name not in best.entries:
         return False
-    needs = best.alternatives
-    return not needs or any(each.are_met_by(door.profile) for each in needs)
+    return not best.alternatives or any(needs.are_met_by(door.profile) for needs in best.alternatives)
 
 
 def _is_unknown(graph: AnyGraph, asking: Asking) -> bool:
-    """Whether a packet has more than the fields of the context: what a function, a model or a conversation brings."""
+    """Return whether a packet may have fields beyond the context, from a function, a model or a conversation."""
     has_more = has_any_field(graph.context) or not _IN_A_PACKET.isdisjoint(graph.context.model_fields)
     return _is_built(asking) or has_more
 
 
 def _is_built(asking: Asking) -> bool:
-    """Whether a function builds the packet, or a model says what stands in it."""
+    """Return whether a function builds the packet, or a model fills it."""
     is_chosen = asking.edge is not None and (asking.edge.event or "").startswith(TRANSFER)
     return asking.handoff.packet is not None or is_chosen
 
@@ -307,10 +311,10 @@ def _is_built(asking: Asking) -> bool:
 # Words that no packet has
 
 
-def _goes_by_words(best: Best) -> bool:
-    """Whether nobody is found without a text."""
+def _needs_words(best: Best) -> bool:
+    """Return whether the selection finds no candidate without a text."""
     if best.needs is not None or best.entries:
         return False
     if best.rules:
-        return all(each.words for each in best.rules)
+        return all(need_rule.words for need_rule in best.rules)
     return not TEXT_SCORERS.isdisjoint((*best.weights, *best.order_names))

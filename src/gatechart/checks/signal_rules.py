@@ -1,4 +1,4 @@
-"""Rules about the signals of a graph: thresholds that cannot be reached, and signals that nobody answers."""
+"""Rules about the signals of a graph: thresholds that cannot be reached, and signals that no transition answers."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from gatechart.values.detectors import EVERY_TURN
 _OF_INVOKES: Final = CALLED | REASONED | NOTED
 """Kinds of entries that only invokes write."""
 
-_WORST: Final = -1  # that a sentiment can be
-_LEAST_TIMES: Final = 2  # that a block must be seen, so that it repeats
-_MOST_SHOWN: Final = 6  # states of a circle
-_MOST_JOINED: Final = 10  # detectors of a symptom, beyond which not every combination is tried
+_WORST: Final = -1  # lowest sentiment
+_LEAST_TIMES: Final = 2  # occurrences of a block that repeats
+_MOST_SHOWN: Final = 6  # states of a circle in a message
+_MOST_JOINED: Final = 10  # detectors of a symptom; with more, the combinations are not tried
 _DROP_PROGRESS: Final = "drop it, or progress=True of a state on the way"
 
 
-@rule("GC701", Severity.WARNING, "a signal that can never be found")
+@rule("GC701", Severity.WARNING, "a signal that can never fire")
 def out_of_reach(analysis: Analysis) -> Iterator[Hit]:
-    """Its threshold lies beyond what is remembered, or the graph has nothing that it could be found in.
+    """Its threshold exceeds the detector's memory, or the graph produces nothing that the detector looks at.
 
-    So it is for `Repeats` where the shortest circle of moves is too long for its window, or for its period.
+    For `Repeats`, the shortest circle of moves may be too long for its window or its period.
     """
     for place, signals in declared(analysis.graph):
         for signal in signals.signals:
             hits = [_never(analysis, place, signals, detector) for detector in dict.fromkeys(signal.when.detectors)]
-            for hit in hits if any(hits) else [_never_comes_to_hold(signal.when)]:
+            for hit in hits if any(hits) else [_never_changes(signal.when)]:
                 if hit is not None:
                     yield f"{place}, {signal.name}", *hit
 
 
 @rule("GC702", Severity.WARNING, "a signal without an answer that no transition takes")
 def unanswered(analysis: Analysis) -> Iterator[Hit]:
-    """It is noted in the history and changes nothing, and no escape plan tries anything.
+    """It is recorded in the history without further effect, and no escape plan has a strategy for it.
 
     A transition for `*` takes no signals; one for `signal` does.
     """
@@ -59,12 +59,13 @@ def unanswered(analysis: Analysis) -> Iterator[Hit]:
                 yield f"{place}, {signal.name}", f"nothing takes {signal.event!r}", _remedy(signal)
 
 
-@rule("GC703", Severity.WARNING, "retries of a task where nothing says which task is at hand")
+@rule("GC703", Severity.WARNING, "retries per task without a field for the task")
 def task_unknown(analysis: Analysis) -> Iterator[Hit]:
-    """`RetriesOver(per="task")` counts all calls as those of one task then, until the chart tells of progress."""
+    """`RetriesOver(per="task")` then counts all calls as one task's, until the chart reports progress."""
     for place, signals in declared(analysis.graph):
         for signal in () if signals.task else signals.signals:
-            if any(isinstance(each, RetriesOver) and each.per == "task" for each in signal.when.detectors):
+            detectors = signal.when.detectors
+            if any(isinstance(detector, RetriesOver) and detector.per == "task" for detector in detectors):
                 problem = "it counts retries per task, but the signals name no field with the id of the task"
                 yield f"{place}, {signal.name}", problem, "name it with Signals(…, task=), or count per='tool'"
 
@@ -75,7 +76,7 @@ def _remedy(signal: Signal) -> str:
 
 
 def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
-    """Yield the signals of the graph and of its entry points, each with the place where they are declared."""
+    """Yield the signals of the graph and of its entry points, with the places of their declarations."""
     if graph.signals is not None:
         yield "signals", graph.signals
     for door in graph.entry_points.values():
@@ -84,18 +85,18 @@ def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
 
 
 def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector) -> tuple[str, str] | None:
-    """Return why a detector never finds anything, and what to do; None if it can.
+    """Return problem and remedy of a detector that can never hold; None if it can.
 
-    How much the trail keeps makes no difference: what detectors compare is in their slots.
+    The length of the stored trail makes no difference: detectors keep their data in their slots.
     """
     if _is_of_invokes(detector) and not _has_functions(analysis.graph, _states(analysis, place)):
         nobody = "the graph invokes no function" if place == "signals" else "it leads to no function that is invoked"
         return f"{nobody}, so {type(detector).__name__} has nothing to look at", "drop it, or invoke what calls tools"
-    if detector.sees & ~PROGRESSED == SAID and not _is_anything_said(analysis.graph, signals):
+    if detector.sees & ~PROGRESSED == SAID and not _takes_messages(analysis.graph, signals):
         return "no transition takes an event that said= names, so nobody is heard", "name one that a transition takes"
     match detector:
         case Repeats():
-            return _never_repeats(detector) or _never_comes_round(analysis, place, detector)
+            return _never_repeats(detector) or _never_completes_circle(analysis, place, detector)
         case VisitsOver(state):
             return _never_visited(analysis, place, state)
         case NoProgress(turns=int(), seconds=None, measure=""):
@@ -108,8 +109,8 @@ def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector)
             return None
 
 
-def _never_comes_to_hold(symptom: Symptom) -> tuple[str, str] | None:
-    """Return why joined detectors make nothing fire, whichever of them find something. Cost: two to their number."""
+def _never_changes(symptom: Symptom) -> tuple[str, str] | None:
+    """Return problem and remedy of joined detectors that always or never hold. Cost: 2 to the number of detectors."""
     detectors = tuple(dict.fromkeys(symptom.detectors))
     if not 1 < len(symptom.detectors) <= _MOST_JOINED:
         return None
@@ -117,12 +118,12 @@ def _never_comes_to_hold(symptom: Symptom) -> tuple[str, str] | None:
     outcomes = {symptom.holds(dict(zip(detectors, trial, strict=True)).__getitem__) for trial in trials}
     if len(outcomes) > 1:
         return None
-    told = "it always holds, so it never comes to hold" if True in outcomes else "it never holds"
-    return f"{told}, whatever its detectors find", "join others, or drop those that exclude each other"
+    problem = "it always holds, so it never comes to hold" if True in outcomes else "it never holds"
+    return f"{problem}, whatever its detectors find", "join others, or drop those that exclude each other"
 
 
 def _is_of_invokes(detector: Detector) -> bool:
-    """Whether a detector looks at nothing but what invokes do."""
+    """Return whether a detector looks only at entries from invokes."""
     seen = detector.sees & ~PROGRESSED
     return isinstance(detector, NoProgress) or (seen != EVERY_TURN and not seen & ~_OF_INVOKES)
 
@@ -132,33 +133,35 @@ def _never_repeats(detector: Repeats) -> tuple[str, str] | None:
     times = _times(detector, length)
     if length * times <= detector.window:
         return None
-    told = f"a block of {length}, seen {times} times, does not fit in the window of {detector.window} moves"
-    return told, f"pass window={length * times} at least"
+    problem = f"a block of {length}, seen {times} times, does not fit in the window of {detector.window} moves"
+    return problem, f"pass window={length * times} at least"
 
 
-def _never_comes_round(analysis: Analysis, place: str, detector: Repeats) -> tuple[str, str] | None:
+def _never_completes_circle(analysis: Analysis, place: str, detector: Repeats) -> tuple[str, str] | None:
     leaves = _leaves(analysis, place)
     circle = Circles(analysis, analysis.graph.progress_states).shortest(leaves)
     if circle is None:
         if Circles(analysis).shortest(leaves) is None:
             return "no way leads from any state back to it, so nothing is repeated", "drop it"
         return "each way back to a state makes progress, with which it forgets what it saw", _DROP_PROGRESS
-    told = f"the shortest circle, {_drawn(circle)}, takes {circle.moves} moves"
+    shortest = f"the shortest circle, {_drawn(circle)}, takes {circle.moves} moves"
     if detector.period is not None and detector.period < circle.moves:
-        return f"{told}, so no block of {detector.period} is repeated", f"pass period={circle.moves} or more"
+        return f"{shortest}, so no block of {detector.period} is repeated", f"pass period={circle.moves} or more"
     length, times = circle.moves, _times(detector, circle.moves)
     if length * times <= detector.window:
         return None
-    return f"{told}; seen {times} times, it does not fit in the window of {detector.window}", _room(detector, length)
+    return f"{shortest}; seen {times} times, it does not fit in the window of {detector.window}", _room(
+        detector, length
+    )
 
 
 def _times(detector: Repeats, length: int) -> int:
-    """Return how often a block of so many moves must be seen."""
-    return detector.times or (2 if length >= LONG else 3)  # as it is by default
+    """Return the required number of occurrences of a block with `length` moves."""
+    return detector.times or (2 if length >= LONG else 3)  # the default of `Repeats`
 
 
 def _room(detector: Repeats, length: int) -> str:
-    """Return what to pass so that a circle of so many moves is found."""
+    """Return the arguments that let `Repeats` detect a circle of `length` moves."""
     times = _times(detector, length)
     ways = [f"window={length * times} at least"] if length * times <= MOST_MOVES else []
     fewer = detector.window // length
@@ -192,16 +195,16 @@ def _never_stands_still(analysis: Analysis) -> tuple[str, str] | None:
 
 
 def _leaves(analysis: Analysis, place: str) -> list[StateName]:
-    """Return the leaves in which agents with the signals may be."""
+    """Return the leaves where agents with the signals may be."""
     nodes, states = analysis.graph.nodes, _states(analysis, place)
     return [name for name, node in nodes.items() if node.kind.is_leaf and name in states]
 
 
 def _states(analysis: Analysis, place: str) -> Collection[StateName]:
-    """Return the states in which agents with the signals may be.
+    """Return the states where agents with the signals may be.
 
-    Those of an entry point belong to agents that began there, or took over work. If it is not known where else these
-    have been, as after a migration or an escape, they may be anywhere.
+    Signals of an entry point apply to agents that started there or took over work there. If their other states are
+    unknown, as after a migration or an escape, they may be in any state.
     """
     graph = analysis.graph
     doors = [
@@ -229,8 +232,8 @@ def _never_visited(analysis: Analysis, place: str, state: str) -> tuple[str, str
     return f"no way leads from {state!r} back to it, so it is visited once", "name a state in a cycle"
 
 
-def _is_anything_said(graph: AnyGraph, signals: Signals) -> bool:
-    """Whether a transition takes an event by which somebody says something; any may, unless they are named."""
+def _takes_messages(graph: AnyGraph, signals: Signals) -> bool:
+    """Return whether a transition takes an event that may carry a message: one named by `said=`, else any event."""
     if signals.said is None:
         return True
     edges = [edge for node in graph.nodes.values() for edge in node.edges]
@@ -239,13 +242,13 @@ def _is_anything_said(graph: AnyGraph, signals: Signals) -> bool:
 
 def _never_lacks(graph: AnyGraph, place: str, detector: Lacks) -> tuple[str, str] | None:
     doors = (door for door in graph.entry_points.values() if _is_watched_by(door, place))
-    asked = [detector.of_entry_point(graph.profile_at(door.name)) for door in doors]
-    if asked and all(each.has is None for each in asked):
+    variants = [detector.of_entry_point(graph.profile_at(door.name)) for door in doors]
+    if variants and all(variant.has is None for variant in variants):
         return (
             "no entry point with this signal has a profile",
             "give it one, or say with has= what it can do",
         )
-    if not detector.counted or _has_functions(graph, graph.nodes) or any(each.may_lack for each in asked):
+    if not detector.counted or _has_functions(graph, graph.nodes) or any(variant.may_lack for variant in variants):
         return None
     return f"each entry point has every {detector.what} that the rules name", "drop it, or add a rule"
 
@@ -255,5 +258,5 @@ def _is_watched_by(door: EntryPoint, place: str) -> bool:
 
 
 def _has_functions(graph: AnyGraph, states: Collection[StateName]) -> bool:
-    """Whether one of some states invokes a function."""
+    """Return whether one of the states invokes a function."""
     return any(not invoke.agent for state in states for invoke in graph.nodes[state].invokes)

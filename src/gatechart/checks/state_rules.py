@@ -19,24 +19,24 @@ from gatechart.values import StateName
 
 @rule("GC101", Severity.WARNING, "a state that no entry point leads to")
 def unreachable(analysis: Analysis) -> Iterator[Hit]:
-    """Guards are assumed to agree and events to come, so a state that is found is never active."""
+    """Even if every guard holds and every event arrives, such a state is never active."""
     everywhere = frozenset[StateName]().union(*analysis.reached.values())
     doors = ", ".join(map(repr, analysis.reached))
     for name in analysis.graph.nodes:
-        if name not in (ROOT, UNDOING) and name not in everywhere:  # to the second leads a way out, and no transition
+        if name not in (ROOT, UNDOING) and name not in everywhere:  # an escape enters UNDOING, not a transition
             problem = f"no way leads there from the entry points {doors}"
             yield f"state {name!r}", problem, "let a transition lead there, or drop it"
 
 
 @rule("GC102", Severity.WARNING, "a state that is not final and cannot be left")
 def no_way_out(analysis: Analysis) -> Iterator[Hit]:
-    """A state is left by its own transitions, by those of states around it, and by those of other regions.
+    """A state can be left by its own transitions, or by transitions of its ancestors and of other regions.
 
-    A transition that comes straight back is no way out.
+    A transition that returns at once does not count.
     """
     graph, leaving = analysis.graph, _leaving(analysis)
     for leaf, node in graph.nodes.items():
-        if not node.kind.is_leaf or has_part_in_an_end(graph, leaf) or _has_way_out(graph, leaving, leaf):
+        if not node.kind.is_leaf or has_part_in_an_end(graph, leaf) or _can_be_left(graph, leaving, leaf):
             continue
         place, problem = f"state {leaf!r}", "no transition leaves it"
         if node.kind is not Kind.ATOMIC:
@@ -45,7 +45,7 @@ def no_way_out(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _leaving(analysis: Analysis) -> dict[StateName, list[Way]]:
-    """Return for each state the ways that leave whatever is active inside it."""
+    """Return for each state the transitions that leave it with everything inside it."""
     leaving: dict[StateName, list[Way]] = {name: [] for name in analysis.graph.nodes}
     for source, several in analysis.ways.items():
         for way in several:
@@ -56,13 +56,13 @@ def _leaving(analysis: Analysis) -> dict[StateName, list[Way]]:
 
 
 def _wholly_left(graph: AnyGraph, source: StateName, domain: StateName) -> tuple[StateName, ...]:
-    """Return the source, and the parallel states between it and the domain, all regions of which are left with it."""
+    """Return the source, and the parallel states between it and the domain, whose regions are all left with it."""
     ancestors = graph.nodes[source].ancestors
     between = () if source == domain else ancestors[: ancestors.index(domain)]
     return source, *(outer for outer in between if graph.nodes[outer].kind is Kind.PARALLEL)
 
 
-def _has_way_out(graph: AnyGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
+def _can_be_left(graph: AnyGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
     return any(
         leaf not in way.enters and way.domain != leaf
         for state in (leaf, *graph.nodes[leaf].ancestors)
@@ -72,7 +72,7 @@ def _has_way_out(graph: AnyGraph, leaving: Mapping[StateName, list[Way]], leaf: 
 
 @rule("GC103", Severity.WARNING, "an entry point from which no final state can be reached")
 def no_end(analysis: Analysis) -> Iterator[Hit]:
-    """Only in graphs that have final states. A state from which the work is given away is an end, too."""
+    """Only in graphs with final states. A state that transfers the work to another agent is an end, too."""
     graph = analysis.graph
     finals = [name for name in graph.nodes if has_part_in_an_end(graph, name)]
     for door, states in analysis.reached.items():
@@ -84,14 +84,14 @@ def no_end(analysis: Analysis) -> Iterator[Hit]:
 FAILURES: Final = frozenset(
     {"abort", "aborted", "crash", "crashed", "error", "errored", "fail", "failed", "failure", "unsuccessful"}
 )
-"""Words that name a failure. Rejected, denied, cancelled or expired may be what a chart is for, and are left out."""
+"""Words for a failure. Rejected, denied, cancelled and expired are omitted: they can be regular results of a chart."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @rule("GC104", Severity.WARNING, "a final state that is named like a failure and is not marked as one")
 def unmarked_failure(analysis: Analysis) -> Iterator[Hit]:
-    """A caller that waits for an agent that ends there is told that all went well."""
+    """An agent that ends there counts as successful, also for a caller that waits for it."""
     graph = analysis.graph
     for name, node in graph.nodes.items():
         outer = graph.nodes[node.parent] if node.ancestors else node
@@ -102,9 +102,9 @@ def unmarked_failure(analysis: Analysis) -> Iterator[Hit]:
             yield f"state {name!r}", problem, remedy
 
 
-@rule("GC105", Severity.WARNING, "a state that is not listed, and is only named by a timer or like an event")
+@rule("GC105", Severity.WARNING, "an unlisted state that only a timer names, or that has the name of an event")
 def meant_as_event(analysis: Analysis) -> Iterator[Hit]:
-    """A name behind a delay is a state, where one may have meant an event. Listed states are left alone."""
+    """A name after a delay is a state, but an event may have been intended. Listed states are left alone."""
     graph = analysis.graph
     timers = {event for node in graph.nodes.values() for event, *_ in (*node.timers, *node.recurring)}
     others = {ROOT, *(entry.state for entry in graph.entry_points.values())}
@@ -131,17 +131,17 @@ def _listed(name: StateName) -> str:
 
 @runtime_checkable
 class NamesFields(Protocol):
-    """A guard or an action made from an expression, which tells what of the context it uses."""
+    """A guard or an action compiled from an expression, which knows the context fields that it uses."""
 
     @property
     def context_fields(self) -> tuple[str, ...]:
-        """The names of fields, without what lies inside them."""
+        """The names of fields, without nested fields."""
         ...
 
 
 @rule("GC301", Severity.ERROR, "an expression that uses a field that the context type lacks")
 def unknown_field(analysis: Analysis) -> Iterator[Hit]:
-    """Only expressions tell which fields they use; plain functions are not looked into."""
+    """Only expressions declare the fields that they use; plain functions are not inspected."""
     graph = analysis.graph
     for entry in graph.entry_points.values():
         yield from _unknown_fields(graph, f"entry point {entry.name!r}", entry.guard)
@@ -164,7 +164,7 @@ def _unknown_fields(graph: AnyGraph, place: str, function: Callable[..., Any] | 
 
 @rule("GC302", Severity.NOTE, "an entry point without a description")
 def undescribed(analysis: Analysis) -> Iterator[Hit]:
-    """Whoever hands on work chooses among entry points by their descriptions."""
+    """Agents and people that hand work on choose an entry point by its description."""
     for entry in analysis.graph.entry_points.values():
         if not entry.description:
             remedy = "say in a sentence who begins here, and when"
@@ -173,7 +173,7 @@ def undescribed(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC303", Severity.ERROR, "an entry point that leaves a required field of the context empty")
 def cannot_start(analysis: Analysis) -> Iterator[Hit]:
-    """Left alone if a function may fill the field: a `maps` function, or a validator of the whole context."""
+    """Fields that a function may fill are left alone: a `maps` function, or a validator of the whole context."""
     for entry in analysis.graph.entry_points.values():
         missing = _missing(analysis.graph, entry)
         if missing:
@@ -182,9 +182,9 @@ def cannot_start(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _missing(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
-    """Return the required fields that nothing fills; none if a function may fill them, which cannot be known."""
+    """Return the required fields that stay empty; none if a function may fill them, since its result is unknown."""
     validators = graph.context.__pydantic_decorators__.model_validators.values()
-    if callable(entry.maps) or any(each.info.mode != "after" for each in validators):
+    if callable(entry.maps) or any(validator.info.mode != "after" for validator in validators):
         return ()
     takes = entry.takes.model_fields if entry.takes else ()
     filled = set(takes if entry.maps is None else entry.maps.values())
@@ -193,17 +193,17 @@ def _missing(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
 
 # Names
 
-SHORTEST: Final = 5  # letters; shorter names are near each other by chance
+SHORTEST: Final = 5  # letters; shorter names can be similar by chance
 
 
 @rule("GC304", Severity.WARNING, "a state whose name looks like a misspelling of another")
 def misspelt(analysis: Analysis) -> Iterator[Hit]:
-    """A plain state that is named once, a letter away from one that is used elsewhere too.
+    """A plain state that is named once, and differs by a letter from a state that is named elsewhere too.
 
-    A name that is declared nowhere becomes a state of its own, so a misspelling does, too. A letter is missing, added,
-    replaced or two are swapped; capitals and underscores do not count. Names that differ only in digits are left alone.
+    An undeclared name becomes a new state, and so does a misspelling. A letter is missing, added or replaced, or two
+    are swapped; case and underscores are ignored. Names that differ only in digits are left alone.
     """
-    # Linear in the letters of all names: names are looked up without one letter each.
+    # Linear in the letters of all names: each name is indexed by its variants with one letter deleted.
     # Source: W. Garbe, symmetric delete spelling correction, 2012.
     graph = analysis.graph
     uses = _uses(graph)
@@ -221,14 +221,14 @@ def misspelt(analysis: Analysis) -> Iterator[Hit]:
 
 
 def _uses(graph: AnyGraph) -> Counter[StateName]:
-    """Count how often each state is named by transitions, initial states and entry points."""
+    """Count how often transitions, initial states and entry points name each state."""
     named = [name for node in graph.nodes.values() for edge in node.edges for name in {edge.source, *edge.targets}]
     named += [name for node in graph.nodes.values() if node.default and node.ancestors for name in node.default.targets]
     return Counter(named + [entry.state for entry in graph.entry_points.values()])
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether nothing but a name is known of the state."""
+    """Whether the state has only a name: no actions, invokes or timers."""
     return node.kind is Kind.ATOMIC and not (node.on_entry or node.on_exit or node.is_attended)
 
 
@@ -240,10 +240,10 @@ def _keys(name: StateName) -> set[str]:
     letters = _letters(name)
     if len(letters) < SHORTEST:
         return set()
-    return {letters, *(letters[:place] + letters[place + 1 :] for place in range(len(letters)))}
+    return {letters, *(letters[:index] + letters[index + 1 :] for index in range(len(letters)))}
 
 
 def _is_slip(name: StateName, other: StateName) -> bool:
     """Whether the two names, which share a key, differ in more than digits."""
-    plain, others = ("".join(each for each in _letters(text) if not each.isdigit()) for text in (name, other))
+    plain, others = ("".join(char for char in _letters(text) if not char.isdigit()) for text in (name, other))
     return plain != others or _letters(name) == _letters(other)

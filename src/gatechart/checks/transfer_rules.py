@@ -12,7 +12,7 @@ from gatechart.graph import To, packet_fields
 
 @rule("GC601", Severity.WARNING, "a state with transfers from which no final state can be reached")
 def no_end_of_transfers(analysis: Analysis) -> Iterator[Hit]:
-    """Neither by a target nor by `otherwise`. A state from which the work is given away is an end, too."""
+    """Neither through a target nor through `otherwise`. A state that transfers the work elsewhere is an end, too."""
     graph = analysis.graph
     ends = {name for name in graph.nodes if has_part_in_an_end(graph, name)} | analysis.handed_over
     for name in graph.choosing:
@@ -23,31 +23,31 @@ def no_end_of_transfers(analysis: Analysis) -> Iterator[Hit]:
 
 @rule("GC602", Severity.WARNING, "a target of transfers without a description")
 def undescribed_target(analysis: Analysis) -> Iterator[Hit]:
-    """A model chooses by descriptions. Entry points of other graphs are judged only if those graphs are known."""
+    """A model chooses by descriptions. Entry points of other graphs are checked only if those graphs are known."""
     for name in analysis.graph.choosing:
         transfers = analysis.graph.nodes[name].transfers
         for to in transfers.targets if transfers else ():
             if not (to.description or _is_described(analysis, to)):
-                what = "entry point" if to.is_handoff else "state"
-                remedy = f"describe the {what}, or write To({to.name!r}, description=...)"
+                element = "entry point" if to.is_handoff else "state"
+                remedy = f"describe the {element}, or write To({to.name!r}, description=...)"
                 yield f"state {name!r}", f"its transfer to {to.key!r} has no description", remedy
 
 
 def _is_described(analysis: Analysis, to: To) -> bool:
-    """Tell whether the target itself has a description; an entry point that is not known counts as described."""
+    """Return whether the target itself has a description; an unknown entry point counts as described."""
     if not to.is_handoff:
         return bool(analysis.graph.nodes[to.name].description)
-    graph = next((each for each in analysis.among or () if each.name == to.target), None)
+    graph = next((known for known in analysis.among or () if known.name == to.target), None)
     entry = None if graph is None else graph.entry_points.get(to.at)
     return entry is None or bool(entry.description)
 
 
-@rule("GC603", Severity.WARNING, "an argument of a transfer that may not fill the field of its name")
+@rule("GC603", Severity.WARNING, "an argument of a transfer that may not fill the field with its name")
 def lost_arguments(analysis: Analysis) -> Iterator[Hit]:
     """Only if the graphs of the application are known, as for GC503.
 
     A model's arguments become entities of the packet. They fill only the fields that the entry point declares with
-    `entities`. Arguments without a field of their name are left alone.
+    `entities`. Arguments without a field of the same name are left alone.
     """
     doors = {(graph.name, entry.name): (graph, entry) for graph, entry in analysis.doors}
     for name in analysis.graph.choosing:

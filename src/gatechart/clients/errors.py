@@ -1,4 +1,4 @@
-"""Errors raised by clients, besides those of the runtime on the other side."""
+"""Errors raised by clients, in addition to the errors of the remote runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ClientTokenError(DefinitionError):
 
 @dataclass(eq=False)
 class ClientClosedError(EventError):
-    """The client was closed. Nothing was asked of the server."""
+    """The client was closed. No request was sent."""
 
     call: str
 
@@ -29,7 +29,7 @@ class ClientClosedError(EventError):
 
 @dataclass(eq=False)
 class ServerUnreachableError(OutsideError):
-    """No connection to the server could be made. Nothing was asked of it."""
+    """No connection to the server could be made. No request was sent."""
 
     url: str
     problem: str
@@ -40,7 +40,7 @@ class ServerUnreachableError(OutsideError):
 
 @dataclass(eq=False)
 class AnswerLostError(OutsideError):
-    """The connection was lost before the answer came, and the call is not safe to repeat."""
+    """The connection was lost before the answer arrived, and the call is not safe to repeat."""
 
     url: str
     verb: str
@@ -55,7 +55,7 @@ class AnswerLostError(OutsideError):
 
 @dataclass(eq=False)
 class ServerAnswerError(OutsideError):
-    """The answer is not that of a gatechart server of this version."""
+    """The answer does not come from a gatechart server of this version."""
 
     url: str
     status: int
@@ -70,7 +70,7 @@ class ServerAnswerError(OutsideError):
 
 @dataclass(eq=False)
 class UnauthorizedError(EventError):
-    """The server admits only callers with its token, or callers it knows by name."""
+    """The server accepts only requests with its token, or from callers that it knows by name."""
 
     url: str
     problem: str
@@ -81,9 +81,9 @@ class UnauthorizedError(EventError):
 
 @dataclass(eq=False)
 class ItemsMissedError(EventError):
-    """An invoke published items that this stream did not receive. The iteration may go on after the gap."""
+    """An invoke published items that this stream did not receive. The iteration may continue after the gap."""
 
-    lost: int | None  # how many; None if unknown, because the server restarted, or the reader was away for too long
+    lost: int | None  # number of items; None if unknown, after a restart of the server or a long absence of the reader
 
     def __str__(self) -> str:
         number = "some" if self.lost is None else f"{self.lost}"
@@ -95,9 +95,9 @@ class ItemsMissedError(EventError):
 
 @dataclass(eq=False)
 class ChangesMissedError(EventError):
-    """Turns were committed that this stream did not receive. The iteration may go on after the gap."""
+    """Turns were committed that this stream did not receive. The iteration may continue after the gap."""
 
-    lost: int | None  # how many; None if unknown, because another server process answers now
+    lost: int | None  # number of turns; None if unknown, because another server process answers now
 
     def __str__(self) -> str:
         number = "some" if self.lost is None else f"{self.lost}"

@@ -1,4 +1,4 @@
-"""What a server streams, over as many connections as needed: committed turns, and what invokes publish."""
+"""Streams from a server, which survive lost connections: committed turns, and items that invokes publish."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gatechart.clients.server import is_not_ready, refusal
 from gatechart.values import HistoryEntry, Retry
 from gatechart.values.frozen import value
 
-_SILENCE_S: Final = 45.0  # three beats of the server: then the connection is taken for dead
+_SILENCE_S: Final = 45.0  # three heartbeats of the server; after that the connection counts as dead
 _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
 
 
 @value
 class Told:
-    """One event: its name, its data, and the place in the stream after it."""
+    """One server-sent event: its name, its data, and the position in the stream after it."""
 
     kind: str = ""
     data: bytes = b""
@@ -34,9 +34,9 @@ class Told:
 
 
 class Events:
-    """The events of one stream, from when it is entered. A lost connection is made again where it was.
+    """The events of one stream, from when it is entered. It reconnects at its position after a lost connection.
 
-    path: of the stream. verb: the call that errors name. patience_s: how long it tries to connect.
+    path: path of the stream. verb: name of the call, for errors. patience_s: how long to try to connect.
     """
 
     def __init__(self, http: httpx.AsyncClient, url: str, path: str, verb: str, patience_s: float) -> None:
@@ -45,10 +45,10 @@ class Events:
         self._path = path
         self._verb = verb
         self._patience_s = patience_s
-        self._place = ""  # the id of the last event
+        self._position = ""  # the id of the last event
         self._connection = AsyncExitStack()
         self._events: AsyncIterator[Told] | None = None
-        self._barren = 0  # connections in a row that ended without an event
+        self._failures = 0  # consecutive connections without an event
 
     async def __aenter__(self) -> Self:
         await self._connect()
@@ -60,7 +60,7 @@ class Events:
         await self._connection.aclose()
 
     async def next(self) -> Told:
-        """Return the next event, from this connection or another.
+        """Return the next event, after reconnecting if necessary.
 
         Raises ServerUnreachableError, and the server's refusal.
         """
@@ -69,24 +69,24 @@ class Events:
                 await self._connect()
             assert self._events is not None
             try:
-                told = await anext(self._events)
+                event = await anext(self._events)
             except (StopAsyncIteration, httpx.TransportError):
                 self._events = None
                 await self._connection.aclose()
-                if self._barren:
-                    await asyncio.sleep(_AGAIN.wait_s(self._barren) or 0.0)
-                self._barren += 1
+                if self._failures:
+                    await asyncio.sleep(_AGAIN.wait_s(self._failures) or 0.0)
+                self._failures += 1
             else:
-                self._barren = 0
-                self._place = told.id or self._place
-                return told
+                self._failures = 0
+                self._position = event.id or self._position
+                return event
 
     async def _connect(self) -> None:
-        """Connect, and read the place at which the stream begins."""
+        """Connect, and read the position where the stream starts."""
         until, failed = monotonic() + self._patience_s, 0
         while True:
             try:
-                self._events = await self._begun()
+                self._events = await self._open_stream()
             except (httpx.TransportError, _NotReadyError) as error:
                 await self._connection.aclose()
                 failed += 1
@@ -97,21 +97,21 @@ class Events:
             else:
                 return
 
-    async def _begun(self) -> AsyncIterator[Told]:
-        headers = {"accept": "text/event-stream", **({"last-event-id": self._place} if self._place else {})}
+    async def _open_stream(self) -> AsyncIterator[Told]:
+        headers = {"accept": "text/event-stream", **({"last-event-id": self._position} if self._position else {})}
         timeout = httpx.Timeout(_SILENCE_S, connect=10.0)
-        asked = self._http.stream("GET", self._path, headers=headers, timeout=timeout)
-        got = await self._connection.enter_async_context(asked)
-        if got.status_code != httpx.codes.OK:
-            text = await got.aread()
-            if is_not_ready(got.status_code, text):
+        request = self._http.stream("GET", self._path, headers=headers, timeout=timeout)
+        response = await self._connection.enter_async_context(request)
+        if response.status_code != httpx.codes.OK:
+            text = await response.aread()
+            if is_not_ready(response.status_code, text):
                 raise _NotReadyError("it is not ready")
-            raise refusal(self.url, got.status_code, text, self._verb)
-        events = told_events(got.aiter_raw())
-        first = await anext(events, None)  # the place where the stream begins, so that nothing is missed from here on
+            raise refusal(self.url, response.status_code, text, self._verb)
+        events = told_events(response.aiter_raw())
+        first = await anext(events, None)  # the start position, so that no later event is missed
         if first is None:
             raise _NotReadyError("it ended the stream at once")
-        self._place = self._place or first.id
+        self._position = self._position or first.id
         return events
 
 
@@ -120,9 +120,9 @@ class _NotReadyError(Exception):
 
 
 class Changes:
-    """An async iterator over committed turns, which does not end. Returned by `HttpClient.changes`.
+    """An endless async iterator over committed turns. Returned by `HttpClient.changes`.
 
-    Raises ChangesMissedError, after which it may go on, ServerUnreachableError, and the server's refusal.
+    Raises ServerUnreachableError, the server's refusal, and ChangesMissedError; it may continue after the last.
     """
 
     def __init__(self, events: Events) -> None:
@@ -133,24 +133,24 @@ class Changes:
 
     async def __anext__(self) -> HistoryEntry:
         while True:
-            told = await self._events.next()
-            if told.kind == TURN:
-                return self._entry(told)
-            if told.kind == MISSED:
-                raise ChangesMissedError(from_json(told.data)["lost"])
+            event = await self._events.next()
+            if event.kind == TURN:
+                return self._entry(event)
+            if event.kind == MISSED:
+                raise ChangesMissedError(from_json(event.data)["lost"])
 
-    def _entry(self, told: Told) -> HistoryEntry:
+    def _entry(self, event: Told) -> HistoryEntry:
         try:
-            return TURN_ANSWER.read(told.data)
+            return TURN_ANSWER.read(event.data)
         except ValidationError as error:
             raise ServerAnswerError(self._events.url, httpx.codes.OK, str(error)) from error
 
 
 class Published:
-    """An async iterator over what an invoke publishes, until it ends. Returned by `HttpClient.stream`.
+    """An async iterator over the items that an invoke publishes, until it ends. Returned by `HttpClient.stream`.
 
-    Items are JSON values. Raises ItemsMissedError, after which it may go on, ServerUnreachableError, and the server's
-    refusal.
+    Items are JSON values. Raises ServerUnreachableError, the server's refusal, and ItemsMissedError; it may continue
+    after the last.
     """
 
     def __init__(self, events: Events) -> None:
@@ -162,30 +162,30 @@ class Published:
 
     async def __anext__(self) -> Any:
         while not self._has_ended:
-            told = await self._events.next()
-            if told.kind == ITEM:
-                return self._item(told)
-            if told.kind == MISSED:
-                raise ItemsMissedError(from_json(told.data)["lost"])
-            self._has_ended = told.kind == END
+            event = await self._events.next()
+            if event.kind == ITEM:
+                return self._item(event)
+            if event.kind == MISSED:
+                raise ItemsMissedError(from_json(event.data)["lost"])
+            self._has_ended = event.kind == END
         raise StopAsyncIteration
 
-    def _item(self, told: Told) -> Any:
+    def _item(self, event: Told) -> Any:
         try:
-            return from_json(told.data)
+            return from_json(event.data)
         except ValueError as error:
             raise ServerAnswerError(self._events.url, httpx.codes.OK, str(error)) from error
 
 
 async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
-    """Yield the events in a stream of parts of any size. Heartbeats are skipped."""
+    """Yield the events in a stream of chunks of any size. Heartbeats are skipped."""
     rest = b""
     async for part in parts:
         *blocks, rest = (rest + part).split(b"\n\n")
         for block in blocks:
-            told = _parsed(block)
-            if told != Told():
-                yield told
+            event = _parsed(block)
+            if event != Told():
+                yield event
 
 
 def _parsed(block: bytes) -> Told:

@@ -45,11 +45,11 @@ class HttpClient(AgentHome):
     A call is repeated if that is safe: if no connection could be made or the server was not ready, and, after a lost
     answer, if the call only reads or has an `event_id` (`send`, `post`) or an `idempotency_key` (the other verbs).
 
-    token: the server's token, if it has one. timeout_s: the longest wait for an answer. retry: between attempts at a
-    call. connections: the most at one time; other calls wait for one. graphs: those of agents whose `context` or
-    `until` is needed.
+    token: the server's token, if it has one. timeout_s: the longest wait for an answer. retry: delays between attempts
+    at a call. connections: maximum number; further calls wait for a free one. graphs: needed for the `context` and
+    `until` of their agents.
 
-    Raises ServerUnreachableError if the URL cannot be a server's, and ClientTokenError.
+    Raises ServerUnreachableError if the URL cannot belong to a server, and ClientTokenError.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class HttpClient(AgentHome):
         self._retry = retry
         self._random = Random()
         self._registry = Registry(graphs) if graphs else None
-        # The time that httpx spends on its own queue grows with the square of its length.
+        # The time that httpx spends on its own queue is quadratic in its length.
         self._free = asyncio.Semaphore(connections)
         self._http = httpx.AsyncClient(
             base_url=base,
@@ -88,12 +88,12 @@ class HttpClient(AgentHome):
 
     @asynccontextmanager
     async def changes(self, *, framework: bool = False, patience_s: float = 60.0) -> AsyncIterator[Changes]:
-        """Subscribe to the turns of all agents as they are committed from now on, as `Runtime.changes` does.
+        """Subscribe to the turns of all agents that are committed from now on, as `Runtime.changes` does.
 
-        A lost connection is made again, and the stream continues where it was. Turns that are no longer available are
-        reported by a ChangesMissedError, after which the iteration may go on.
+        After a lost connection the client reconnects, and the stream continues at its position. A ChangesMissedError
+        reports turns that are no longer available; the iteration may continue after it.
         framework: also the turns of the agents of gatechart itself, such as schedules.
-        patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
+        patience_s: how long to try to reconnect before ServerUnreachableError is raised.
         """
         self._check_open("changes")
         path = f"{CHANGES}?framework=true" if framework else CHANGES
@@ -104,11 +104,11 @@ class HttpClient(AgentHome):
     async def stream(self, agent_id: AgentId, invoke: str, *, patience_s: float = 60.0) -> AsyncIterator[Published]:
         """See AgentHome. Items arrive as JSON values.
 
-        A lost connection is made again, and the stream continues where it was if the server still has the rest. Items
-        that it no longer has, for a client that was too slow, or away for more than half a minute, or because the
-        server restarted, are reported by an ItemsMissedError, after which the iteration may go on. An invoke that a
-        restarted server runs again publishes again from its start.
-        patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
+        After a lost connection the client reconnects, and the stream continues at its position if the server still has
+        the rest. An ItemsMissedError reports items that it no longer has, because the client was too slow or away for
+        more than half a minute, or because the server restarted; the iteration may continue after it. An invoke that a
+        restarted server runs again publishes from its start.
+        patience_s: how long to try to reconnect before ServerUnreachableError is raised.
         """
         self._check_open("stream")
         path = STREAM.path_with({"agent_id": known_id(agent_id), "invoke": invoke})
@@ -117,11 +117,11 @@ class HttpClient(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities of a server. A handle shows the agent as of its last call."""
+        """The capabilities of a server. A handle shows the state of the agent at its last call."""
         return SERVED
 
     async def execute(self, command: Command) -> Any:
-        """Send a command to the server, page by page if its answer may be long, and return its result."""
+        """Send a command to the server and return its result. A list is read page by page."""
         check_writable(command)
         answer = command.answer
         if isinstance(answer, ListAnswer):
@@ -129,16 +129,16 @@ class HttpClient(AgentHome):
         return await self._ask(command, answer.read)
 
     async def _paged(self, command: Any, answer: ListAnswer) -> Part:
-        """Return the whole list, in as many pages as needed."""
+        """Return the whole list, read in pages."""
         left: int | None = command.limit
-        found: list[Any] = []
+        entries: list[Any] = []
         while True:
             most = MOST if left is None else min(left, MOST)
             part = await self._ask(command.model_copy(update={"limit": most}), answer.read_part)
-            found += part.entries
+            entries += part.entries
             left = None if left is None else left - len(part.entries)
             if part.next is None or left == 0:
-                return Part(found, part.next, incomplete=part.incomplete)
+                return Part(entries, part.next, incomplete=part.incomplete)
             command = command.model_copy(update={"after": part.next})
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
@@ -146,12 +146,12 @@ class HttpClient(AgentHome):
         return super().graph_of(snapshot) if self._registry is None else self._registry.graph_for(snapshot)
 
     async def _ask(self, call: Command, read: Callable[[bytes], T]) -> T:
-        """Send a command until it is answered; read the answer. Raises what the server raised."""
+        """Send a command, retry if that is safe, and read the answer. Raises the server's error."""
         _check_named(call)
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed, self._random.random())
             try:
-                got = await self._asked(call)
+                response = await self._request(call)
             except _NEVER_SENT as error:
                 if wait_s is None:
                     raise ServerUnreachableError(self._url, _text(error)) from error
@@ -159,13 +159,13 @@ class HttpClient(AgentHome):
                 if wait_s is None or not _is_repeatable(call):
                     raise AnswerLostError(self._url, call.verb, _text(error)) from error
             else:
-                if wait_s is None or not _is_to_be_repeated(call, got):
-                    return self._answer(call, got, read)
+                if wait_s is None or not _should_retry(call, response):
+                    return self._answer(call, response, read)
             await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
-    async def _asked(self, call: Command) -> httpx.Response:
-        """Make one attempt and return the response. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
+    async def _request(self, call: Command) -> httpx.Response:
+        """Send one request and return the response. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
         route = call.route
         path, rest = route.path_of(call), route.rest_of(call)
         async with self._free:
@@ -182,18 +182,18 @@ class HttpClient(AgentHome):
         if self._http.is_closed:
             raise ClientClosedError(verb)
 
-    def _answer(self, call: Command, got: httpx.Response, read: Callable[[bytes], T]) -> T:
-        """Read the answer. Raises what the server raised, or ServerAnswerError."""
-        if got.is_success:
+    def _answer(self, call: Command, response: httpx.Response, read: Callable[[bytes], T]) -> T:
+        """Read the answer. Raises the server's error, or ServerAnswerError."""
+        if response.is_success:
             try:
-                return read(got.content or b"null")
+                return read(response.content or b"null")
             except ValidationError as error:
-                raise ServerAnswerError(self._url, got.status_code, str(error)) from error
-        raise refusal(self._url, got.status_code, got.content, call.verb)
+                raise ServerAnswerError(self._url, response.status_code, str(error)) from error
+        raise refusal(self._url, response.status_code, response.content, call.verb)
 
 
 def _check_named(call: Command) -> None:
-    """Raise what the runtime raises for an impossible id; in a path, an empty id would lead to another route."""
+    """Raise the runtime's error for an impossible id, because an empty id in a path would lead to another route."""
     for field in call.route.in_path:
         text = str(getattr(call, field))
         if not text or "\0" in text:
@@ -208,11 +208,11 @@ def _is_repeatable(call: Command) -> bool:
     return getattr(call, field, None) is not None
 
 
-def _is_to_be_repeated(call: Command, got: httpx.Response) -> bool:
+def _should_retry(call: Command, response: httpx.Response) -> bool:
     """Return whether the server was temporarily unable to execute the call, and repeating it is safe."""
-    if got.status_code != UNAVAILABLE:
+    if response.status_code != UNAVAILABLE:
         return False
-    return _is_repeatable(call) or is_not_ready(got.status_code, got.content)
+    return _is_repeatable(call) or is_not_ready(response.status_code, response.content)
 
 
 def _text(error: Exception) -> str:

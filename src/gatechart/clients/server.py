@@ -1,4 +1,4 @@
-"""What a client knows of its server: the URL and the token, checked before anything is sent, and errors in answers."""
+"""The server of a client: its URL and token, checked before the first request, and the errors in its answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def checked_url(url: str) -> str:
 
 
 def tellable(url: str) -> str:
-    """Return the URL as errors may show it: without name and password, and always encodable.
+    """Return the URL for error messages: without name and password, and always encodable.
 
     >>> tellable("http://ada:secret@localhost")
     'http://localhost'
@@ -68,9 +68,9 @@ def _problem(url: str) -> str | None:
 
 
 def refusal(url: str, status: int, text: bytes, verb: str = "changes") -> GatechartError:
-    """Return the error in an answer: what the runtime raised, an UnauthorizedError, or a ServerAnswerError.
+    """Return the error in an answer: the runtime's error, an UnauthorizedError, or a ServerAnswerError.
 
-    A request that the server rejects as malformed is a PayloadError, as in a runtime.
+    A request that the server rejects as malformed gives a PayloadError, as in a runtime.
     """
     document = _read(text)
     if document is None:

@@ -1,6 +1,6 @@
-"""Pages for the people who run agents, as HTML: handoffs with why their targets were chosen, and the directory.
+"""HTML pages for operators: handoffs with the reasons for their targets, and the directory.
 
-They are made from what a home of agents knows, and change nothing. `gatechart serve` serves them under `/console`.
+The pages read from a home of agents and change nothing. `gatechart serve` serves them under `/console`.
 Requires the extra `gatechart[serve]`.
 """
 

@@ -1,4 +1,4 @@
-"""Pages as HTML, from templates that escape all they are given."""
+"""Render pages as HTML, with templates that escape all values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLE: Final = f"{HOME}/style.css"
 
 
 def html_of(page: Page, root: str) -> str:
-    """Fill a page's template. root: the path before that of the application."""
+    """Render a page's template. root: path prefix of the application."""
     return _environment().get_template(page.template).render(page.values, root=root, console=f"{root}{HOME}")
 
 
@@ -45,14 +45,14 @@ def _environment() -> Environment:
 
 
 def _readable(given: Any) -> Any:
-    """Write out what cannot be printed, such as what would turn the direction of a text; lines are kept."""
+    """Escape unprintable characters, such as marks that reverse the direction of a text; keep line breaks."""
     if not isinstance(given, str) or isinstance(given, Markup):
         return given
     return "\n".join(map(visible, given.splitlines()))
 
 
 def _moment(moment: datetime) -> Markup:
-    """Write a moment in UTC, for readers in different time zones; one that a damaged row does not tell is unknown."""
+    """Render a moment in UTC, for readers in different time zones; "unknown" if a damaged row lacks it."""
     if moment <= EARLIEST:
         return Markup("unknown")
     utc = moment.astimezone(UTC)

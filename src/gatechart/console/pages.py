@@ -1,4 +1,4 @@
-"""The pages: what each shows, by its path."""
+"""The pages and their contents, by path."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ _LENGTH: Final = 50  # rows of a list
 
 @value
 class Page:
-    """What a page shows: the name of its template, and the values that it is filled with."""
+    """The content of a page: the name of its template, and the values for it."""
 
     template: str
     values: Mapping[str, Any]
 
 
-Asked: TypeAlias = Mapping[str, str]
+Fields: TypeAlias = Mapping[str, str]
 """The fields of a path and of a query, by name."""
 
-Maker: TypeAlias = Callable[[AgentHome, Asked], Awaitable[Page]]
+Maker: TypeAlias = Callable[[AgentHome, Fields], Awaitable[Page]]
 
 
-async def handoffs_page(home: AgentHome, asked: Asked) -> Page:
-    """List handoffs, the newest first: all, or those of an agent, of a request, or with a status.
+async def handoffs_page(home: AgentHome, fields: Fields) -> Page:
+    """List handoffs, the newest first, optionally of one source, target, request or status.
 
     Raises PayloadError.
     """
-    wanted = {name: asked.get(name, "") for name in ("status", "source", "target", "request")}
-    after: Any = asked.get("after") or 0  # a number if it is valid, which the home checks
+    wanted = {name: fields.get(name, "") for name in ("status", "source", "target", "request")}
+    after: Any = fields.get("after") or 0  # a number if it is valid, which the home checks
     given = {name: text for name, text in wanted.items() if text}
-    found = await home.handoffs(**given, newest_first=True, after=after, limit=_LENGTH + 1)
-    rows = found[:_LENGTH]
-    older = rows[-1].number if len(found) > _LENGTH else None
+    handoffs = await home.handoffs(**given, newest_first=True, after=after, limit=_LENGTH + 1)
+    rows = handoffs[:_LENGTH]
+    older = rows[-1].number if len(handoffs) > _LENGTH else None
     return Page("handoffs.html", {"handoffs": rows, "wanted": wanted, "statuses": list(HandoffStatus), "older": older})
 
 
-async def handoff_page(home: AgentHome, asked: Asked) -> Page:
-    """Show a handoff: its changes, why its target was chosen, its result, and what was handed over.
+async def handoff_page(home: AgentHome, fields: Fields) -> Page:
+    """Show a handoff: its changes, the choice of its target, its result, and its packet.
 
     Raises NoHandoffError.
     """
-    found = await home.handoffs(handoff_id=asked["handoff_id"])
-    if not found:
-        raise NoHandoffError(asked["handoff_id"], None)
-    (handoff,) = found
+    matches = await home.handoffs(handoff_id=fields["handoff_id"])
+    if not matches:
+        raise NoHandoffError(fields["handoff_id"], None)
+    (handoff,) = matches
     attempts = await home.handoffs(request=handoff.request, limit=_LENGTH + 2)  # itself, and one beyond the list
-    others = [each for each in attempts if each.id != handoff.id]
+    others = [attempt for attempt in attempts if attempt.id != handoff.id]
     values = {
         "handoff": handoff,
         "facts": list(descriptions.handoff_facts(handoff)),
@@ -65,25 +65,25 @@ async def handoff_page(home: AgentHome, asked: Asked) -> Page:
     return Page("handoff.html", values | _packet_values(handoff))
 
 
-async def directory_page(home: AgentHome, asked: Asked) -> Page:
-    """List whom work can be handed to, by id, with the work that each has. Raises PayloadError."""
-    found = await home.directory(after=asked.get("after") or None, limit=_LENGTH + 1)
-    rows = found[:_LENGTH]
-    return Page("directory.html", {"entries": rows, "following": rows[-1].id if len(found) > _LENGTH else None})
+async def directory_page(home: AgentHome, fields: Fields) -> Page:
+    """List the entries of the directory, by id, with their current work. Raises PayloadError."""
+    entries = await home.directory(after=fields.get("after") or None, limit=_LENGTH + 1)
+    rows = entries[:_LENGTH]
+    return Page("directory.html", {"entries": rows, "following": rows[-1].id if len(entries) > _LENGTH else None})
 
 
-async def entry_page(home: AgentHome, asked: Asked) -> Page:
-    """Show an entry of the directory, and what came of its latest work. Raises UnknownEntryError."""
-    found = await home.directory(asked["entry"])
-    if not found:
-        raise UnknownEntryError(asked["entry"])
-    (entry,) = found
+async def entry_page(home: AgentHome, fields: Fields) -> Page:
+    """Show an entry of the directory, and the outcomes of its latest work. Raises UnknownEntryError."""
+    matches = await home.directory(fields["entry"])
+    if not matches:
+        raise UnknownEntryError(fields["entry"])
+    (entry,) = matches
     facts = list(descriptions.entry_facts(entry))
     return Page("entry.html", {"entry": entry, "facts": facts, "outcomes": entry.outcomes[::-1]})
 
 
 def error_page(status: str, message: str) -> Page:
-    """Show why there is no page. status: such as "404 Not Found"."""
+    """Show an error. status: such as "404 Not Found"."""
     return Page("error.html", {"status": status, "message": message})
 
 
@@ -94,11 +94,11 @@ PAGES: Final[Mapping[str, Maker]] = {
     f"{HOME}/directory": directory_page,
     f"{HOME}/directory/{{entry}}": entry_page,
 }
-"""What makes a page, by its path with `{field}` for variable parts."""
+"""The function that makes a page, by path with `{field}` for variable parts."""
 
 
 def _packet_values(handoff: HandoffRecord) -> dict[str, Any]:
-    """Return what was handed over; as it is stored if this release cannot read it."""
+    """Return the values for the packet; in its stored form if this release cannot read it."""
     try:
         packet = read_packet(handoff.packet)
     except PacketError as error:

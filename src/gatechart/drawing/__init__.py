@@ -1,7 +1,7 @@
-"""Graphs drawn: entry points as doors, compound states as clusters, and, where asked for, where an agent is and was.
+"""Draw graphs: entry points as doors, compound states as clusters, and on request an agent's state and trail.
 
-A graph becomes an outline, a small frozen form of what is to be drawn. DOT and Mermaid are written from it, and
-Graphviz draws the DOT. Each function is imported on first use: a table of agents needs only `drawing.text`.
+A graph is reduced to an outline, a small frozen form. DOT and Mermaid are written from the outline, and Graphviz draws
+the DOT. Each function is imported on first use: a table of agents needs only `drawing.text`.
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
-# How hard Graphviz works to draw a line short and straight. A label on a line that has room stays near its source.
+# Edge weights: how hard Graphviz works to draw a line short and straight. A label stays near the source of a long line.
 _FAR_HALF = 1
 _NEAR_HALF = 2
 _DIRECT = 5
@@ -34,20 +34,20 @@ def to_dot(
     payloads: bool = False,
     loads: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the drawing of a graph as DOT text, for Graphviz's `dot`; of several, the map of their doors and handoffs.
+    """Return the drawing of a graph as DOT text for Graphviz's `dot`; for several graphs, the map of their handoffs.
 
-    highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
-    theme: "light" or "dark". legend: whether the signs that occur are explained.
-    payloads: whether declared events are written with the payloads that they take.
-    loads: on a map, what is written at entry points, such as the work that they have, by "graph.ENTRY_POINT".
-    Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
+    highlight: its active states stand out. trail: turns, oldest first, whose transitions stand out and are numbered.
+    theme: "light" or "dark". legend: whether to explain the signs that occur.
+    payloads: whether to write declared events with their payloads.
+    loads: texts for entry points on a map, such as their current work, by "graph.ENTRY_POINT".
+    Raises UnknownGraphError, UnknownStateError and DrawingError if these do not fit the graph.
     """
     drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads, loads=loads)
     return write_dot(drawing, look_of(theme, legend=legend))
 
 
 def write_dot(drawing: Outline | Map, look: Look = Look(), **attributes: Value) -> str:  # noqa: B008  it is frozen
-    """Return an outline, or a map, as DOT text. attributes: of the graph, besides the usual ones."""
+    """Return an outline, or a map, as DOT text. attributes: graph attributes, besides the usual ones."""
     if isinstance(drawing, Map):
         return write_map_dot(drawing, look, **attributes)
     boxes = {box.name: box for box in drawing.every_box()}
@@ -64,7 +64,7 @@ def _outline(sheet: _Sheet, attributes: Mapping[str, Value]) -> str:
         *_labels(sheet, ROOT),
         *(_elsewhere(sheet, *target) for target in drawing.targets),
         *(text for line in sheet.lines for text in _line(sheet, line)),
-        *(text for each in drawing.handings for text in _handing(sheet, each)),
+        *(text for handing in drawing.handings for text in _handing(sheet, handing)),
     ]
     return "\n".join([f"digraph {node(identity(drawing.name))} {{", *_indented(body), "}", ""])
 
@@ -98,25 +98,25 @@ class _Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a line ends: at a node, or where it crosses the border of a cluster on its way to the node."""
+    """The end of a line: at a node, or at the border of a cluster around the node."""
 
     node: str
     cluster: str = ""
 
     def entered(self) -> dict[str, Value]:
-        """Return what the head of an edge needs; a border takes more room than a node."""
+        """Return the attributes for the head of an edge; a border needs more room than a node."""
         return {"lhead": self.cluster, "minlen": 2} if self.cluster else {}
 
     def left(self) -> dict[str, Value]:
-        """Return what the tail of an edge needs."""
+        """Return the attributes for the tail of an edge."""
         return {"ltail": self.cluster} if self.cluster else {}
 
 
 def _defaults(sheet: _Sheet, attributes: Mapping[str, Value]) -> Iterator[str]:
     theme = sheet.theme
-    told = [legend_table(sheet.drawing, sheet.labels)] if sheet.look.has_legend else []
+    legend = [legend_table(sheet.drawing, sheet.labels)] if sheet.look.has_legend else []
     card: dict[str, Value] = {"bgcolor": theme.card, "pad": 0.2, "fontname": FONT}
-    title: dict[str, Value] = {"label": sheet.labels.title(sheet.drawing, told), "labelloc": "t", "labeljust": "l"}
+    title: dict[str, Value] = {"label": sheet.labels.title(sheet.drawing, legend), "labelloc": "t", "labeljust": "l"}
     layout: dict[str, Value] = {"nodesep": 0.22, "ranksep": 0.17, "mclimit": 4, "compound": "true", "newrank": "true"}
     yield statement("graph", **title, **card, **layout, **attributes)
     line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
@@ -127,7 +127,7 @@ def _defaults(sheet: _Sheet, attributes: Mapping[str, Value]) -> Iterator[str]:
 
 
 def _door(sheet: _Sheet, door: Door) -> Iterator[str]:
-    """Solid; in a drawing with a trail only where it was taken."""
+    """Yield a door and its line: solid, but in a drawing with a trail only if the trail enters there."""
     name, end = f"door:{identity(door.name)}", _entry(sheet, sheet.boxes[door.state])
     is_solid = bool(door.places) or not sheet.drawing.has_trail
     theme = sheet.theme
@@ -143,12 +143,12 @@ def _box(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _history(sheet: _Sheet, box: Box, recall: Recall) -> Iterator[str]:
-    """Yield a circle with an H in it, as in UML; with a star where it remembers deeply."""
+    """Yield a circle with an H in it, as in UML, or H* for deep history."""
     tone, text = sheet.box_tone(box), "H*" if recall is Recall.DEEP else "H"
     look: dict[str, Value] = {"color": tone.line, "fontcolor": tone.ink, "penwidth": tone.width}
-    told = tooltip(f"{box.name}: {box.description}" if box.description else box.name)
+    hint = tooltip(f"{box.name}: {box.description}" if box.description else box.name)
     yield statement(
-        node(identity(box.name)), label=text, shape="circle", width=0.3, fixedsize="true", tooltip=told, **look
+        node(identity(box.name)), label=text, shape="circle", width=0.3, fixedsize="true", tooltip=hint, **look
     )
 
 
@@ -160,17 +160,17 @@ def _leaf(sheet: _Sheet, box: Box) -> Iterator[str]:
 
 def _look(sheet: _Sheet, box: Box) -> dict[str, Value]:
     tone = sheet.box_tone(box)
-    told = f"{box.name}: {box.description}" if box.description else box.name
+    hint = f"{box.name}: {box.description}" if box.description else box.name
     return {
         "label": sheet.labels.state(box, tone),
-        "tooltip": tooltip(told),
+        "tooltip": tooltip(hint),
         "color": tone.line,
         "penwidth": tone.width,
     }
 
 
 def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
-    """Draw the regions of a parallel state with dashed borders, as in UML."""
+    """Yield a cluster with everything inside it. Regions of a parallel state have dashed borders, as in UML."""
     fills = sheet.theme.clusters
     fill = sheet.theme.active_cluster if box.is_active else fills[depth % len(fills)]
     style = "rounded,filled,dashed" if sheet.is_region(box) else "rounded,filled"
@@ -189,7 +189,7 @@ def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _side_by_side(sheet: _Sheet, box: Box) -> Iterator[str]:
-    """Let the regions of a parallel state begin and end at one height."""
+    """Align the tops and the bottoms of the regions of a parallel state."""
     regions = [region for region in box.boxes if region.recall is None] if box.kind is Kind.PARALLEL else []
     if regions:
         yield f"{{ rank=same; {' '.join(node(_entry(sheet, region).node) for region in regions)} }}"
@@ -199,7 +199,7 @@ def _side_by_side(sheet: _Sheet, box: Box) -> Iterator[str]:
 
 
 def _ending(sheet: _Sheet, box: Box) -> Iterator[str]:
-    """Yield a node that cannot be seen, below all else in a region, so that it ends where the longest one does."""
+    """Yield an invisible node at the bottom of a region, so that it ends where the longest region does."""
     if not sheet.is_region(box):
         return
     yield statement(node(_end_of(box)), label="", shape="point", style="invis", width=0, height=0)
@@ -215,7 +215,7 @@ def _end_of(region: Box) -> str:
 
 
 def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
-    """Yield the dot of a compound state, with a line to each state that it begins in."""
+    """Yield the initial dot of a compound state, with a line to each initial state."""
     if not box.initial:
         return
     dot, ink = _entry(sheet, box).node, sheet.tone(marked=box.is_visited).ink
@@ -226,14 +226,14 @@ def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
 
 
 def _anywhere(sheet: _Sheet) -> Iterator[str]:
-    """Write what happens in any state without leaving it."""
+    """Yield the node for transitions that are taken in any state without leaving it."""
     parts = sheet.drawing.parts
     if parts:
         yield _roaming(sheet, "any:", "any state", parts, _tone(sheet, parts))
 
 
 def _labels(sheet: _Sheet, home: StateName) -> Iterator[str]:
-    """Yield the labels that lie directly in a state, each a node on the way of its line."""
+    """Yield the labels that lie directly in a state, each a node in the middle of its line."""
     for arrow in (line.arrow for line in sheet.lines if line.arrow.home == home):
         name, tone = _label(arrow), _tone(sheet, arrow.parts)
         yield statement(node(name), label=sheet.labels.transitions(arrow.parts, tone), shape="plain", style="solid")
@@ -249,7 +249,7 @@ def _roaming(sheet: _Sheet, name: str, words: str, parts: Sequence[Part], tone: 
 
 
 def _line(sheet: _Sheet, line: Line) -> Iterator[str]:
-    """Both halves of a line, from whichever end lies above, through its label."""
+    """Yield both halves of a line through its label, from the upper end to the lower."""
     arrow, label, tone = line.arrow, _label(line.arrow), _tone(sheet, line.arrow.parts)
     if tone is sheet.theme.plain:
         tone = sheet.theme.kind(arrow) or tone
@@ -278,13 +278,13 @@ def _tail(sheet: _Sheet, line: Line) -> _End:
 
 
 def _head(sheet: _Sheet, arrow: Arrow) -> _End:
-    """Return a line from within a cluster crosses no border to reach its initial state."""
+    """Return the head of an arrow. A line from inside a cluster to its initial state crosses no border."""
     end = _entry(sheet, sheet.boxes[arrow.target])
     return _End(end.node) if arrow.home == arrow.target else end
 
 
 def _entry(sheet: _Sheet, box: Box) -> _End:
-    """Return where a state is entered: a compound one at the dot of its initial child, a parallel one at its border."""
+    """Return where lines enter a state: a compound one at its initial dot, a parallel one at its border."""
     name = identity(box.name)
     if box.initial:
         return _End(f"initial:{name}", f"cluster:{name}")
@@ -292,25 +292,25 @@ def _entry(sheet: _Sheet, box: Box) -> _End:
 
 
 def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
-    """Return a door of another graph, dashed as what lies outside."""
-    leading = (each for each in sheet.drawing.handings if (each.graph, each.entry_point) == (graph, entry_point))
-    width = sheet.tone(marked=any(each.places for each in leading)).width
+    """Return the door of another graph, with a dashed border."""
+    handings = (some for some in sheet.drawing.handings if (some.graph, some.entry_point) == (graph, entry_point))
+    width = sheet.tone(marked=any(handing.places for handing in handings)).width
     look: dict[str, Value] = {"style": "filled,dashed", "color": sheet.theme.door, "penwidth": width}
     return statement(node(_target(graph, entry_point)), label=sheet.labels.elsewhere(graph, entry_point), **look)
 
 
-def _handing(sheet: _Sheet, each: Handing) -> Iterator[str]:
-    """Both halves of the way to another graph's door, through its label; it always runs down."""
-    tone, target = sheet.tone(marked=bool(each.places)), _target(each.graph, each.entry_point)
-    label = f"hand:{identity(each.source)}:{target}"
+def _handing(sheet: _Sheet, handing: Handing) -> Iterator[str]:
+    """Yield both halves of the line to another graph's door, through its label. It always runs down."""
+    tone, target = sheet.tone(marked=bool(handing.places)), _target(handing.graph, handing.entry_point)
+    label = f"hand:{identity(handing.source)}:{target}"
     yield statement(
-        node(label), label=sheet.labels.handing(each.words, each.places, tone), shape="plain", style="solid"
+        node(label), label=sheet.labels.handing(handing.words, handing.places, tone), shape="plain", style="solid"
     )
-    if each.is_roaming:
+    if handing.is_roaming:
         yield _roaming(sheet, f"any:{label}", "any state", (), tone)
         tail = _End(f"any:{label}")
     else:
-        box = sheet.boxes[each.source]
+        box = sheet.boxes[handing.source]
         tail = _End(identity(leaves_of(box)[-1]), _entry(sheet, box).cluster)
     look: dict[str, Value] = {"style": "dashed", "color": tone.line, "penwidth": tone.width}
     yield statement(edge(tail.node, label), headport="n", arrowhead="none", weight=_NEAR_HALF, **look, **tail.left())

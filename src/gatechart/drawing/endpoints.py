@@ -1,8 +1,8 @@
-"""Ends of lines that Graphviz lays on each other, moved apart along the border that they touch. Pure.
+"""Move apart the overlapping ends of lines, along the border that they touch. Pure.
 
-`dot` aims every line at the middle of its node, so lines from one side end at one point. Ports would part them, but
-tangle the layout: Graphviz orders what is around a node by its ports. So the layout is computed without, as text with
-positions, and only what lies on each other is moved before it is drawn.
+`dot` aims every line at the middle of its node, so lines from one side end at one point. Ports would separate them, but
+tangle the layout, since Graphviz orders the neighbours of a node by its ports. So the layout is computed without ports,
+as text with positions, and only the overlapping ends are moved before it is drawn.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _Point: TypeAlias = tuple[float, float]
 APART: Final = 7.0
 """Points between the ends of two lines, where the border is long enough."""
 
-_CORNER: Final = 4.0  # points at each end of a border, which is rounded there
+_CORNER: Final = 4.0  # points at each end of a border, where it is rounded
 NAME: Final = r'("[^"\n]*"|[\w.]+)'
 EDGE: Final = re.compile(rf"^(\t*){NAME}(?::\w+)* -> {NAME}(?::\w+)*\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
 NODE: Final = re.compile(rf"^\t*{NAME}\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
 POSITION: Final = re.compile(r'\bpos="([^"]*)"')
 _SIZE: Final = re.compile(r"\b(width|height)=([\d.]+)(?=[,\]]|$)")
-_LABELS: Final = ("way:", "hand:")  # what the names of nodes begin with that are the labels of lines
+_LABELS: Final = ("way:", "hand:")  # name prefixes of nodes that are labels of lines
 
 
 @dataclass(slots=True)
 class _Path:
     """A line of a layout: its control points, and its tip if it has an arrowhead."""
 
-    lead: str  # "s" or "e" where there is an arrowhead
+    lead: str  # "s" or "e" if the line has an arrowhead
     points: list[_Point]  # the tip first if there is one
 
     @classmethod
@@ -45,13 +45,13 @@ class _Path:
         return f"{self.lead},{pairs}" if self.lead else pairs
 
     def indexes(self, *, is_head: bool) -> tuple[int, ...]:
-        """Return the indexes of the points that belong to an end: its tip, the last point, and the one before."""
+        """Return the indexes of the points of an end: its tip, the last point, and the one before."""
         first = 1 if self.lead else 0
         inner = (len(self.points) - 1, len(self.points) - 2) if is_head else (first, first + 1)
         return (0, *inner) if self.lead == ("e" if is_head else "s") else inner
 
     def curve(self, *, is_head: bool) -> _Point:
-        """Return where the last of its curves, towards an end, begins."""
+        """Return the start of the last curve towards an end."""
         return self.points[-4 if is_head else 4 if self.lead else 3]
 
 
@@ -68,7 +68,7 @@ class _End:
         return self.path.points[self.path.indexes(is_head=self.is_head)[0]]
 
     def slope(self, axis: int) -> float:
-        """Return how steeply the line comes, seen along the border: negative from below or from the left."""
+        """Return the slope of the line relative to the border: negative from below or from the left."""
         inner, tip = self.path.curve(is_head=self.is_head), self.point
         return (inner[axis] - tip[axis]) / max(abs(inner[1 - axis] - tip[1 - axis]), 1.0)
 
@@ -79,38 +79,38 @@ class _End:
 
 
 def spread(layout: str) -> str:
-    """Return a layout, as `dot -Tdot` writes it, with the ends of lines moved apart that lie on each other."""
+    """Return a layout as written by `dot -Tdot`, with the overlapping ends of lines moved apart."""
     paths: dict[int, _Path] = {}
     ends: dict[str, list[_End]] = {}
-    for found in EDGE.finditer(layout):
-        position = POSITION.search(found[4])
+    for match in EDGE.finditer(layout):
+        position = POSITION.search(match[4])
         if position is None or ";" in position[1]:  # several curves, which only merged lines have
             continue
-        path = paths[found.start()] = _Path.read(position[1])
-        for name, is_head in ((found[2], False), (found[3], True)):
+        path = paths[match.start()] = _Path.read(position[1])
+        for name, is_head in ((match[2], False), (match[3], True)):
             if not name.strip('"').startswith(_LABELS):
                 ends.setdefault(name, []).append(_End(name, path, is_head))
     sizes = dict(_sizes(layout))
     for name, several in ends.items():
         for bundle in _bundles(several):
             _part(bundle, sizes.get(name))
-    return NODE.sub(_unsized, EDGE.sub(lambda found: _moved(found, paths), layout))
+    return NODE.sub(_unsized, EDGE.sub(lambda edge: _moved(edge, paths), layout))
 
 
 def _sizes(layout: str) -> Iterator[tuple[str, tuple[_Point, _Point]]]:
     """Yield the middle of each node and its width and height, in points."""
-    for found in NODE.finditer(layout):
-        position, size = POSITION.search(found[2]), dict(_SIZE.findall(found[2]))
+    for match in NODE.finditer(layout):
+        position, size = POSITION.search(match[2]), dict(_SIZE.findall(match[2]))
         if position is not None and len(size) == 2:
             x, y = map(float, position[1].split(","))
-            yield found[1], ((x, y), (72 * float(size["width"]), 72 * float(size["height"])))
+            yield match[1], ((x, y), (72 * float(size["width"]), 72 * float(size["height"])))
 
 
 def _bundles(ends: Iterable[_End]) -> list[list[_End]]:
-    """Return the ends that lie on each other, together."""
+    """Return the groups of ends that overlap."""
     bundles: list[list[_End]] = []
     for end in sorted(ends, key=lambda end: end.point):
-        near = next((each for each in bundles if any(_are_near(end, other) for other in each)), None)
+        near = next((bundle for bundle in bundles if any(_are_near(end, other) for other in bundle)), None)
         if near is None:
             bundles.append([end])
         else:
@@ -123,7 +123,7 @@ def _are_near(one: _End, other: _End) -> bool:
 
 
 def _part(bundle: Sequence[_End], size: tuple[_Point, _Point] | None) -> None:
-    """Move the ends of a bundle apart along the border, in the order in which their lines come."""
+    """Move the ends of a bundle apart along the border, in the order of the slopes of their lines."""
     axis = _axis(bundle[0], size)
     ordered = sorted(bundle, key=lambda end: end.slope(axis))
     middle = sum(end.point[axis] for end in ordered) / len(ordered)
@@ -138,7 +138,7 @@ def _part(bundle: Sequence[_End], size: tuple[_Point, _Point] | None) -> None:
 
 
 def _axis(end: _End, size: tuple[_Point, _Point] | None) -> int:
-    """Return the direction of the border at an end: 0 across, for the top and the bottom of a node; 1 upright."""
+    """Return the direction of the border at an end: 0 for the top and bottom of a node, 1 for its sides."""
     if size is None:
         return 0
     (x, y), (width, height) = size
@@ -146,11 +146,11 @@ def _axis(end: _End, size: tuple[_Point, _Point] | None) -> int:
     return 1 if across < upright else 0
 
 
-def _moved(found: re.Match[str], paths: dict[int, _Path]) -> str:
-    path = paths.get(found.start())
-    return found[0] if path is None else POSITION.sub(f'pos="{path.write()}"', found[0], count=1)
+def _moved(match: re.Match[str], paths: dict[int, _Path]) -> str:
+    path = paths.get(match.start())
+    return match[0] if path is None else POSITION.sub(f'pos="{path.write()}"', match[0], count=1)
 
 
-def _unsized(found: re.Match[str]) -> str:
-    """Let its label set the size of a node with a double border: Graphviz would add the outer border again."""
-    return _SIZE.sub(r"\1=0", found[0]) if "peripheries=2" in found[2] else found[0]
+def _unsized(match: re.Match[str]) -> str:
+    """Remove the size of a node with a double border, so that Graphviz does not add the outer border again."""
+    return _SIZE.sub(r"\1=0", match[0]) if "peripheries=2" in match[2] else match[0]

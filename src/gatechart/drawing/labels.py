@@ -1,4 +1,4 @@
-"""What is written in the boxes and on the arrows of a drawing, as Graphviz's HTML-like labels."""
+"""The texts in the boxes and on the arrows of a drawing, as Graphviz's HTML-like labels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gatechart.drawing.text import one_line, places_text
 
 _LONGEST_LINE: Final = 36  # characters; a longer transition is broken before its guard or its actions
 _LONGEST_PROSE: Final = 90
-_MOST_WAYS: Final = 8  # of handing on work, written on one line of a map
+_MOST_WAYS: Final = 8  # handoffs on one line of a map; more are only counted
 _MANY: Final = 20
-"""Columns over which Graphviz spreads what is left of a width: next to nothing to the one beside them."""
+"""Columns that share the spare width, so that the column beside them gets almost none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,16 @@ class Labels:
     theme: Theme
 
     def title(self, drawing: Outline, legend: Sequence[str] = ()) -> Markup:
-        """Return the graph's name and version, under it what it is for, and a legend if it is wanted."""
+        """Return the graph's name and version, its description and escape plan, and the cells of a legend."""
         plain = self.theme.plain
         name = f"<B>{font(drawing.name, LARGE, plain.ink)}</B>"
         lines = [f"{name}  {font(f'version {drawing.version}', SMALL, plain.soft_ink)}"]
         lines += (font(line, MEDIUM, plain.soft_ink) for line in wrap(one_line(drawing.description), _LONGEST_PROSE))
         lines += (font(f"«escape» {line}", SMALL, self.theme.escape.ink) for line in drawing.plan)
-        return table([cell(left_lines(lines)), *(cell(each) for each in legend)], padding=8)
+        return table([cell(left_lines(lines)), *(cell(content) for content in legend)], padding=8)
 
     def state(self, box: Box, tone: Tone) -> Markup:
-        """Return the state's name and, below, what happens inside it."""
+        """Return the state's name, above its notes and its inner transitions."""
         name = font(box.title, MEDIUM, tone.ink)
         if box.boxes:
             return table([cell(f"<B>{name}</B>"), *self._inside(box, tone)], padding=2)
@@ -47,16 +47,16 @@ class Labels:
         return bare_table(f"{head}<HR/>{row(below)}", padding=0)
 
     def anywhere(self, text: str, parts: Sequence[Part], tone: Tone) -> Markup:
-        """Return words for wherever the agent is, and what happens there without leaving it."""
+        """Return a label for any state, with the transitions that are taken without leaving it."""
         heading = f'<TD ALIGN="{"LEFT" if parts else "CENTER"}"><I>{font(text, SMALL, tone.soft_ink)}</I></TD>'
         return table([heading, *(self._part(part, tone) for part in parts)], padding=3)
 
     def transitions(self, parts: Sequence[Part], tone: Tone) -> Markup:
-        """Return what is written on an arrow."""
+        """Return the label of an arrow."""
         return table([self._part(part, tone) for part in parts], padding=1)
 
     def door(self, entry: Door, ink: str) -> Markup:
-        """Return a doorway, and beside it what opens it and what it takes."""
+        """Return a doorway beside the entry point's name, triggers, payload and guard."""
         lines = [
             *([f"<B>{font(entry.title, MEDIUM, ink)}</B>"] if entry.title else []),
             *(font(term, SMALL, ink) for term in entry.terms),
@@ -75,8 +75,8 @@ class Labels:
         return bare_table(row(f'<TD VALIGN="MIDDLE">{doorway(ink)}</TD>{cell(left_lines(lines))}'), padding=4)
 
     def handing(self, words: Sequence[str], places: Sequence[int], tone: Tone) -> Markup:
-        """Return what is written on the way of work that is handed on."""
-        cells = [cell(f"<I>{font(each, SMALL, tone.soft_ink)}</I>") for each in words]
+        """Return the label of a handoff."""
+        cells = [cell(f"<I>{font(mode, SMALL, tone.soft_ink)}</I>") for mode in words]
         return table([*([self.badge(places)] if places else []), *cells], padding=1)
 
     def card(self, drawn: Card) -> Markup:
@@ -91,14 +91,14 @@ class Labels:
         return bare_table(row(f'<TD ALIGN="LEFT" CELLPADDING="6">{left_lines(head)}</TD>') + below, padding=0)
 
     def route(self, drawn: Route) -> Markup:
-        """Return what is written on the line from one graph to another: when, where to, how and why."""
+        """Return the label of a line from one graph to another: when, where to, how and why work is handed on."""
         rows = [cell(left_lines(self._way_lines(way))) for way in drawn.ways[:_MOST_WAYS]]
         rest = len(drawn.ways) - _MOST_WAYS
         more = [cell(font(f"and {rest} more", SMALL, self.theme.plain.soft_ink))] if rest > 0 else []
         return table([*rows, *more], padding=2)
 
     def badge(self, places: Sequence[int]) -> str:
-        """Return a cell with the places of the trail."""
+        """Return a cell with positions in the trail."""
         text = f"<B>{font(places_text(places), SMALL, self.theme.trail_ink)}</B>"
         return f'<TD BGCOLOR="{self.theme.trail}">{text}</TD>'
 
@@ -110,7 +110,7 @@ class Labels:
             yield f"<I>{font(line, SMALL, plain.soft_ink)}</I>"
 
     def _card_door(self, number: int, entry: Door) -> str:
-        """Return a doorway with its name and terms; only outlined where the graph does not have it."""
+        """Return a doorway with its name and terms; only outlined if the graph does not declare it."""
         ink = self.theme.door_ink if entry.is_known else self.theme.door
         lines = [f"<B>{font(entry.name, MEDIUM, ink)}</B>", *(font(term, SMALL, ink) for term in entry.terms)]
         text = f'<TD ALIGN="LEFT" COLSPAN="{_MANY}">{left_lines(lines)}</TD>'
@@ -124,7 +124,7 @@ class Labels:
         return [*actions, *(self._part(part, tone) for part in box.parts)]
 
     def _part(self, part: Part, tone: Tone) -> str:
-        """Return a transition with its places in the trail; what stands apart in its tone if none is louder."""
+        """Return a transition with its positions in the trail. Signals and escapes replace a plain tone with theirs."""
         if tone is self.theme.plain:
             tone = self.theme.kind(part) or tone
         content = cell(left_lines(_part_lines(part, tone)))
@@ -134,7 +134,7 @@ class Labels:
 
 
 def _part_lines(part: Part, tone: Tone) -> list[str]:
-    """Return the transition in one line where it is short, else broken before what follows the event."""
+    """Return the transition in one line if it is short, else broken before its guard, actions or re-entry."""
     lines, length = [font(part.event, SMALL, tone.ink)], len(part.event)
     for text in part.details:
         piece, length = font(text, SMALL, tone.soft_ink), length + 1 + len(text)
@@ -147,7 +147,7 @@ def _part_lines(part: Part, tone: Tone) -> list[str]:
 
 
 def doorway(ink: str) -> str:
-    """Return a door frame with the door in it half open."""
+    """Return a door frame with a half-open door in it."""
     frame = f'BORDER="1" SIDES="LTR" COLOR="{ink}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
     leaf = f'<TD FIXEDSIZE="TRUE" WIDTH="6" HEIGHT="13" BGCOLOR="{ink}"></TD>'
     opening = '<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="13"></TD>'

@@ -1,4 +1,4 @@
-"""The statements of Graphviz's DOT language and its HTML-like labels, from names that may hold anything.
+"""Statements of Graphviz's DOT language and its HTML-like labels, from names that may contain any character.
 
 Sources: https://graphviz.org/doc/info/lang.html, https://graphviz.org/doc/info/shapes.html#html
 """
@@ -31,7 +31,7 @@ def identity(name: str) -> str:
 
 
 def statement(subject: str, **attributes: Value) -> str:
-    """Return the subject with its attributes.
+    """Return a DOT statement: the subject with its attributes.
 
     >>> statement(node("IDLE"), label="Idle", penwidth=1.5)
     '"IDLE" [label="Idle", penwidth=1.5]'
@@ -41,7 +41,7 @@ def statement(subject: str, **attributes: Value) -> str:
 
 
 def node(identifier: str) -> str:
-    """Return a node, or a graph's name, as the language has it. identifier: made of identities."""
+    """Return the quoted name of a node or a graph. identifier: built from results of `identity`."""
     return f'"{identifier}"'
 
 
@@ -51,7 +51,7 @@ def edge(tail: str, head: str) -> str:
 
 
 def tooltip(text: str) -> str:
-    r"""Text for a tooltip, in which Graphviz would replace entities, and `\N` and its like, twice.
+    r"""Return the text escaped for a tooltip, where Graphviz replaces entities and codes such as `\N` twice.
 
     >>> tooltip("R&D")
     'R&amp;D'
@@ -70,13 +70,13 @@ _ENTITIES: Final = {
     "<": "&lt;",
     ">": "&gt;",
     '"': "&quot;",
-    "]": "&#93;",  # Graphviz 2.43 takes it for the end of the label where it follows a tag
-    "\\": "<FONT>\\</FONT>",  # kept from what follows, for `\N` and its like would be replaced
+    "]": "&#93;",  # after a tag, Graphviz 2.43 reads it as the end of the label
+    "\\": "<FONT>\\</FONT>",  # separated from the next character, since Graphviz replaces codes such as `\N`
 }
 
 
 def escape(text: str) -> str:
-    r"""Return the text as it stands in a label, whatever it is.
+    r"""Return any text escaped for an HTML-like label.
 
     >>> escape("a<b&c\n")
     'a&lt;b&amp;c<FONT>\\</FONT>n'
@@ -85,31 +85,31 @@ def escape(text: str) -> str:
 
 
 def font(text: str, size: float, color: str) -> str:
-    """Return the text in a size, in points, and a colour."""
+    """Return the text as markup. size: in points."""
     return f'<FONT POINT-SIZE="{size:g}" COLOR="{color}">{escape(text)}</FONT>'
 
 
 def left_lines(lines: Iterable[str]) -> str:
-    """Return lines of markup, each to the left."""
+    """Return lines of markup, aligned to the left."""
     return '<BR ALIGN="LEFT"/>'.join(lines) + '<BR ALIGN="LEFT"/>'
 
 
 def cell(content: str) -> str:
-    """Return a cell of markup."""
+    """Return a table cell with markup."""
     return f'<TD ALIGN="LEFT">{content}</TD>'
 
 
 def row(cells: str) -> str:
-    """Return a row of cells."""
+    """Return a table row with cells."""
     return f"<TR>{cells}</TR>"
 
 
 def table(rows: Iterable[str], *, padding: int) -> Markup:
-    """Return a table of one cell in each row."""
+    """Return a table with one cell in each row."""
     return bare_table("".join(map(row, rows)), padding=padding)
 
 
 def bare_table(rows: str, *, padding: int) -> Markup:
-    """Return a table of rows, without lines."""
+    """Return a table of rows, without borders."""
     head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{padding}">'
     return Markup(f"{head}{rows}</TABLE>")

@@ -1,7 +1,7 @@
-"""Which way the lines of a drawing run, so that most point down. Pure.
+"""Choose the direction of each line in a drawing, so that most lines point down. Pure.
 
-A label sits on its line as a small node of its own. So Graphviz cannot be left to turn round the arrows that close a
-cycle: it would turn round one half of a line. Here it is decided for whole lines.
+A label is a small node in the middle of its line. If Graphviz reversed the arrows that close a cycle, it would reverse
+one half of a line, so this module decides for whole lines.
 Source: depth-first search for the arrows that close cycles, then layers by longest path; E. R. Gansner et al., "A
 technique for drawing directed graphs", IEEE Trans. Software Eng. 19(3), 1993, section 2.
 """
@@ -15,43 +15,43 @@ from typing import TypeAlias
 from gatechart.drawing.shapes import Arrow, Box, Outline
 from gatechart.values import StateName
 
-_Way: TypeAlias = tuple[StateName, StateName]  # from leaf to leaf
+_LeafPair: TypeAlias = tuple[StateName, StateName]  # source and target leaf
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How an arrow runs: from which leaf of its source, and whether against the grain."""
+    """The direction of an arrow: its source leaf, and whether it points up."""
 
     arrow: Arrow
     source: StateName
     runs_up: bool
-    is_direct: bool  # down to the next layer
+    is_direct: bool  # whether it leads down to the next layer
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    upward: frozenset[_Way]
-    depths: Mapping[StateName, int]  # of the leaves that ways touch; 0 on top
+    upward: frozenset[_LeafPair]
+    depths: Mapping[StateName, int]  # of the leaves that arrows touch; 0 at the top
 
 
 def lines_of(drawing: Outline) -> tuple[Line, ...]:
-    """Return a line for each arrow, in their order."""
+    """Return a line for each arrow, in the same order."""
     boxes = {box.name: box for box in drawing.every_box()}
-    ways = {
+    leaf_pairs = {
         arrow: (_entered(boxes, arrow.source), _entered(boxes, arrow.target))
         for arrow in drawing.arrows
         if not arrow.is_roaming
     }
-    order = _order(ways.values(), [_entered(boxes, door.state) for door in drawing.doors])
-    return tuple(_line(boxes, order, arrow, ways.get(arrow)) for arrow in drawing.arrows)
+    order = _order(leaf_pairs.values(), [_entered(boxes, door.state) for door in drawing.doors])
+    return tuple(_line(boxes, order, arrow, leaf_pairs.get(arrow)) for arrow in drawing.arrows)
 
 
-def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, way: _Way | None) -> Line:
-    """Return a line that runs down starts from the lowest leaf of its source that lies above its end."""
-    if way is None:
+def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, leaf_pair: _LeafPair | None) -> Line:
+    """Return the line of an arrow. One that points down starts at the lowest leaf of its source above its end."""
+    if leaf_pair is None:
         return Line(arrow, arrow.source, runs_up=False, is_direct=False)
-    start, end = way
-    if way in order.upward:
+    start, end = leaf_pair
+    if leaf_pair in order.upward:
         return Line(arrow, start, runs_up=True, is_direct=False)
     above = (leaf for leaf in leaves_of(boxes[arrow.source]) if order.depths.get(leaf, 0) < order.depths[end])
     source = max(above, key=lambda leaf: order.depths.get(leaf, 0))
@@ -59,22 +59,22 @@ def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, way: _Way
 
 
 def _entered(boxes: Mapping[StateName, Box], state: StateName) -> StateName:
-    """Return the leaf that is active once the state was entered."""
+    """Return the leaf that becomes active when the state is entered; in a parallel state, the first region's leaf."""
     box = boxes[state]
     first = box.initial or tuple(region.name for region in box.boxes)
     return _entered(boxes, first[0]) if first else state
 
 
 def leaves_of(box: Box) -> tuple[StateName, ...]:
-    """Return the states without children inside it; itself where it has none."""
+    """Return the leaves inside a state; the state itself if it has no children."""
     return tuple(leaf for child in box.boxes for leaf in leaves_of(child)) or (box.name,)
 
 
-def _order(ways: Iterable[_Way], begins: Sequence[StateName]) -> _Order:
+def _order(leaf_pairs: Iterable[_LeafPair], starts: Sequence[StateName]) -> _Order:
     ends: dict[StateName, list[StateName]] = {}
-    for start, end in ways:
+    for start, end in leaf_pairs:
         ends.setdefault(start, []).append(end)
-    finished, upward = _search(ends, [*begins, *ends])
+    finished, upward = _search(ends, [*starts, *ends])
     depths = dict.fromkeys(finished, 0)
     for start in reversed(finished):
         for end in ends.get(start, ()):
@@ -84,21 +84,21 @@ def _order(ways: Iterable[_Way], begins: Sequence[StateName]) -> _Order:
 
 
 def _search(
-    ends: Mapping[StateName, Sequence[StateName]], begins: Iterable[StateName]
-) -> tuple[list[StateName], set[_Way]]:
-    """Depth first: the leaves in the order in which they were finished, and the ways that close a cycle."""
+    ends: Mapping[StateName, Sequence[StateName]], starts: Iterable[StateName]
+) -> tuple[list[StateName], set[_LeafPair]]:
+    """Search depth first. Return the leaves in order of completion, and the leaf pairs that close a cycle."""
     finished: dict[StateName, None] = {}
-    upward: set[_Way] = set()
-    for begin in begins:
-        path = {} if begin in finished else {begin: iter(ends.get(begin, ()))}
+    upward: set[_LeafPair] = set()
+    for start in starts:
+        path = {} if start in finished else {start: iter(ends.get(start, ()))}
         while path:
-            here, onward = next(reversed(path.items()))
-            end = next(onward, None)
+            current, successors = next(reversed(path.items()))
+            end = next(successors, None)
             if end is None:
-                finished[here] = None
-                del path[here]
+                finished[current] = None
+                del path[current]
             elif end in path:
-                upward.add((here, end))
+                upward.add((current, end))
             elif end not in finished:
                 path[end] = iter(ends.get(end, ()))
     return list(finished), upward

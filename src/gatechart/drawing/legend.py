@@ -1,4 +1,4 @@
-"""The signs of a drawing, explained: only those that occur in it. Pure."""
+"""The legend of a drawing: the meaning of each sign that occurs in it. Pure."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def _of_outline(drawing: Outline) -> Iterator[Sign]:
 def legend_table(drawing: Outline | Map, labels: Labels) -> str:
     """Return a table of the signs, each with its meaning beside it."""
     plain = labels.theme.plain
-    told = [f"{_sample(sign, labels)}{cell(font(sign.value, SMALL, plain.soft_ink))}" for sign in signs_of(drawing)]
-    rows = (told[start : start + _COLUMNS] for start in range(0, len(told), _COLUMNS))
-    return bare_table("".join(row("".join(each)) for each in rows), padding=3)
+    entries = [f"{_sample(sign, labels)}{cell(font(sign.value, SMALL, plain.soft_ink))}" for sign in signs_of(drawing)]
+    rows = (entries[start : start + _COLUMNS] for start in range(0, len(entries), _COLUMNS))
+    return bare_table("".join(row("".join(cells)) for cells in rows), padding=3)
 
 
 def _sample(sign: Sign, labels: Labels) -> str:
@@ -107,7 +107,7 @@ def _sample(sign: Sign, labels: Labels) -> str:
 
 
 def _framed(frame: str, content: str) -> str:
-    """Return a cell with a frame of one size, which would otherwise grow with its column."""
+    """Return a cell with a frame of fixed size, which would otherwise grow with its column."""
     size = 'FIXEDSIZE="TRUE" WIDTH="34" HEIGHT="27"'
     inner = f'<TABLE {size} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2">'
     return f'<TD ALIGN="CENTER">{inner}{row(f"<TD {frame}>{content}</TD>")}</TABLE></TD>'

@@ -1,4 +1,4 @@
-"""A map of graphs as Graphviz DOT: a card for each graph, and one line for all that it hands on to another."""
+"""A map of graphs as Graphviz DOT: a card for each graph, and one line for all its handoffs to another."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gatechart.drawing.palette import FONT, MEDIUM
 from gatechart.drawing.shapes import Map, Route
 from gatechart.drawing.sketch import Look
 
-_Ports = Mapping[tuple[str, str], str]  # of doors, by graph and name
+_Ports = Mapping[tuple[str, str], str]  # ports of doors, by graph and name
 
 
 def write_map_dot(drawing: Map, look: Look, **attributes: Value) -> str:
-    """Return the map as DOT text. attributes: of the graph, besides the usual ones."""
+    """Return the map as DOT text. attributes: graph attributes, besides the usual ones."""
     labels = Labels(look.theme)
     doors = {(card.name, door.name): f"door{at}" for card in drawing.cards for at, door in enumerate(card.doors)}
     back = _backward(drawing)
@@ -29,7 +29,7 @@ def write_map_dot(drawing: Map, look: Look, **attributes: Value) -> str:
             )
             for card in drawing.cards
         ),
-        *(text for each in drawing.routes for text in _route(each, labels, doors, is_back=each in back)),
+        *(text for route in drawing.routes for text in _route(route, labels, doors, is_back=route in back)),
     ]
     return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
 
@@ -38,8 +38,8 @@ def _defaults(drawing: Map, look: Look, labels: Labels, attributes: Mapping[str,
     theme = look.theme
     card: dict[str, Value] = {"bgcolor": theme.card, "pad": 0.2, "fontname": FONT}
     if look.has_legend:
-        told = Markup(table([cell(legend_table(drawing, labels))], padding=8))
-        card |= {"label": told, "labelloc": "t", "labeljust": "l"}
+        legend = Markup(table([cell(legend_table(drawing, labels))], padding=8))
+        card |= {"label": legend, "labelloc": "t", "labeljust": "l"}
     line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
     text: dict[str, Value] = {"fontname": FONT, "fontsize": MEDIUM}
     yield statement("graph", rankdir="LR", nodesep=0.35, ranksep=0.6, **card, **attributes)
@@ -48,35 +48,35 @@ def _defaults(drawing: Map, look: Look, labels: Labels, attributes: Mapping[str,
 
 
 def _backward(drawing: Map) -> frozenset[Route]:
-    """Return the lines that run from right to left: to graphs that others hand on from, seen from the first graph."""
+    """Return the lines that point left: in a depth-first search from the first graph, the lines that close a cycle."""
     onward: dict[str, list[Route]] = {}
-    for each in drawing.routes:
-        onward.setdefault(each.origin, []).append(each)
+    for route in drawing.routes:
+        onward.setdefault(route.origin, []).append(route)
     back: set[Route] = set()
     finished: set[str] = set()
     for card in drawing.cards:
         path = {} if card.name in finished else {card.name: iter(onward.get(card.name, ()))}
         while path:
-            here, routes = next(reversed(path.items()))
-            route = next(routes, None)
-            if route is None:
-                finished.add(here)
-                del path[here]
-            elif route.graph in path:
-                back.add(route)
-            elif route.graph not in finished:
-                path[route.graph] = iter(onward.get(route.graph, ()))
+            current, routes = next(reversed(path.items()))
+            following = next(routes, None)
+            if following is None:
+                finished.add(current)
+                del path[current]
+            elif following.graph in path:
+                back.add(following)
+            elif following.graph not in finished:
+                path[following.graph] = iter(onward.get(following.graph, ()))
     return frozenset(back)
 
 
-def _route(each: Route, labels: Labels, doors: _Ports, *, is_back: bool) -> Iterator[str]:
-    """Both halves of a line, from whichever end lies on the left, through its label."""
-    label = node(f"hand:{identity(each.origin)}:{identity(each.graph)}")
-    tail, head = node(identity(each.origin)), node(identity(each.graph))
-    if each.entry_point:  # a line to several of them ends at the card
-        head = f"{head}:{doors[each.graph, each.entry_point]}:w"
-    yield statement(label, label=labels.route(each), shape="plain", style="solid")
-    if each.origin == each.graph:
+def _route(route: Route, labels: Labels, doors: _Ports, *, is_back: bool) -> Iterator[str]:
+    """Yield both halves of a line through its label, from the left end to the right."""
+    label = node(f"hand:{identity(route.origin)}:{identity(route.graph)}")
+    tail, head = node(identity(route.origin)), node(identity(route.graph))
+    if route.entry_point:  # a line to several entry points ends at the card
+        head = f"{head}:{doors[route.graph, route.entry_point]}:w"
+    yield statement(label, label=labels.route(route), shape="plain", style="solid")
+    if route.origin == route.graph:
         yield statement(f"{tail}:e -> {label}:w", arrowhead="none")
         yield statement(f"{head} -> {label}:s", dir="back")
     elif is_back:

@@ -1,8 +1,8 @@
 """A graph, or a map of graphs, as a Mermaid flowchart, for pages that draw Mermaid themselves.
 
-A flowchart rather than a `stateDiagram-v2`: the latter lets no transition cross the border of a compound state, and
-cannot make one transition stand out. Names may hold anything, so every text is escaped. Source:
-https://mermaid.js.org/syntax/flowchart.html
+A flowchart rather than a `stateDiagram-v2`, where no transition can cross the border of a compound state and no single
+transition can stand out. Names may contain any character, so every text is escaped.
+Source: https://mermaid.js.org/syntax/flowchart.html
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
 _SPECIAL = re.compile(r"""["#$%&'*;<=>?@\\^`{|}~!]""")
-_IN_TITLES = str.maketrans("<>", "‹›")  # there Mermaid takes markup for its own, and entities for text
+_IN_TITLES = str.maketrans("<>", "‹›")  # in titles, Mermaid interprets markup but not entities
 _HEAD = """\
 ---
 title: {title}
@@ -41,7 +41,7 @@ flowchart {direction}"""
 
 
 def classes(theme: Theme) -> tuple[str, ...]:
-    """Return the classes of nodes; each sets its own colours, so that both a light and a dark page can be read."""
+    """Return the classes of nodes. Each sets all its colours, so that it is legible on light and dark pages."""
     plain, loud, alive = theme.plain, theme.loud, theme.alive
     return (
         f"classDef state fill:{theme.state},stroke:{plain.line},color:{plain.ink}",
@@ -58,35 +58,35 @@ def classes(theme: Theme) -> tuple[str, ...]:
 
 
 def whole(title: str, body: Iterable[str], *, direction: str = "TB") -> str:
-    """Return a flowchart with its title, from top to bottom or from left to right, "LR"."""
-    told = json.dumps(visible(title).translate(_IN_TITLES), ensure_ascii=False)
-    return "\n".join([_HEAD.format(title=told, line=BETWEEN, direction=direction), *indented(body), ""])
+    """Return a flowchart with a title. direction: "TB" from top to bottom, "LR" from left to right."""
+    quoted = json.dumps(visible(title).translate(_IN_TITLES), ensure_ascii=False)
+    return "\n".join([_HEAD.format(title=quoted, line=BETWEEN, direction=direction), *indented(body), ""])
 
 
 def id_of(prefix: str, name: str) -> str:
-    """Return an identifier that no other name has: the name itself where it is plain, else its bytes."""
+    """Return a unique identifier for a name: the name itself if it is alphanumeric, else its bytes in hexadecimal."""
     if re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", name):
         return f"{prefix}_{name}"
     return f"{prefix}__{name.encode(errors='surrogatepass').hex()}"
 
 
 def lines_of(lines: Iterable[str]) -> str:
-    """Several lines of text."""
+    """Return several lines of text as one label."""
     return "<br/>".join(map(escape, lines))
 
 
 def escape(text: str) -> str:
-    """Return the text with all that Mermaid or Markdown could take for its own written as an entity."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", visible(text))
+    """Return the text with the special characters of Mermaid and Markdown written as entities."""
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", visible(text))
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, moved to the right."""
+    """Yield the lines, indented by two spaces."""
     return (f"  {line}" for line in lines)
 
 
 def write_map_mermaid(drawing: Map, look: Look) -> str:
-    """Return each graph with its doors, and one line for all that it hands on to another."""
+    """Return the map as Mermaid text: a card with doors for each graph, and one line for all handoffs to another."""
     known = [card.name for card in drawing.cards if card.is_known]
     body = [
         *classes(look.theme),
@@ -109,11 +109,11 @@ def _card(card: Card, theme: Theme) -> Iterator[str]:
     yield f"style {id_of('card', card.name)} fill:{theme.clusters[0]},stroke:{plain.line},color:{plain.ink}{dashed}"
 
 
-def _route(each: Route) -> str:
-    tail, head = id_of("card", each.origin), id_of("card", each.graph)
-    if each.entry_point:
-        head = _map_door_id(each.graph, each.entry_point)
-    lines = [line for way in each.ways for line in (way.occasion, way.purpose)]
+def _route(route: Route) -> str:
+    tail, head = id_of("card", route.origin), id_of("card", route.graph)
+    if route.entry_point:
+        head = _map_door_id(route.graph, route.entry_point)
+    lines = [line for way in route.ways for line in (way.occasion, way.purpose)]
     return f'{tail} -.->|"{lines_of(lines)}"| {head}'
 
 
@@ -126,7 +126,7 @@ def _map_door_id(graph: str, door: str) -> str:
 
 
 def _legend(drawing: Outline | Map, look: Look) -> Iterator[str]:
-    """Yield the signs that occur, in a box of their own."""
+    """Yield a box with the signs that occur."""
     if not look.has_legend:
         return
     yield 'subgraph legend_signs ["legend"]'
@@ -161,13 +161,13 @@ def to_mermaid(
     payloads: bool = False,
     loads: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the drawing of a graph as Mermaid text; of several, the map of their doors and handoffs.
+    """Return the drawing of a graph as Mermaid text; for several graphs, the map of their handoffs.
 
-    highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
-    theme: "light" or "dark". legend: whether the signs that occur are explained.
-    payloads: whether declared events are written with the payloads that they take.
-    loads: on a map, what is written at entry points, such as the work that they have, by "graph.ENTRY_POINT".
-    Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
+    highlight: its active states stand out. trail: turns, oldest first, whose transitions stand out and are numbered.
+    theme: "light" or "dark". legend: whether to explain the signs that occur.
+    payloads: whether to write declared events with their payloads.
+    loads: texts for entry points on a map, such as their current work, by "graph.ENTRY_POINT".
+    Raises UnknownGraphError, UnknownStateError and DrawingError if these do not fit the graph.
     """
     drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads, loads=loads)
     return write_mermaid(drawing, look_of(theme, legend=legend))
@@ -191,7 +191,7 @@ def _outline(drawing: Outline, look: Look) -> str:
         *_at_home(drawing, ROOT, drawing.parts),
         *_plan(drawing),
         *(f'{_target_id(*target)}>"{lines_of(target)}"]:::elsewhere' for target in drawing.targets),
-        *(text for each in drawing.handings for text in _handing(each)),
+        *(text for handing in drawing.handings for text in _handing(handing)),
         *(link.text for link in links),
         *_link_styles(quiet, look.theme),
         *([f"linkStyle {loud} stroke:{look.theme.trail},stroke-width:3px"] if loud else []),
@@ -205,13 +205,13 @@ class _Link:
     text: str
     halves: int
     is_loud: bool
-    kind: str = ""  # of what stands apart by it: "signal" or "escape"
+    kind: str = ""  # "signal" or "escape"; empty for other links
 
 
 def _link_styles(links: Sequence[tuple[int, str]], theme: Theme) -> Iterator[str]:
-    """Yield the colours of links that stand apart by their kind. links: each with its number."""
+    """Yield the colours of signal and escape links. links: number and kind of each."""
     for kind, tone in (("signal", theme.signal), ("escape", theme.escape)):
-        numbers = ",".join(str(number) for number, each in links if each == kind)
+        numbers = ",".join(str(number) for number, link_kind in links if link_kind == kind)
         if numbers:
             yield f"linkStyle {numbers} stroke:{tone.line}"
 
@@ -221,7 +221,7 @@ def _kind(arrow: Arrow) -> str:
 
 
 def _plan(drawing: Outline) -> Iterator[str]:
-    """Yield what is tried to get out anywhere, in a node of its own."""
+    """Yield a node with the graph's escape plan."""
     if drawing.plan:
         yield f'escape_plan["{lines_of(["«escape»", *drawing.plan])}"]:::escape'
 
@@ -256,14 +256,14 @@ def _cluster_style(box: Box, theme: Theme, depth: int) -> str:
 
 
 def _note(box: Box) -> Iterator[str]:
-    """Yield what happens inside a compound state stands in a node of its own: its title has room for one line."""
+    """Yield a node with the notes of a compound state, because its title has room for one line only."""
     inside = _inside(box)
     if inside:
         yield f'{id_of("inside", box.name)}["{lines_of(inside)}"]:::state'
 
 
 def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterator[str]:
-    """Yield the labels directly in a state, each a node on its line, and the beginnings of roaming arrows."""
+    """Yield the labels directly in a state, each a node on its line, and the source nodes of roaming arrows."""
     words = "any state" if home == ROOT else f"any in {_title(drawing, home)}"
     if parts:
         yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
@@ -301,19 +301,19 @@ def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_
         yield _Link(text, halves=2, is_loud=bool(arrow.places), kind=_kind(arrow))
 
 
-def _handing(each: Handing) -> Iterator[str]:
-    """Yield the label on the way of what is handed on, and where that begins if it is in any state."""
-    words = [" ".join([*_place(each.places), first]) for first in each.words[:1]]
-    yield f'{_handing_id(each)}["{lines_of([*words, *each.words[1:]])}"]:::label'
-    if each.is_roaming:
-        yield f'any_{_handing_id(each)}(["any state"]):::anywhere'
+def _handing(handing: Handing) -> Iterator[str]:
+    """Yield the label of a handoff, and its source node if it can start in any state."""
+    words = [" ".join([*_place(handing.places), first]) for first in handing.words[:1]]
+    yield f'{_handing_id(handing)}["{lines_of([*words, *handing.words[1:]])}"]:::label'
+    if handing.is_roaming:
+        yield f'any_{_handing_id(handing)}(["any state"]):::anywhere'
 
 
 def _handing_links(drawing: Outline) -> Iterator[_Link]:
-    for each in drawing.handings:
-        tail = f"any_{_handing_id(each)}" if each.is_roaming else id_of("s", each.source)
-        text = f"{tail} -.- {_handing_id(each)} -.-> {_target_id(each.graph, each.entry_point)}"
-        yield _Link(text, halves=2, is_loud=bool(each.places))
+    for handing in drawing.handings:
+        tail = f"any_{_handing_id(handing)}" if handing.is_roaming else id_of("s", handing.source)
+        text = f"{tail} -.- {_handing_id(handing)} -.-> {_target_id(handing.graph, handing.entry_point)}"
+        yield _Link(text, halves=2, is_loud=bool(handing.places))
 
 
 def _inside(box: Box) -> list[str]:
@@ -340,8 +340,8 @@ def _target_id(graph: str, entry_point: str) -> str:
     return f"{id_of('to', graph)}__{id_of('at', entry_point)}"
 
 
-def _handing_id(each: Handing) -> str:
-    return f"{id_of('hand', each.source)}__{_target_id(each.graph, each.entry_point)}"
+def _handing_id(handing: Handing) -> str:
+    return f"{id_of('hand', handing.source)}__{_target_id(handing.graph, handing.entry_point)}"
 
 
 def _label_id(arrow: Arrow) -> str:

@@ -1,8 +1,8 @@
-"""A layout turned round from left to right, where that brings regions into the order of their declaration. Pure.
+"""Mirror a layout from left to right if that puts more regions into the order of their declaration. Pure.
 
-`dot` orders clusters by the lines between them alone, and sets down from right to left what no line orders. Neither
-invisible lines nor the order in the text changes that. A layout and its mirror image are equally good, so that the one
-is drawn in which more regions stand in order.
+`dot` orders clusters only by the lines between them, and places unconnected clusters from right to left. Neither
+invisible lines nor the order in the text changes that. A layout and its mirror image are equally good, so the one with
+more regions in order is drawn.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _PAIR: Final = re.compile(r"(-?[\d.]+(?:e[-+]?\d+)?),(-?[\d.]+(?:e[-+]?\d+)?)")
 
 
 def in_order(layout: str, drawing: Outline) -> str:
-    """Return a layout, as `dot -Tdot` writes it, or its mirror image if more regions stand in order there."""
+    """Return a layout as written by `dot -Tdot`, or its mirror image if more regions are in order there."""
     parallel = [box for box in drawing.every_box() if box.kind is Kind.PARALLEL]
     width = _WIDTH.search(layout)
     if not parallel or width is None:
         return layout
-    places = dict(_places(layout))
-    found = [step for box in parallel for step in _steps(box, places)]
-    return _mirrored(layout, float(width[1])) if 2 * sum(found) < len(found) else layout
+    positions = dict(_positions(layout))
+    in_order_pairs = [pair for box in parallel for pair in _in_order_pairs(box, positions)]
+    return _mirrored(layout, float(width[1])) if 2 * sum(in_order_pairs) < len(in_order_pairs) else layout
 
 
-def _steps(box: Box, places: Mapping[str, float]) -> Iterator[bool]:
-    """Yield for each two regions whether the first one stands on the left."""
-    regions = (f"cluster:{identity(each.name)}" if each.boxes else identity(each.name) for each in box.boxes)
-    at = [places[name] for name in regions if name in places]
+def _in_order_pairs(box: Box, positions: Mapping[str, float]) -> Iterator[bool]:
+    """Yield for each pair of regions whether the first one is left of the second."""
+    regions = (f"cluster:{identity(region.name)}" if region.boxes else identity(region.name) for region in box.boxes)
+    at = [positions[name] for name in regions if name in positions]
     yield from (first < second for first, second in combinations(at, 2))
 
 
-def _places(layout: str) -> Iterator[tuple[str, float]]:
-    """Yield how far on the right clusters and nodes stand."""
+def _positions(layout: str) -> Iterator[tuple[str, float]]:
+    """Yield the horizontal position of each cluster and node, in points."""
     for cluster in _CLUSTER.finditer(layout):
         yield cluster[2].strip('"'), float(cluster[3].split(",")[0])
     for node in NODE.finditer(layout):
@@ -51,16 +51,16 @@ def _places(layout: str) -> Iterator[tuple[str, float]]:
 
 
 def _mirrored(layout: str, width: float) -> str:
-    def turn(found: re.Match[str]) -> str:
-        return POSITION.sub(lambda each: f'pos="{_PAIR.sub(pair, each[1])}"', found[0], count=1)
+    def mirror_element(match: re.Match[str]) -> str:
+        return POSITION.sub(lambda position: f'pos="{_PAIR.sub(mirror_point, position[1])}"', match[0], count=1)
 
-    def pair(found: re.Match[str]) -> str:
-        return f"{width - float(found[1]):g},{found[2]}"
+    def mirror_point(match: re.Match[str]) -> str:
+        return f"{width - float(match[1]):g},{match[2]}"
 
-    def cluster(found: re.Match[str]) -> str:
-        left, low, right, high = map(float, found[3].split(","))
-        x, y = found[5].split(",")
+    def mirror_cluster(match: re.Match[str]) -> str:
+        left, low, right, high = map(float, match[3].split(","))
+        x, y = match[5].split(",")
         label = width - right + float(x) - left  # a title stays on the left
-        return f"{found[1]}{width - right:g},{low:g},{width - left:g},{high:g}{found[4]}{label:g},{y}{found[6]}"
+        return f"{match[1]}{width - right:g},{low:g},{width - left:g},{high:g}{match[4]}{label:g},{y}{match[6]}"
 
-    return _CLUSTER.sub(cluster, NODE.sub(turn, EDGE.sub(turn, layout)))
+    return _CLUSTER.sub(mirror_cluster, NODE.sub(mirror_element, EDGE.sub(mirror_element, layout)))

@@ -1,7 +1,7 @@
-"""What the states, events and functions of a graph are called in a drawing. Pure.
+"""Short names for the states, events and functions of a graph in a drawing. Pure.
 
-Names that are unique in a graph may say more than a drawing needs: `paying.waiting` stands inside the box of `paying`,
-and `0.shop.paying` is XState's name for the first invoke of that state.
+Names that are unique in a graph can be longer than a drawing needs: `paying.waiting` is drawn inside the box of
+`paying`, and `0.shop.paying` is XState's name for the first invoke of that state.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from gatechart.graph import (
 from gatechart.values import EventName, Needs, StateName, TransferCounts
 
 ELSE: Final = "else"
-"""The guard of a transition that has none, but is asked after guarded ones on the same event."""
+"""The guard text of an unguarded transition that follows guarded ones on the same event."""
 
 BEST: Final = "best of"
 BEST_NAME: Final = Best().name
-_MOST_NEEDS: Final = 4  # that are written out
-_MARKED: Final = ("signal", "escape")  # take all events of their kind; those of one name have it after a point
+_MOST_NEEDS: Final = 4  # more needs are only counted
+_MARKED: Final = ("signal", "escape")  # a bare prefix matches all such events; `prefix.name` matches one
 
 _OF_INVOKE: Final = re.compile(r"(done|error|progress)\.invoke\.")
 
 
 def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
-    """Return each state's name without the path of the states around it, where it begins with that.
+    """Return the title of each state: its name, without a leading path of ancestors.
 
-    The path may begin at any state around it: `paying.card.open` and `card.open` are both `open` in `card` in `paying`.
+    The path may start at any ancestor: `paying.card.open` and `card.open` are both `open` in `card` in `paying`.
     """
     titles: dict[StateName, str] = {ROOT: ROOT}
     for node in nodes.values():
@@ -52,47 +52,47 @@ def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
 
 
 def best_text(best: Best) -> tuple[str, str]:
-    """Return a selection in words: what it is, and what work needs by it; `any`, or `people`, if nothing is said."""
+    """Return the title of a selection, and the work's needs in words; `any` or `people` if it declares no needs."""
     title = BEST if best.name == BEST_NAME else f"{best.name}: {BEST}"
     if best.entries:
         return title, visible(" · ".join(best.entries))
     if not best.alternatives:
         return title, f"what {function_text(callable_name(best.needs))} says"
-    told = [each.text for each in stated_needs(best)]
-    more = [f"{len(told) - _MOST_NEEDS} more"] if len(told) > _MOST_NEEDS else []
-    needed = visible(" · ".join([*told[:_MOST_NEEDS], *more]))
+    texts = [needs.text for needs in stated_needs(best)]
+    more = [f"{len(texts) - _MOST_NEEDS} more"] if len(texts) > _MOST_NEEDS else []
+    needed = visible(" · ".join([*texts[:_MOST_NEEDS], *more]))
     if asks_for_people(best):
         return title, f"people: {needed}" if needed else "people"
     return title, needed or "any"
 
 
 def asks_for_people(best: Best) -> bool:
-    """Whether a selection finds people only, who are registered at run time."""
+    """Whether a selection finds only people, which are registered at run time."""
     return "person" in best.filter_names
 
 
 def stated_needs(best: Best) -> tuple[Needs, ...]:
-    """Return what work needs by each rule of a selection; where it has none, what it needs anyway."""
-    return tuple(each for each in (best.alternatives[1:] or best.alternatives) if each.text)
+    """Return the needs of each rule of a selection, or its default needs if it has no rules, without empty needs."""
+    return tuple(needs for needs in (best.alternatives[1:] or best.alternatives) if needs.text)
 
 
 def guard_text(node: Node, edge: Edge) -> str:
-    """Return how a transition's guard is called: `else` where it has none and guarded ones are asked before it.
+    """Return the name of a transition's guard; `else` if it has none and follows guarded ones on the same event.
 
-    A guard that only makes up for a difference between dialects has another name for drawings, `drawn_as`.
+    A guard that only bridges a difference between dialects has a separate name for drawings, `drawn_as`.
     """
-    asked = _asked(edge)
-    if asked:
-        return function_text(asked)
+    guard = _guard_name(edge)
+    if guard:
+        return function_text(guard)
     earlier = node.edges[: node.edges.index(edge)]
     written = (other for other in earlier if other.role is None)
-    return ELSE if any(_asked(other) and other.event == edge.event for other in written) else ""
+    return ELSE if any(_guard_name(other) and other.event == edge.event for other in written) else ""
 
 
 def transfers_text(node: Node, counts: TransferCounts | None) -> str:
-    """Return how many choices a model has in a state, in words; empty if the state offers none.
+    """Return the number of transfers that a model may choose in a state, in words; empty if the state offers none.
 
-    counts: those of an agent, whose choices left are told; None if no agent is shown.
+    counts: the agent's transfers so far, to show how many are left; None if no agent is shown.
     """
     transfers = node.transfers
     if transfers is None:
@@ -101,12 +101,12 @@ def transfers_text(node: Node, counts: TransferCounts | None) -> str:
     return f"transfers / {left}{transfers.most}{' left' if left else ''}"
 
 
-def _asked(edge: Edge) -> str:
+def _guard_name(edge: Edge) -> str:
     return "" if edge.ask is None else str(getattr(edge.ask.function, "drawn_as", edge.ask.name))
 
 
 def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
-    """Return an event with the payload that its type takes: the name of a model, or the fields of a JSON Schema."""
+    """Return an event with its declared payload: the name of a model, or the fields of a JSON Schema."""
     declared = types.get(event)
     takes = None if declared is None else declared.takes
     if takes is None:
@@ -115,14 +115,14 @@ def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
 
 
 def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:
-    """Return the event in words: timers as `after 30s` and `every 1d`, the lack of an event as `always`.
+    """Return the event in words: timers as `after 30s` and `every 1d`, an eventless transition as `always`.
 
-    A signal and an escape are marked as such, so that they stand out without colours, too.
+    Signals and escapes are marked in the text, so that they stand out without colours, too.
     """
     event = edge.event
     if event is None:
         return "always"
-    marked = next((kind for kind in _MARKED if _is_of(kind, event)), None)
+    marked = next((prefix for prefix in _MARKED if _has_prefix(prefix, event)), None)
     if marked is not None:
         return f"«{marked}» {event.removeprefix(marked).removeprefix('.') or 'any'}"
     if edge.role is not None and edge.to:
@@ -131,10 +131,10 @@ def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: 
         return _timer_text(event, node)
     if event == f"done.state.{node.name}":
         return f"done.state.{titles[node.name]}"
-    found = _OF_INVOKE.match(event)
-    if found is None:
+    match = _OF_INVOKE.match(event)
+    if match is None:
         return event
-    return _end_text(found[0].removesuffix("."), event[found.end() :], node, nodes)
+    return _end_text(match[0].removesuffix("."), event[match.end() :], node, nodes)
 
 
 def _timer_text(event: EventName, node: Node) -> str:
@@ -144,57 +144,57 @@ def _timer_text(event: EventName, node: Node) -> str:
 
 
 def is_signal(event: EventName | None) -> bool:
-    """Return whether the event of a transition is that of a signal, or of all signals."""
-    return _is_of("signal", event)
+    """Return whether a transition is taken on a signal, or on all signals."""
+    return _has_prefix("signal", event)
 
 
 def is_escape(event: EventName | None) -> bool:
-    """Return whether the event of a transition is that of a way out, or of all ways out."""
-    return _is_of("escape", event)
+    """Return whether a transition is taken on an escape, or on all escapes."""
+    return _has_prefix("escape", event)
 
 
-def _is_of(kind: str, event: EventName | None) -> bool:
-    return event is not None and f"{event}.".startswith(f"{kind}.")
+def _has_prefix(prefix: str, event: EventName | None) -> bool:
+    return event is not None and f"{event}.".startswith(f"{prefix}.")
 
 
 def plan_lines(plan: EscapePlan | None, signals: Collection[str]) -> tuple[str, ...]:
-    """Return an escape plan in words: what is tried, in order, for which signals; then the last resort.
+    """Return an escape plan in words: the strategies for each signal, in order; then the last resort.
 
-    signals: those of the graph; a plan may name others as well.
+    signals: the signals of the graph. The plan's entries for other signals are omitted.
     """
     if plan is None:
         return ()
     groups = (("", plan.strategies), *((f"{tool} · ", some) for tool, some in plan.tools))
-    told: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    signals_by_tried: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for tool, group in groups:
         for signal, strategies in group:
             if signal in signals or signal == EVERY_SIGNAL:
                 name = "any other" if signal == EVERY_SIGNAL else signal
-                told.setdefault((tool, tuple(each.name for each in strategies)), []).append(name)
-    lines = (f"{tool}{', '.join(names)}: {' → '.join(tried)}" for (tool, tried), names in told.items())
+                signals_by_tried.setdefault((tool, tuple(strategy.name for strategy in strategies)), []).append(name)
+    lines = (f"{tool}{', '.join(names)}: {' → '.join(tried)}" for (tool, tried), names in signals_by_tried.items())
     return (*map(visible, lines), f"last: {visible(plan.last.name)}")
 
 
 def _end_text(end: str, invoke_id: str, node: Node, nodes: Mapping[StateName, Node]) -> str:
-    """Return the event of an invoke; one whose id nobody chose is known by its function, or is the state's only one."""
+    """Return the event of an invoke. An automatic id is replaced by the function, or omitted for a state's only one."""
     for state in (node, *nodes.values()):
         for invoke in state.invokes:
-            if invoke.id == invoke_id and _is_made_up(invoke, state):
+            if invoke.id == invoke_id and _has_automatic_id(invoke, state):
                 return end if state is node and len(node.invokes) == 1 else f"{end}.{_function(invoke)}"
     return f"{end}.{invoke_id}"
 
 
 def invoke_text(invoke: Invoke, node: Node) -> str:
-    """Return what a state does, by the function's name; with the id, which events bear, where it is another."""
+    """Return the name of an invoke's function, and its id, which its events contain, if the id differs."""
     name = _function(invoke)
-    return function_text(name if invoke.id == name or _is_made_up(invoke, node) else f"{name} as {invoke.id}")
+    return function_text(name if invoke.id == name or _has_automatic_id(invoke, node) else f"{name} as {invoke.id}")
 
 
 def _function(invoke: Invoke) -> str:
     return invoke.id if invoke.function is None else callable_name(invoke.function)
 
 
-def _is_made_up(invoke: Invoke, node: Node) -> bool:
-    """Tell whether nobody chose the id: XState numbers the invokes of a state before its path."""
+def _has_automatic_id(invoke: Invoke, node: Node) -> bool:
+    """Return whether the id is automatic: XState writes the number of an invoke before the path of its state."""
     number, _, path = invoke.id.partition(".")
     return invoke.function is not None and number.isdecimal() and path.endswith(node.name)

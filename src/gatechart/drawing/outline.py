@@ -1,4 +1,4 @@
-"""What is to be drawn of a graph: its states, arrows and doors, and which of them stand out in which order. Pure."""
+"""The outline of a graph for drawing: its states, arrows and doors, with the active states and the trail. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gatechart.graph import (
 )
 from gatechart.values import HistoryEntry, Snapshot, StateName, TransferCounts, delay_text
 
-_INSTEAD: Final = (TransferRole.REPLACED, TransferRole.ENDED)  # roles of transitions in place of a choice
+_INSTEAD: Final = (TransferRole.REPLACED, TransferRole.ENDED)  # roles of transitions taken in place of a choice
 
 
 def outline(
@@ -48,23 +48,23 @@ def outline(
     trail: Sequence[HistoryEntry] = (),
     payloads: bool = False,
 ) -> Outline:
-    """Return the drawing of a graph, with what is active in `highlight` and the way that `trail` took.
+    """Return the outline of a graph, with the active states of `highlight` and the transitions taken in `trail`.
 
     payloads: whether declared events are written with the payloads that they take.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
     active, counts = active_states(graph, highlight), None if highlight is None else highlight.transfers
-    return _Sketch(graph, active, read_trail(graph, trail), counts, payloads=payloads).outline()
+    return _OutlineBuilder(graph, active, read_trail(graph, trail), counts, payloads=payloads).outline()
 
 
-class _Sketch:
-    """One graph and what its agent did, while its outline is made."""
+class _OutlineBuilder:
+    """Builds the outline of one graph, with the past of an agent."""
 
     def __init__(
         self,
         graph: AnyGraph,
         active: frozenset[StateName],
-        taken: Trail,
+        trail: Trail,
         counts: TransferCounts | None,
         *,
         payloads: bool,
@@ -72,8 +72,8 @@ class _Sketch:
         self.graph = graph
         self.payloads = payloads
         self.active = active
-        self.taken = taken
-        self.counts = counts  # of the transfers of the agent that is highlighted; None if none is
+        self.trail = trail
+        self.counts = counts  # transfers of the highlighted agent; None without one
         self.titles = titles_of(graph.nodes)
         declared = (graph.signals, *(door.signals for door in graph.entry_points.values()))
         self.signals = frozenset(signal.name for some in declared if some for signal in some.signals)
@@ -88,9 +88,9 @@ class _Sketch:
             boxes=tuple(map(self.box, graph.tree)),
             parts=self.parts_inside(graph.nodes[ROOT]),
             arrows=self.arrows(),
-            doors=tuple(door_of(graph, entry, self.taken) for entry in graph.entry_points.values()),
+            doors=tuple(door_of(graph, entry, self.trail) for entry in graph.entry_points.values()),
             handings=self.handings(),
-            has_trail=bool(self.taken.passages or self.taken.visited),
+            has_trail=bool(self.trail.passages or self.trail.visited),
             plan=plan_lines(graph.escape, self.signals),
         )
 
@@ -110,7 +110,7 @@ class _Sketch:
             recall=node.recall,
             boxes=tuple(map(self.box, state.states)),
             is_active=node.name in self.active,
-            is_visited=node.name in self.taken.visited,
+            is_visited=node.name in self.trail.visited,
             is_failure=node.failed,
             defers=node.defers,
             expects="" if node.expects is None else delay_text(node.expects),
@@ -132,20 +132,20 @@ class _Sketch:
             if node.kind is Kind.HISTORY and node.default:
                 for target in node.default.targets:
                     parts.setdefault((node.name, target), []).append(Part("at first"))
-        return tuple(_arrow(self.graph, source, target, tuple(each)) for (source, target), each in parts.items())
+        return tuple(_arrow(self.graph, source, target, tuple(some)) for (source, target), some in parts.items())
 
     def parts_inside(self, node: Node) -> tuple[Part, ...]:
-        """Return the transitions that leave nothing, and lead to nothing that an arrow could point to."""
+        """Return the transitions that leave no state and enter none that an arrow could point to."""
         return tuple(
             self.part(node, edge)
             for edge in node.edges
             if not edge.targets or (edge.internal and node.name in edge.targets and node.default is None)
-            if edge.role is None or self.taken.along(edge.label)
+            if edge.role is None or self.trail.along(edge.label)
         )
 
     def otherwise(self, node: Node) -> Part:
-        """Return what follows in place of a choice: several transitions, in one word."""
-        places = {place for edge in node.edges if edge.role in _INSTEAD for place in self.taken.along(edge.label)}
+        """Return one part for all transitions that are taken in place of a choice."""
+        places = {place for edge in node.edges if edge.role in _INSTEAD for place in self.trail.along(edge.label)}
         return Part("otherwise", places=tuple(sorted(places)), is_transfer=True)
 
     def part(self, node: Node, edge: Edge, reenters: StateName | None = None) -> Part:
@@ -154,24 +154,24 @@ class _Sketch:
         if self.payloads and edge.event is not None:
             event = with_payload(event, self.graph.event_types)
         again = None if reenters is None else self.titles[reenters]
-        places, chosen = self.taken.along(edge.label), edge.role is not None
+        places, chosen = self.trail.along(edge.label), edge.role is not None
         marks = {"is_signal": is_signal(edge.event), "is_escape": is_escape(edge.event)}
         return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, **marks)
 
     def handings(self) -> tuple[Handing, ...]:
-        """Return one for each state and each entry point to which it hands on, in document order."""
+        """Return one handing for each pair of state and target entry point, in document order."""
         words: dict[tuple[StateName, str, str], dict[str, None]] = {}
         places: dict[tuple[StateName, str, str], set[int]] = {}
         for asking in askings(self.graph.nodes):
             for name, at, way in _ways(asking.handoff):
                 key = (asking.state, name, at)
                 words.setdefault(key, {})[way] = None
-                places.setdefault(key, set()).update(self.taken.along(asking.edge.label) if asking.edge else ())
+                places.setdefault(key, set()).update(self.trail.along(asking.edge.label) if asking.edge else ())
         return tuple(Handing(*key, tuple(ways), tuple(sorted(places[key]))) for key, ways in words.items())
 
 
 def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
-    """Graph, entry point and words of the target, then of what is tried else; of what chooses one, its own words."""
+    """Yield graph, entry point and words of the target, then of its fallbacks; a selection has its title and needs."""
     mode = handoff.mode.value
     yield *((handoff.target, handoff.at) if handoff.best is None else best_text(handoff.best)), mode
     for step in handoff.fallbacks.steps if handoff.fallbacks else ():
@@ -179,8 +179,8 @@ def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
             yield *(best_text(step) if isinstance(step, Best) else (step.graph, step.at)), f"else {mode}"
 
 
-def door_of(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:
-    """Return where a door leads: the root has no box, so its door leads to the first state where the graph begins."""
+def door_of(graph: AnyGraph, entry: EntryPoint, trail: Trail) -> Door:
+    """Return the door of an entry point. The root has no box, so its door leads to the graph's first initial state."""
     begins = graph.nodes[ROOT].default
     return Door(
         name=entry.name,
@@ -188,7 +188,7 @@ def door_of(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:
         triggers=entry.opens_on,
         takes=entry.takes.__name__ if entry.takes else "",
         guard=function_text(callable_name(entry.guard)) if entry.guard else "",
-        places=taken.through(entry.name),
+        places=trail.through(entry.name),
     )
 
 
@@ -201,10 +201,10 @@ def _arrow(graph: AnyGraph, source: StateName, target: StateName, parts: tuple[P
 
 
 def _drawn_targets(graph: AnyGraph, edge: Edge) -> tuple[StateName, ...]:
-    """Return where arrows point; nowhere where nothing is left, so that the transition is written inside its state."""
+    """Return the states that arrows point to. None for a transition that leaves no state: its box shows it."""
     if edge.internal and edge.source in edge.targets:
         default = graph.nodes[edge.source].default
-        return default.targets if default else ()  # what a compound state enters when it is not left itself
+        return default.targets if default else ()  # entered by a compound state that is not left itself
     return edge.targets
 
 

@@ -1,7 +1,7 @@
-"""Colours, lines and letters of all drawings, in two themes.
+"""Colours, line widths and fonts of all drawings, in two themes.
 
-The card is opaque, so a drawing reads the same on a light page and on a dark one. What stands out does so by weight as
-well: it survives a printer without colours. Text has a contrast of 4.5 to 1 or more.
+The background is opaque, so a drawing reads the same on a light page and on a dark one. Emphasis uses line weight as
+well as colour, so that it survives a black-and-white printer. Text has a contrast of 4.5 to 1 or more.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ LARGE: Final = 15.0  # points
 MEDIUM: Final = 11.0
 SMALL: Final = 9.0
 
-BETWEEN: Final = "#7A8699"  # where the page itself is the ground, light or dark
+BETWEEN: Final = "#7A8699"  # for text on the page itself, which may be light or dark
 
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """How loud a part of a drawing is."""
+    """The emphasis of a part of a drawing."""
 
     ink: str
-    soft_ink: str  # of what matters less: guards and actions
+    soft_ink: str  # for details: guards and actions
     line: str
     width: float  # of lines, in points
 
 
 class Marked(Protocol):
-    """What may stand apart by its kind: a transition, or an arrow with several."""
+    """A transition, or an arrow with several transitions, that may be a signal or an escape."""
 
     @property
     def is_signal(self) -> bool:
@@ -41,7 +41,7 @@ class Marked(Protocol):
 
     @property
     def is_escape(self) -> bool:
-        """Whether it is a way out."""
+        """Whether it is an escape."""
         ...
 
 
@@ -51,7 +51,7 @@ class Theme:
 
     card: str
     state: str
-    clusters: tuple[str, str]  # in turn by depth, so that a nested one stands out from its parent
+    clusters: tuple[str, str]  # alternating by depth, so that a nested cluster stands out from its parent
     door: str
     door_ink: str
     active: str
@@ -59,15 +59,15 @@ class Theme:
     trail: str
     trail_ink: str
     plain: Tone
-    faint: Tone  # where others stand out
+    faint: Tone  # off the trail, in a drawing with a trail
     loud: Tone  # on the trail
     around: Tone  # an active state with children
     alive: Tone
     signal: Tone  # answers to signals
-    escape: Tone  # ways out of what signals noticed
+    escape: Tone  # escapes from the problems that signals report
 
     def tone_of(self, *, marked: bool, among_marked: bool) -> Tone:
-        """Return loud where marked; faint where others are; plain where nothing is."""
+        """Return `loud` for a marked part, `faint` beside marked parts, and `plain` if no part is marked."""
         if marked:
             return self.loud
         return self.faint if among_marked else self.plain
@@ -78,7 +78,7 @@ class Theme:
         return (self.plain, self.faint, self.loud, self.around, self.alive, self.signal, self.escape)
 
     def kind(self, part: Marked) -> Tone | None:
-        """Return the tone of what stands apart by its kind; None for an ordinary transition."""
+        """Return the tone of a signal or an escape; None for an ordinary transition."""
         return self.signal if part.is_signal else self.escape if part.is_escape else None
 
 
@@ -124,7 +124,7 @@ THEMES: Final[Mapping[str, Theme]] = MappingProxyType({"light": LIGHT, "dark": D
 
 
 def theme_of(name: str) -> Theme:
-    """Return the theme of this name. Raises DrawingError, which names those there are."""
+    """Return a theme by name. Raises DrawingError, which lists the known themes."""
     try:
         return THEMES[name]
     except (KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""A graph, or a map of graphs, as DOT for a plainer layout where the usual one takes too long: rows, straight arrows.
+"""A graph, or a map of graphs, as DOT for a plainer layout: rows of boxes and straight arrows, for large charts.
 
-Graphviz's `osage` packs the boxes in document order without regard to the arrows, in a second for thousands of states.
-What would be written on an arrow is its tooltip.
+Graphviz's `osage` packs the boxes in document order and ignores the arrows; thousands of states take it a second.
+The label of an arrow becomes its tooltip.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTE: Final = "too large for a full layout: arrows are straight, and what is wri
 
 
 def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
-    """Return the outline as DOT text for `osage`. attributes: of the graph, besides the usual ones."""
+    """Return the outline as DOT text for `osage`. attributes: graph attributes, besides the usual ones."""
     boxes = {box.name: box for box in drawing.every_box()}
     order = {name: 2 * (at + 1) for at, name in enumerate(boxes)}
     page = _Page(drawing, boxes, order, look.theme)
@@ -38,7 +38,7 @@ def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
 
 
 def write_plain_map(drawing: Map, look: Look, **attributes: Value) -> str:
-    """Return the map as DOT text for `osage`: its cards in rows. attributes: of the graph, besides the usual ones."""
+    """Return the map as DOT text for `osage`, in rows. attributes: graph attributes, besides the usual ones."""
     theme, labels = look.theme, Labels(look.theme)
     note = Markup(table([cell(font(NOTE, SMALL, theme.plain.soft_ink))], padding=8))
     body = [
@@ -70,8 +70,8 @@ def write_plain_map(drawing: Map, look: Look, **attributes: Value) -> str:
 
 
 def _plain_route(route: Route) -> str:
-    told = tooltip("; ".join(f"{way.occasion}, {way.purpose}" for way in route.ways))
-    return statement(edge(identity(route.origin), identity(route.graph)), tooltip=told)
+    label = tooltip("; ".join(f"{way.occasion}, {way.purpose}" for way in route.ways))
+    return statement(edge(identity(route.origin), identity(route.graph)), tooltip=label)
 
 
 _LAYOUT: Final[Mapping[str, Value]] = {
@@ -86,11 +86,11 @@ _LAYOUT: Final[Mapping[str, Value]] = {
 class _Page:
     drawing: Outline
     boxes: Mapping[StateName, Box]
-    order: Mapping[StateName, int]  # in which `osage` sets them down; a door comes just before its state
+    order: Mapping[StateName, int]  # sort keys for `osage`; a door comes just before its state
     theme: Theme
 
     def defaults(self, attributes: Mapping[str, Value]) -> Iterator[str]:
-        """Yield the looks of everything, and the title."""
+        """Yield the default attributes and the title."""
         theme = self.theme
         note = font(NOTE, SMALL, theme.plain.soft_ink)
         line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
@@ -105,14 +105,14 @@ class _Page:
         yield statement("edge", arrowsize=0.5, color=theme.faint.line, penwidth=theme.faint.width)
 
     def tone(self, box: Box) -> Tone:
-        """Return how loud a state is."""
+        """Return the tone of a state."""
         theme = self.theme
         if box.is_active:
             return theme.around if box.boxes else theme.alive
         return theme.tone_of(marked=box.is_visited, among_marked=self.drawing.has_trail)
 
     def door(self, door: Door, box: Box) -> str:
-        """Return an entry point, which stands beside the state that it leads to."""
+        """Return the node of an entry point, drawn beside the state that it leads to."""
         theme = self.theme
         label = Labels(theme).door(door, theme.door_ink)
         look: dict[str, Value] = {"style": "filled", "fillcolor": theme.door, "color": theme.door}
@@ -136,11 +136,11 @@ class _Page:
         }
         title = Markup(font(box.title, MEDIUM, tone.ink))
         if not box.boxes:
-            here = identity(box.name)
-            yield from (self.door(door, box) for door in self.drawing.doors if self.leaf_of(door.state) == here)
+            identifier = identity(box.name)
+            yield from (self.door(door, box) for door in self.drawing.doors if self.leaf_of(door.state) == identifier)
             fill = theme.active if box.is_active else theme.state
             final: dict[str, Value] = {"peripheries": 2} if box.kind is Kind.FINAL else {}
-            yield statement(node(here), label=title, fillcolor=fill, **look, **final)
+            yield statement(node(identifier), label=title, fillcolor=fill, **look, **final)
             return
         fill = theme.active_cluster if box.is_active else theme.clusters[depth % len(theme.clusters)]
         style = "rounded,filled,dashed" if is_region else "rounded,filled"
@@ -151,18 +151,18 @@ class _Page:
         yield "}"
 
     def anywhere(self) -> Iterator[str]:
-        """Yield the node from which arrows lead that are taken in any state."""
+        """Yield the source node of arrows that are taken in any state."""
         if any(arrow.source == ROOT for arrow in self.drawing.arrows):
             yield statement(node("any:"), label="any state", style="rounded,dashed", sortv=0)
 
     def arrow(self, arrow: Arrow) -> str:
-        """Return an arrow, straight from state to state."""
-        told = tooltip("; ".join(" ".join([part.event, *part.details]) for part in arrow.parts))
+        """Return a straight arrow from state to state."""
+        label = tooltip("; ".join(" ".join([part.event, *part.details]) for part in arrow.parts))
         loud: dict[str, Value] = {}
         if arrow.places:
             loud = {"color": self.theme.loud.line, "penwidth": self.theme.loud.width}
         tail = "any:" if arrow.source == ROOT else self.leaf_of(arrow.source)
-        return statement(edge(tail, self.leaf_of(arrow.target)), tooltip=told, **loud)
+        return statement(edge(tail, self.leaf_of(arrow.target)), tooltip=label, **loud)
 
     def leaf_of(self, state: StateName) -> str:
         """Return the node of the first leaf in a state."""

@@ -1,4 +1,4 @@
-"""Drawings as files: the only part of the drawing that calls a program or touches a disk."""
+"""Write drawings to files: the only module of `drawing` that runs a program or touches a disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gatechart.values import HistoryEntry, Snapshot
 
 LIMIT_S: Final = 20.0
 _log = logging.getLogger(__name__)
-_DOTS_PER_INCH = 192  # sharp on a screen with two pixels to a point
+_DOTS_PER_INCH = 192  # sharp on a screen with two pixels per point
 _INSTALL = (
     "install Graphviz (`apt install graphviz`, `brew install graphviz`, `winget install graphviz`, or what your system "
     "has) so that `dot` is on the PATH, or draw to a .dot or .mmd file, which needs no program"
@@ -50,25 +50,26 @@ def draw(
     loads: Mapping[str, str] = MappingProxyType({}),
     limit_s: float = LIMIT_S,
 ) -> Path:
-    """Write the drawing of a graph to a file, whole or not at all, and return where.
+    """Write the drawing of a graph to a file, atomically, and return its path.
 
-    graph: one, with what happens in it; or several, for their map: the doors of each and the handoffs between them.
-    path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are made.
-    highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
-    theme: "light" or "dark". legend: whether the signs that occur are explained.
-    payloads: whether declared events are written with the payloads that they take.
-    loads: on a map, what is written at entry points, such as the work that they have, by "graph.ENTRY_POINT".
-    limit_s: how long Graphviz may lay it out. A larger chart gets a plainer layout, which says so, and a warning is
+    graph: one graph for its states and transitions; several for their map: the entry points and the handoffs between
+    the graphs.
+    path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are created.
+    highlight: its active states stand out. trail: turns, oldest first, whose transitions stand out and are numbered.
+    theme: "light" or "dark". legend: whether to explain the signs that occur.
+    payloads: whether to write declared events with their payloads.
+    loads: texts for entry points on a map, such as their current work, by "graph.ENTRY_POINT".
+    limit_s: time limit for the layout. A chart that takes longer gets a plainer layout with a note, and a warning is
     logged.
-    Raises DrawingError; UnknownGraphError and UnknownStateError where `highlight` or `trail` do not fit the graph.
+    Raises DrawingError; UnknownGraphError and UnknownStateError if `highlight` or `trail` do not fit the graph.
     """
     file = Path(path)
-    written = _FORMATS.get(file.suffix.lower())
-    if written is None:
+    render_format = _FORMATS.get(file.suffix.lower())
+    if render_format is None:
         raise DrawingError(f"{str(file)!r} ends in none of {listing(tuple(_FORMATS))}; name a file that does")
     look = look_of(theme, legend=legend)
     drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads, loads=loads)
-    _write(file, written(drawing, look, limit_s))
+    _write(file, render_format(drawing, look, limit_s))
     return file
 
 
@@ -81,7 +82,7 @@ def to_svg(
     legend: bool = False,
     limit_s: float = LIMIT_S,
 ) -> str:
-    """Return the drawing of a graph as SVG text; arguments and errors as in `draw`."""
+    """Return the drawing of a graph as SVG text. Arguments and errors are those in `draw`."""
     look = look_of(theme, legend=legend)
     return _FORMATS[".svg"](sketch(graph, highlight=highlight, trail=trail), look, limit_s).decode()
 
@@ -98,17 +99,17 @@ async def draw_async(
     loads: Mapping[str, str] = MappingProxyType({}),
     limit_s: float = LIMIT_S,
 ) -> Path:
-    """Do what `draw` does, in a thread, so that the event loop goes on. Cancelling it only stops waiting."""
+    """Run `draw` in a thread, so that the event loop is not blocked. A cancellation stops only the waiting."""
     options: dict[str, Any] = {"highlight": highlight, "trail": trail, "theme": theme, "legend": legend}
     return await asyncio.to_thread(draw, graph, path, payloads=payloads, loads=loads, limit_s=limit_s, **options)
 
 
 def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **attributes: Value) -> bytes:
-    """Lay it out as usual; a chart that takes too long, plainly."""
+    """Render with the usual layout, or with a plain one if that takes too long."""
     try:
         layout = _graphviz("dot", "dot", write_dot(drawing, look, linelength=0, **attributes), limit_s)
-        placed = in_order(layout.decode(), drawing) if isinstance(drawing, Outline) else layout.decode()
-        return _graphviz("neato", kind, spread(placed), limit_s, "-n2")
+        ordered = in_order(layout.decode(), drawing) if isinstance(drawing, Outline) else layout.decode()
+        return _graphviz("neato", kind, spread(ordered), limit_s, "-n2")
     except TimeoutExpired:
         return _render_plainly(drawing, look, limit_s, kind, attributes)
 
@@ -136,21 +137,21 @@ def _too_slow(limit_s: float) -> DrawingError:
 
 
 def _graphviz(engine: str, kind: str, text: str, limit_s: float, *options: str) -> bytes:
-    """Run a layout engine of Graphviz. Raises TimeoutExpired, and DrawingError if it is missing or fails."""
+    """Run a layout engine of Graphviz. Raises TimeoutExpired, or DrawingError if it is missing or fails."""
     try:
         call = [*command(engine, kind), *options]
         done = run_check(call, input=text.encode(), capture_output=True, quiet=True, timeout=limit_s)
     except graphviz.ExecutableNotFound as error:
         raise DrawingError(f"the program `dot` is missing; {_INSTALL}") from error
     except graphviz.CalledProcessError as error:
-        told = error.stderr.decode(errors="replace").strip() or f"it returned {error.returncode}"
-        raise DrawingError(f"Graphviz failed ({told}); draw to a .dot file to see what it was given") from error
+        problem = error.stderr.decode(errors="replace").strip() or f"it returned {error.returncode}"
+        raise DrawingError(f"Graphviz failed ({problem}); draw to a .dot file to see what it was given") from error
     content: bytes = done.stdout
     return content
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Beside the file first, then in its place, so that nobody finds half a drawing."""
+    """Write a temporary file beside it, then rename, so that no reader finds half a drawing."""
     unfinished = file.with_name(f".{uuid4().hex}.unfinished")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -174,4 +175,4 @@ _FORMATS: Final[Mapping[str, Callable[[Outline | Map, Look, float], bytes]]] = M
 )
 
 ENDINGS: Final = tuple(_FORMATS)
-"""Of files that can be drawn to."""
+"""File endings that `draw` accepts."""

@@ -1,4 +1,4 @@
-"""What is drawn of whatever is given, and how it looks."""
+"""Choose an outline or a map for the given graphs, and the look of the drawing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gatechart.values import HistoryEntry, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a drawing looks."""
+    """The look of a drawing: its theme, and whether it has a legend."""
 
     theme: Theme = LIGHT
-    has_legend: bool = False  # whether it explains its signs
+    has_legend: bool = False  # whether the drawing explains its signs
 
 
 def look_of(theme: str, *, legend: bool) -> Look:
-    """Return the look that is wanted. Raises DrawingError if there is no such theme."""
+    """Return the look with a named theme. Raises DrawingError if there is no such theme."""
     return Look(theme_of(theme), legend)
 
 
@@ -36,7 +36,10 @@ def sketch(
     payloads: bool = False,
     loads: Mapping[str, str] = MappingProxyType({}),
 ) -> Outline | Map:
-    """Return the drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
+    """Return the outline of a graph, or the map of several.
+
+    Raises the errors of `outline`, and DrawingError for no graph, or for a map with `highlight` or `trail`.
+    """
     if isinstance(graph, StateTransitionGraph):
         return outline(graph, highlight=highlight, trail=trail, payloads=payloads)
     if highlight is not None or trail:

@@ -1,14 +1,14 @@
-"""Names made fit for a drawing: readable, on one line, and never taken for markup."""
+"""Prepare names for a drawing: readable, on one line, and never read as markup."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_MOST_PLACES = 3  # of a transition taken again and again, this many are shown before the last
+_MOST_PLACES = 3  # of a transition taken many times, the first three are shown, and the last
 
 
 def visible(text: str) -> str:
-    r"""Return the text with what cannot be printed written out, so that it stays on one line.
+    r"""Return the text with unprintable characters escaped, so that it stays on one line.
 
     >>> visible("a\nb")
     'a\\nb'
@@ -17,7 +17,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Prose as a single line.
+    r"""Return prose as a single line.
 
     >>> one_line("Answers customers,\n    day and night.")
     'Answers customers, day and night.'
@@ -30,7 +30,7 @@ def _visible_character(character: str) -> str:
 
 
 def function_text(name: str) -> str:
-    """Return how a guard or an action is called in a drawing.
+    """Return the name of a guard or an action for a drawing.
 
     >>> function_text("<lambda>"), function_text("keep_query")
     ('λ', 'keep_query')
@@ -39,7 +39,7 @@ def function_text(name: str) -> str:
 
 
 def places_text(places: Sequence[int]) -> str:
-    """At which places of a trail something happened, in a few characters.
+    """Return positions in a trail as a short text.
 
     >>> places_text([1, 4]), places_text([1, 4, 7, 9, 12])
     ('1 4', '1 4 7 … 12')

@@ -1,4 +1,4 @@
-"""What an agent did, in the terms of its graph: the states that are active, and the way that its turns took. Pure."""
+"""The active states of an agent, and the trail that its turns took through the graph. Pure."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from gatechart.values import HistoryEntry, Memory, Snapshot, StateName
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One stretch of a way: through an entry point, or along a transition. The other of the two is empty."""
+    """One step of a trail: an entry point or a transition. The other of the two is empty."""
 
-    place: int  # in the trail, counted from 1
+    place: int  # position in the trail, counted from 1
     entry_point: str
     transition: str  # its label
 
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The way that an agent took."""
+    """The entry points and transitions that an agent took, in order, and the states that it visited."""
 
     passages: tuple[Passage, ...] = ()
     visited: frozenset[StateName] = frozenset()
 
     def through(self, entry_point: str) -> tuple[int, ...]:
-        """Return the places at which the agent came in here."""
+        """Return the positions in the trail where the agent entered here."""
         return tuple(passage.place for passage in self.passages if passage.entry_point == entry_point)
 
     def along(self, transition: str) -> tuple[int, ...]:
-        """Return the places at which a transition with this label was taken."""
+        """Return the positions in the trail where the agent took a transition with this label."""
         return tuple(passage.place for passage in self.passages if passage.transition == transition)
 
 
 def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[StateName]:
     """Return the active leaves and their ancestors; none without a snapshot.
 
-    Raises DrawingError for what is no snapshot, UnknownGraphError for another graph's snapshot, UnknownStateError for a
+    Raises DrawingError if it is not a Snapshot, UnknownGraphError for another graph's snapshot, UnknownStateError for a
     state that is not in the graph.
     """
     if snapshot is None:
@@ -53,36 +53,36 @@ def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[State
 
 
 def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
-    """Return the way that the turns of a history took, oldest first.
+    """Return the trail of a history's turns, oldest first.
 
-    Raises UnknownStateError and DrawingError where it tells of a state, an entry point or a transition that is not
-    there.
+    Raises UnknownStateError if the graph lacks a state of the history, DrawingError if it lacks an entry point or a
+    transition.
     """
     labelled = _labelled(graph)
     passages: list[Passage] = []
     visited: frozenset[StateName] = frozenset()
     walk = _Walk(graph)
-    place = 0
+    position = 0
     for entry in history:
         visited |= _with_ancestors(graph, (*entry.source, *entry.target))
         if entry.entry_point:
             if entry.entry_point not in graph.entry_points:
                 raise DrawingError(_unknown(graph, entry, f"came in at {entry.entry_point!r}"))
-            place += 1
-            passages.append(Passage(place, entry.entry_point, ""))
+            position += 1
+            passages.append(Passage(position, entry.entry_point, ""))
         walk.begin(entry)
         for label in entry.taken:
             edge = labelled.get(label)
             if edge is None:
                 raise DrawingError(_unknown(graph, entry, f"took {label!r}"))
-            place += 1
-            passages.append(Passage(place, "", edge.label))
+            position += 1
+            passages.append(Passage(position, "", edge.label))
             walk.take(edge)
     return Trail(tuple(passages), visited | walk.passed)
 
 
 def _labelled(graph: AnyGraph) -> dict[str, Edge]:
-    """Return the transitions by their labels; older histories write the arrow of one without an event as `---->`."""
+    """Return the transitions by label. Older histories write an eventless transition as `---->`."""
     edges = [edge for node in graph.nodes.values() for edge in node.edges]
     eventless = [edge for edge in edges if edge.event is None and edge.targets]
     older = {f"{edge.source} --{edge.label.removeprefix(f'{edge.source} ')}": edge for edge in eventless}
@@ -90,7 +90,7 @@ def _labelled(graph: AnyGraph) -> dict[str, Edge]:
 
 
 class _Walk:
-    """The turns of an agent, taken again in the graph, for the states that it entered and left within one."""
+    """Replays an agent's turns in the graph, to find the states that it entered and left within one turn."""
 
     def __init__(self, graph: AnyGraph) -> None:
         self.passed: frozenset[StateName] = frozenset()
@@ -99,24 +99,24 @@ class _Walk:
         self._memory: Memory = ()
 
     def begin(self, entry: HistoryEntry) -> None:
-        """Begin a turn where the history says that it began."""
+        """Start a turn in the state that the history records."""
         self._leaves = entry.source
         if entry.entry_point:
-            self._go(plan_entry(self._graph, (self._graph.entry_points[entry.entry_point].state,)))
+            self._apply(plan_entry(self._graph, (self._graph.entry_points[entry.entry_point].state,)))
         elif not entry.taken and entry.source != entry.target:
-            self._memory = ()  # a rollback, or a migration, after which history states remember something else
+            self._memory = ()  # a rollback or a migration changes what history states remember
 
     def take(self, edge: Edge) -> None:
-        """Go along a transition, unless the trail does not tell where a history state on the way leads."""
+        """Take a transition, unless the trail does not show where one of its history states leads."""
         self.passed |= frozenset({edge.source}) - {ROOT}
         nodes, known = self._graph.nodes, dict(self._memory)
-        strange = any(nodes[target].kind is Kind.HISTORY and target not in known for target in edge.targets)
-        if strange or edge.source not in {ROOT, *_with_ancestors(self._graph, self._leaves)}:
+        unknown = any(nodes[target].kind is Kind.HISTORY and target not in known for target in edge.targets)
+        if unknown or edge.source not in {ROOT, *_with_ancestors(self._graph, self._leaves)}:
             self._leaves = ()
         else:
-            self._go(plan_microstep(self._graph, self._leaves, self._memory, (edge,)))
+            self._apply(plan_microstep(self._graph, self._leaves, self._memory, (edge,)))
 
-    def _go(self, plan: Plan) -> None:
+    def _apply(self, plan: Plan) -> None:
         self.passed |= frozenset(plan.entries) - {ROOT}
         self._leaves, self._memory = plan.configuration, plan.memory
 
@@ -128,8 +128,8 @@ def _with_ancestors(graph: AnyGraph, leaves: Sequence[StateName]) -> frozenset[S
     return frozenset(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
 
 
-def _unknown(graph: AnyGraph, entry: HistoryEntry, way: str) -> str:
+def _unknown(graph: AnyGraph, entry: HistoryEntry, step: str) -> str:
     return (
-        f"agent {entry.agent_id!r} {way}, which {graph.name!r} version {graph.version!r} does not have; "
+        f"agent {entry.agent_id!r} {step}, which {graph.name!r} version {graph.version!r} does not have; "
         "draw its history with the graph that it ran with"
     )

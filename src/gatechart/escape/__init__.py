@@ -1,4 +1,4 @@
-"""How an agent gets out of what its signals noticed. Pure."""
+"""Strategies that free an agent from the problems that its signals report. Pure."""
 
 from gatechart.escape.attempts import (
     Tactic,

@@ -1,4 +1,4 @@
-"""What is tried next: by the agent's plan, its record of escapes, and what was learned from earlier ones. Pure."""
+"""Choose the next strategy from the agent's plan, its record of escapes, and the lessons of earlier ones. Pure."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from gatechart.values.frozen import replaced, value
 
 @value
 class Tactic:
-    """The plan that answers a finding, and what it tries, in this order."""
+    """The plan that answers a finding, and its strategies, in order."""
 
     plan: EscapePlan
     strategies: tuple[Strategy, ...]
-    last: Strategy | None  # the last resort; None if nothing is done once these have led nowhere
+    last: Strategy | None  # the last resort, if the strategies fail; None for none
 
 
 def tactic_for(
     graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload, own: Sequence[EscapePlan] = ()
 ) -> Tactic | None:
-    """Return what is tried for a signal where an agent is; None for nothing.
+    """Return the plan and strategies for a signal in the agent's states; None if no plan answers it.
 
-    What plans say of a tool goes first, then the plans of the tools themselves, then what plans say of any; each time
-    the plans of inner states go before those around them, and of regions those in which it happened before others.
-    evidence: payload of the signal. own: plans that the tools have themselves which failed or were called again; they
-    end with the last resort of the nearest plan.
+    Precedence: plans' strategies for a specific tool, then the plans of the tools themselves, then plans' strategies
+    for any tool. Within each group, inner states precede outer ones, and the regions with the problem precede others.
+    evidence: payload of the signal. own: plans of the tools that failed or were called repeatedly; they end with the
+    last resort of the nearest plan.
     """
     signal, tools = evidence["signal"], failed_tools(evidence)
     plans = tuple(plans_at(graph, (*where_found(graph, leaves, evidence), *leaves)))
@@ -49,26 +49,26 @@ def tactic_for(
         *((plan, plan.answers(signal), last) for plan in own),
         *((plan, plan.answers(signal), plan.last) for plan in plans),
     )
-    return next((Tactic(*each) for each in answers if each[1]), None)
+    return next((Tactic(*answer) for answer in answers if answer[1]), None)
 
 
 def plans_at(graph: AnyGraph, leaves: Iterable[StateName]) -> Iterator[EscapePlan]:
-    """Yield the plans that count where an agent is: those of inner states first, that of the graph last."""
+    """Yield the plans that apply in the agent's states, inner states first and the graph last."""
     states = dict.fromkeys(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
     plans = (*(graph.nodes[state].escape for state in states), graph.escape)
     yield from (plan for plan in plans if plan is not None)
 
 
 def nearest_plan(scene: Scene) -> EscapePlan:
-    """Return the plan whose limits hold where the agent is; the usual one if there is none."""
+    """Return the plan whose limits apply to the agent; the default one if there is none."""
     return next(plans_at(scene.graph, scene.leaves), None) or EscapePlan({})
 
 
 def last_resort(scene: Scene) -> Strategy | None:
-    """Return what is left to an agent whose calls were taken back and that nothing else leads on.
+    """Return the last resort for an agent whose calls were undone, if no strategy applies.
 
-    None for others, which stay where they are. It is that of the nearest plan, or of any, as a graph that takes calls
-    back has one.
+    None for other agents, which stay in their states. It comes from the nearest plan, else from any plan: a graph that
+    undoes calls has one.
     """
     if not scene.is_undoing:
         return None
@@ -78,44 +78,44 @@ def last_resort(scene: Scene) -> Strategy | None:
 
 
 def without_answer(scene: Scene) -> Tactic:
-    """Return what is done about a finding that no plan answers any more, as the agent has migrated since."""
+    """Return the fallback for a finding whose plan was removed by a migration."""
     return Tactic(nearest_plan(scene), (), last_resort(scene))
 
 
-def after_call(escapes: Escapes, told: Payload) -> Escapes:
-    """Return the record after a call. told: by its mail."""
-    if told.get("restored"):
-        escapes = escapes.without_switch(told["tool"])
-    if told["ok"] and "key" in told:
-        escapes = escapes.without_key(told["key"])
+def after_call(escapes: Escapes, call: Payload) -> Escapes:
+    """Return the record after a call. call: payload of its mail."""
+    if call.get("restored"):
+        escapes = escapes.without_switch(call["tool"])
+    if call["ok"] and "key" in call:
+        escapes = escapes.without_key(call["key"])
     return escapes
 
 
 def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
-    """Return signals that fired together in the order in which they are to be answered: loops go first."""
-    return sorted(fired, key=lambda each: each["reason"] != Reason.LOOP_DETECTED.value)
+    """Sort the signals that fired together for their answers: loops first."""
+    return sorted(fired, key=lambda signal: signal["reason"] != Reason.LOOP_DETECTED.value)
 
 
 def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, Finding]:
-    """Return the record after a signal that a plan answers, and what is to be got out of.
+    """Return the record and the finding after a signal that a plan answers.
 
-    As long as the agent made no progress it is the same finding, and the attempt before has come to nothing.
+    Without progress since the last attempt, it is the same finding, and that attempt has failed.
     """
-    known = next((each for each in escapes.open if each.signal == signal), None)
+    known = next((earlier for earlier in escapes.open if earlier.signal == signal), None)
     finding = Finding(escapes.findings + 1, signal) if known is None else known
     asked = replaced(finding, is_due=True)
     return escapes.judged(CameTo.NOTHING).with_finding(asked), asked
 
 
 def judged(escapes: Escapes, is_move: bool, is_progress: bool) -> Escapes:
-    """Return the record after a turn. Progress ends what was found, unless a way out of it is still due.
+    """Return the record after a turn. Progress closes the findings, except findings whose escape is still due.
 
     is_move: whether the turn moved the agent; is_progress: whether it made progress.
     """
-    if escapes.undoing:  # its way out has only begun
+    if escapes.undoing:  # the escape has only started
         return escapes
     if is_progress:
-        due = tuple(each for each in escapes.open if each.is_due)
+        due = tuple(finding for finding in escapes.open if finding.is_due)
         return replaced(escapes.judged(CameTo.PROGRESS), open=due, nudge="")
     if not is_move or not escapes.turns_left:
         return escapes
@@ -125,15 +125,15 @@ def judged(escapes: Escapes, is_move: bool, is_progress: bool) -> Escapes:
 
 @value
 class Passed:
-    """A strategy that is to be tried, or why it is passed over."""
+    """A strategy to try, or the reason why it is skipped."""
 
     strategy: Strategy
     why: str = ""
-    is_waiting: bool = False  # whether that ends by itself before long
+    is_waiting: bool = False  # whether the reason expires soon
 
 
 def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passed]:
-    """Yield what may be tried now, in order, and what is passed over with the reason. The last resort comes last."""
+    """Yield the strategies in order, each to try now or skipped with a reason. The last resort comes last."""
     plan, last, now = tactic.plan, tactic.last, scene.event.time
     is_used_up = escapes.tried_on(now) >= plan.most_a_day
     strategies = tactic.strategies
@@ -150,7 +150,7 @@ def next_tries(tactic: Tactic, scene: Scene, escapes: Escapes) -> Iterator[Passe
             yield Passed(strategy, f"it was tried less than {plan.cooldown_s:g} s ago", is_waiting=True)
         else:
             yield Passed(strategy)
-    if last is not None and all(each != last or each.name in scene.finding.tried for each in strategies):
+    if last is not None and all(other != last or other.name in scene.finding.tried for other in strategies):
         yield Passed(last)
 
 
@@ -162,21 +162,22 @@ def _is_cooling(plan: EscapePlan, strategy: Strategy, escapes: Escapes, now: dat
 def ordered(
     strategies: Sequence[Strategy], signal: str, lessons: Lessons, last: Strategy | None = None
 ) -> Sequence[Strategy]:
-    """Return the strategies in the order in which they are tried, by what they came to for a signal in this graph.
+    """Return the strategies in the order to try them, by their results for a signal in this graph.
 
-    Those written first cost least, so one goes before another only if it is clearly better; with few attempts none is:
-    see `gatechart.escape.learning`. One that hands the work on or ends the agent is not tried earlier, whatever its
-    record: people would then have all the work. last: the last resort, which stays in its place with all after it.
+    The written order is by cost, so a strategy moves forward only if it is clearly better than the one before it; with
+    few attempts none is: see `gatechart.escape.learning`. A strategy that hands the work on or ends the agent never
+    moves forward, as people would then receive all the work. last: the last resort. It keeps its position, and so do
+    the strategies after it.
     """
-    place = strategies.index(last) if last in strategies else len(strategies)
+    end = strategies.index(last) if last in strategies else len(strategies)
 
     def tally(strategy: Strategy) -> Tally:
         return lessons.strategies.get(f"{signal} {strategy.name}", NONE)
 
-    return (*clearly_better_first(strategies[:place], tally, _may_be_earlier), *strategies[place:])
+    return (*clearly_better_first(strategies[:end], tally, _may_move_forward), *strategies[end:])
 
 
-def _may_be_earlier(strategy: Strategy) -> bool:
+def _may_move_forward(strategy: Strategy) -> bool:
     return strategy.adds is None or strategy.adds.flow is not None
 
 
@@ -191,15 +192,16 @@ def after_try(
 ) -> Escapes:
     """Return the record after an attempt.
 
-    strategies: those that it tried or passed over, the one that led on last. reason: of the signal.
+    strategies: the skipped or tried strategies, and last the successful one. way: its effect, in words. reason: the
+    signal's.
     """
     done = strategies[-1]
     tried = Tried(escapes.count + 1, finding.number, finding.signal, done.name, now, way, reason=reason)
-    names = dict.fromkeys((*finding.tried, *(each.name for each in strategies)))
+    names = dict.fromkeys((*finding.tried, *(strategy.name for strategy in strategies)))
     after = escapes.judged(CameTo.NOTHING).with_finding(replaced(finding, tried=tuple(names), is_due=False))
     return replaced(after.with_attempt(tried), turns_left=plan.turns, nudge="")
 
 
 def without_way(escapes: Escapes, finding: Finding) -> Escapes:
-    """Return the record once nothing is left to try for a finding, or it needs no way out any more."""
+    """Return the record once a finding has no strategies left, or no longer needs an escape."""
     return escapes.with_finding(replaced(finding, is_due=False))

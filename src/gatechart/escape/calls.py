@@ -1,4 +1,4 @@
-"""The calls over which an agent would go back: what keeps it from that, and what is taken back before. Pure."""
+"""Calls that a rollback of an agent would repeat: reasons against it, and calls to undo before it. Pure."""
 
 from __future__ import annotations
 
@@ -13,67 +13,69 @@ BEGAN: Final = "trail.began"
 
 
 class CallsMade:
-    """The calls that some turns of an agent's past tell of."""
+    """The calls in some turns of an agent's past."""
 
     def __init__(self, turns: Iterable[PastTurn]) -> None:
-        """Read what the turns tell, oldest first."""
-        told = [*turns]
-        self._ended = [each.payload for each in told if each.event == CALLED]
-        ended = {each["call"] for each in self._ended if "call" in each}
-        self._begun = [each.payload for each in told if each.event == BEGAN and each.payload["call"] not in ended]
-        self._made = [each for each in self._ended if each["ok"]]
-        self._undone = {each["undoes"] for each in self._made if each.get("undoes")}
+        """Read the calls of the turns, oldest first."""
+        entries = [*turns]
+        self._ended = [turn.payload for turn in entries if turn.event == CALLED]
+        ended = {call["call"] for call in self._ended if "call" in call}
+        self._running = [turn.payload for turn in entries if turn.event == BEGAN and turn.payload["call"] not in ended]
+        self._succeeded = [call for call in self._ended if call["ok"]]
+        self._undone = {call["undoes"] for call in self._succeeded if call.get("undoes")}
         self._match_own_undoing()
 
     def _match_own_undoing(self) -> None:
-        """Note the calls that the agent took back by itself: each undoes the newest like call before it."""
+        """Record the calls that the agent undid by itself: each such call undoes the newest matching one before it."""
         own: set[int] = set()
-        for place, each in enumerate(self._made):
-            for earlier in reversed(self._made[:place]):
+        for index, call in enumerate(self._succeeded):
+            for earlier in reversed(self._succeeded[:index]):
                 undo = earlier.get("undo")
-                if undo and earlier["call"] not in self._undone and _is_call(each, undo) and not each.get("undoes"):
+                if undo and earlier["call"] not in self._undone and _is_call(call, undo) and not call.get("undoes"):
                     self._undone.add(earlier["call"])
-                    own.add(place)
+                    own.add(index)
                     break
         self._undoing = own
 
     def kept_by(self, repeats: Mapping[str, str], allowed: Sequence[str]) -> str:
-        """Return why the agent must not go back over them; empty if it may.
+        """Return why the agent must not roll back before the calls; empty if it may.
 
-        repeats: whether a call may be repeated, by tool; others are no tools. allowed: tools over which it may go back.
+        repeats: whether a call may be repeated, by tool; other names are not tools. allowed: tools to ignore.
         """
-        doubtful = (_tool(each) for each in (*self._begun, *self._ended) if each.get("unknown") or "ok" not in each)
+        started = (*self._running, *self._ended)
+        doubtful = (_tool(call) for call in started if call.get("unknown") or "ok" not in call)
         for tool in doubtful:
             if repeats.get(tool, "safe") == "never" and tool not in allowed:
                 return f"it is not known what came of a call of {tool}, which must not be called again"
-        for place, each in enumerate(self._made):
-            is_undoing = each.get("undoes") or place in self._undoing
-            is_safe = repeats.get(_tool(each), "safe") != "never" or _tool(each) in allowed
-            if not (is_safe or is_undoing or each.get("undo") or each.get("call") in self._undone):
-                return f"{_tool(each)} was called, and must not be called again"
+        for index, call in enumerate(self._succeeded):
+            is_undoing = call.get("undoes") or index in self._undoing
+            is_safe = repeats.get(_tool(call), "safe") != "never" or _tool(call) in allowed
+            if not (is_safe or is_undoing or call.get("undo") or call.get("call") in self._undone):
+                return f"{_tool(call)} was called, and must not be called again"
         return f"more than {MOST_KEYS} calls would need the keys that they had" if len(self.keys) > MOST_KEYS else ""
 
     @property
     def undoing(self) -> tuple[Undoing, ...]:
-        """The calls to be taken back, the newest first."""
-        left = [each for each in reversed(self._made) if each.get("undo") and each["call"] not in self._undone]
-        return tuple(Undoing(each["undo"]["tool"], each["undo"]["arguments"], each["call"]) for each in left)
+        """The calls to undo, the newest first."""
+        left = [call for call in reversed(self._succeeded) if call.get("undo") and call["call"] not in self._undone]
+        return tuple(Undoing(call["undo"]["tool"], call["undo"]["arguments"], call["call"]) for call in left)
 
     @property
     def undone(self) -> tuple[str, ...]:
-        """The tools whose calls were taken back, in the order made."""
-        return tuple(_tool(each) for each in self._made if each.get("call") in self._undone)
+        """The tools of the undone calls, in the order of the calls."""
+        return tuple(_tool(call) for call in self._succeeded if call.get("call") in self._undone)
 
     @property
     def keys(self) -> tuple[KeptKey, ...]:
-        """The keys of calls that have one for their repeats, in the order made; those taken back apart."""
-        told = [each for each in (*self._ended, *self._begun) if "key" in each and each["call"] not in self._undone]
-        return tuple({each["key"]: KeptKey(_tool(each), each["keyed"], each["key"]) for each in told}.values())
+        """The idempotency keys for repeated calls, in the order of the calls; without undone calls."""
+        started = (*self._ended, *self._running)
+        keyed = [call for call in started if "key" in call and call["call"] not in self._undone]
+        return tuple({call["key"]: KeptKey(_tool(call), call["keyed"], call["key"]) for call in keyed}.values())
 
 
-def _tool(told: Payload) -> str:
-    return str(told.get("by") or told["tool"])
+def _tool(call: Payload) -> str:
+    return str(call.get("by") or call["tool"])
 
 
-def _is_call(told: Payload, undo: Mapping[str, Any]) -> bool:
-    return (told["tool"], told["arguments"]) == (undo["tool"], undo["digest"])
+def _is_call(call: Payload, undo: Mapping[str, Any]) -> bool:
+    return (call["tool"], call["arguments"]) == (undo["tool"], undo["digest"])

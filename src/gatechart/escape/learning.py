@@ -1,9 +1,8 @@
-"""What is tried earlier because of what was learned. Pure.
+"""Reorder options by their success rates. Pure.
 
-The order that somebody wrote is by cost, so it changes only where the evidence is clear: something is tried before what
-stands in front of it if the worst that its record allows is better than the best that the record of the other allows.
-Both bounds are those of Wilson's interval for a rate, which suits few attempts: without any it reaches from 0 to 1, so
-nothing moves.
+The written order is by cost, so it changes only with clear evidence: an option moves before its predecessor if the
+lower bound of its success rate exceeds the upper bound of the predecessor's. The bounds are the ends of Wilson's score
+interval, which suits few attempts: without attempts it spans 0 to 1, so no option moves.
 Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927.
 """
 
@@ -44,42 +43,41 @@ def wilson(tally: Tally, z: float = Z) -> tuple[float, float]:
 def clearly_better_first(
     written: Sequence[T], tally: Callable[[T], Tally], may_move: Callable[[T], bool] = lambda _: True
 ) -> list[T]:
-    """Return what is to be tried in order: as written, but for what is clearly better than what stands before it.
+    """Return the options in the written order, except that a clearly better one moves before its predecessors.
 
-    may_move: whether something may be tried earlier than it was written.
+    may_move: whether an option may move forward.
 
     >>> record = {"nudge": (0, 12), "reroute": (9, 1), "restart": (1, 0)}
     >>> clearly_better_first(["nudge", "reroute", "restart"], record.__getitem__)
     ['reroute', 'nudge', 'restart']
     """
-    found: list[T] = []
-    for each in written:
-        place = len(found)
-        while place and may_move(each) and wilson(tally(each))[0] > wilson(tally(found[place - 1]))[1]:
-            place -= 1
-        found.insert(place, each)
-    return found
+    ranked: list[T] = []
+    for option in written:
+        index = len(ranked)
+        while index and may_move(option) and wilson(tally(option))[0] > wilson(tally(ranked[index - 1]))[1]:
+            index -= 1
+        ranked.insert(index, option)
+    return ranked
 
 
 def fails_least_first(
     tools: Sequence[str], lessons: Lessons, error: str = "", able: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> list[str]:
-    """Return tools by how seldom they fail with an error, then by how seldom they fail at all.
+    """Sort tools by their failure rate with an error, then by their total failure rate, the lowest first.
 
-    A tool that nobody called is expected to fail as the tools do that can do the same; without any, every other time
-    (Laplace's rule of succession). Those that are equal stay in order. error: the type's name; empty for any. able: the
-    capabilities of tools.
+    A tool without calls gets the rate of the tools with the same capabilities; without any, one half (Laplace's rule of
+    succession). Equal tools keep their order. error: the type's name; empty for any. able: the capabilities of tools.
     """
 
-    def failing(tool: str) -> tuple[float, float]:
+    def failure_rates(tool: str) -> tuple[float, float]:
         own = lessons.tools.get(tool)
         of_tools, of_errors = (lessons.capabilities,) * 2 if own is None else (lessons.tools, lessons.errors)
         names = (tool,) if own is not None else able.get(tool, ())
-        well, badly = _summed(of_tools.get(each, NONE) for each in names)
-        so = _summed(of_errors.get(f"{each} {error}", NONE) for each in names)[1] if error else badly
-        return (so + 1) / (well + badly + 2), (badly + 1) / (well + badly + 2)
+        well, badly = _summed(of_tools.get(name, NONE) for name in names)
+        with_error = _summed(of_errors.get(f"{name} {error}", NONE) for name in names)[1] if error else badly
+        return (with_error + 1) / (well + badly + 2), (badly + 1) / (well + badly + 2)
 
-    return sorted(tools, key=failing)
+    return sorted(tools, key=failure_rates)
 
 
 def _summed(tallies: Iterable[Tally]) -> Tally:

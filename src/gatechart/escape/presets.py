@@ -1,4 +1,4 @@
-"""The usual plan to get out, ready to pass to a graph: `escape=getting_out(human="human_desk", at="NORMAL")`."""
+"""The default escape plan, ready to pass to a graph: `escape=getting_out(human="human_desk", at="NORMAL")`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gatechart.graph import EVERY_SIGNAL, REFUSED_TOOL, Best, EscapePlan, GiveUp
 from gatechart.values import Delay, Name
 
 FAILING: Final = ("failing_tool", "tool_failures", "retries_over", "error_rate")
-"""Names of signals that tools fail, as the presets of signals and the detectors have them."""
+"""Names of signals about failing tools, as in the presets of signals and the detectors."""
 
 CIRCLING: Final = ("repeats", "visits_over")
-"""Names of signals that an agent goes round in its states."""
+"""Names of signals about an agent that goes in circles between its states."""
 
 MUSING: Final = ("same_call", "no_progress", "goes_in_circles", "same_question")
-"""Names of signals that a model repeats itself or gets nowhere."""
+"""Names of signals about a model that repeats itself or makes no progress."""
 
 
 def getting_out(
@@ -28,27 +28,27 @@ def getting_out(
     turns: int = 5,
     learns: bool = True,
 ) -> EscapePlan:
-    """Return the plan that answers what `looping()` and `handing_on()` notice of failing tools and circles.
+    """Return the plan for the signals of `looping()` and `handing_on()`.
 
-    A tool that fails, or whose circuit breaker refuses calls: another tool, a wait for the breaker, another way. A
-    circle of states: another way. A model that repeats itself gets a hint, then takes another way. Both wait first if a
-    breaker refused calls lately. Where a circle and a failing tool are noticed together, the circle goes first. If
-    nothing helps, the work goes to a person; without one the agent restarts, and then gives up. What else is
-    noticed, such as a wish for a person, goes to the person at once; without one it is only noted.
+    For a tool that fails, or whose circuit breaker refuses calls: another tool, a wait for the breaker, another route.
+    For a circle of states: another route. For a model that repeats itself: a hint, then another route. The last two
+    wait first if a breaker refused calls recently. If a circle and a failing tool are reported together, the circle
+    comes first. If nothing helps, the work goes to a person; without one the agent restarts, and then gives up. Other
+    signals, such as a request for a person, go to the person at once; without one they are only recorded.
 
-    human: graph that stands for people, or what chooses it; at: its entry point. restart: entry point at which to begin
-    anew before the work goes to a person; without a person, by default the one at which the agent began.
+    human: graph that represents people, or a selection of one; at: its entry point. restart: entry point for a restart
+    before the work goes to a person; without a person, the default is the entry point where the agent started.
 
     >>> plan = getting_out(human="human_desk", at="NORMAL")
     >>> [strategy.name for strategy in plan.answers("failing_tool")], plan.last.name
     (['switch_tool', 'await_breaker', 'reroute'], 'to_human')
     """
     last: Strategy = GiveUp() if human is None else ToHuman(human, at=at)
-    anew = (Restart(restart or ""),) if restart or human is None else ()
+    restarts = (Restart(restart or ""),) if restart or human is None else ()
     tactics: dict[Name, tuple[Strategy, ...]] = {
-        **dict.fromkeys((REFUSED_TOOL, *FAILING), (SwitchTool(), AwaitBreaker(), Reroute(), *anew)),
-        **dict.fromkeys(CIRCLING, (AwaitBreaker(), Reroute(), *anew)),
-        **dict.fromkeys(MUSING, (AwaitBreaker(), Nudge(), Reroute(), *anew)),
+        **dict.fromkeys((REFUSED_TOOL, *FAILING), (SwitchTool(), AwaitBreaker(), Reroute(), *restarts)),
+        **dict.fromkeys(CIRCLING, (AwaitBreaker(), Reroute(), *restarts)),
+        **dict.fromkeys(MUSING, (AwaitBreaker(), Nudge(), Reroute(), *restarts)),
         **({} if human is None else {EVERY_SIGNAL: (last,)}),
     }
     return EscapePlan(

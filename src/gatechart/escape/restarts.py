@@ -1,4 +1,4 @@
-"""What is done where somebody outside has an agent begin anew: the watchdog, which found it standing still. Pure."""
+"""Restarts of a stuck agent that the watchdog requests. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gatechart.values import FOUND, WATCHDOG_AGENT, Escapes, Event, Finding, Pay
 
 
 def asked_restart(found: Payload, at: Mapping[str, str]) -> Payload:
-    """Return the payload by which the watchdog asks for a restart.
+    """Return the payload of the watchdog's request for a restart.
 
-    found: the document of its finding. at: entry points by graph; others begin where they began.
+    found: the document of its finding. at: entry points by graph; agents of other graphs restart where they started.
     """
     evidence = {"detector": "Watchdog", "text": found["text"], **found["evidence"]}
     return {
@@ -26,26 +26,26 @@ def asked_restart(found: Payload, at: Mapping[str, str]) -> Payload:
 
 
 def finding_asked(escapes: Escapes, version: int, event: Event) -> Finding | None:
-    """Return what an agent is to get out of, by the mail that asks for a way; None if it needs none any more.
+    """Return the finding of the mail that requests an escape; None if the agent no longer needs one.
 
-    The watchdog does not ask again until its own finding has ceased, so each time is a new one. An agent that has had a
-    turn since it was found to stand still, or that is on its way out, is left alone. version: of the agent.
+    The watchdog asks again only after its own finding has ceased, so each request is a new finding. An agent that has
+    had a turn since the watchdog found it stuck, or that is undoing calls for an escape, is left alone. version: the
+    agent's current version.
     """
-    told = event.payload
+    request = event.payload
     if event.sender != WATCHDOG_AGENT:
-        return escapes.finding(told["finding"])
-    if escapes.undoing or told["evidence"][0].get("version", version) != version:
+        return escapes.finding(request["finding"])
+    if escapes.undoing or request["evidence"][0].get("version", version) != version:
         return None
-    return Finding(escapes.findings + 1, told["signal"], is_due=True)
+    return Finding(escapes.findings + 1, request["signal"], is_due=True)
 
 
 def restart_tactic(scene: Scene) -> Tactic | None:
-    """Return what is tried where the watchdog asks, within the limits of the agent's plan; None for other signals.
+    """Return the tactic for a request of the watchdog, within the limits of the agent's plan; None for other signals.
 
-    Nothing follows if the agent cannot begin anew, but where its calls have been taken back: then a plan's last
-    resort does.
+    If the agent cannot restart, nothing follows, unless its calls have been undone: then a plan's last resort follows.
     """
     if not scene.finding.signal.startswith(FOUND):
         return None
-    again = Restart(scene.evidence.get("at", {}).get(scene.graph.name, ""))
-    return Tactic(nearest_plan(scene), (again,), last_resort(scene))
+    restart = Restart(scene.evidence.get("at", {}).get(scene.graph.name, ""))
+    return Tactic(nearest_plan(scene), (restart,), last_resort(scene))

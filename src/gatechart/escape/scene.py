@@ -1,4 +1,4 @@
-"""What strategies look at: where the agent is, what was found, what it did before, and how its tools are."""
+"""The input of strategies: the agent's state and past, the finding, and the condition of its tools."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from gatechart.values import (
 )
 from gatechart.values.frozen import value
 
-_OWN: Final = ("agent.", ESCAPE, TRAIL)  # turns that made no move of the chart
+_OWN: Final = ("agent.", ESCAPE, TRAIL)  # event prefixes of turns without a move of the chart
 
 
 @value
 class ToolFacts:
-    """A tool as things stand."""
+    """The current condition of a tool."""
 
     repeat: str = "never"
-    undo: str = ""  # name of the tool that takes a call back
+    undo: str = ""  # name of the tool that undoes a call
     alternatives: tuple[str, ...] = ()  # tools that may be called in its place, the best first
     breaker: BreakerState = BreakerState.CLOSED
-    open_since: datetime | None = None  # when the breaker opened first since it was closed last, if that is known
-    retry_at: datetime | None = None  # when an open breaker lets the next call through
-    capabilities: tuple[str, ...] = ()  # what it can do
+    open_since: datetime | None = None  # when the breaker first opened after it was last closed; None if unknown
+    retry_at: datetime | None = None  # when an open breaker admits the next call
+    capabilities: tuple[str, ...] = ()
 
 
 UNKNOWN_TOOL: Final = ToolFacts()
-"""What is assumed of a tool that the services do not have: that no call of it may be repeated."""
+"""Facts of a tool that the services do not have: no call of it may be repeated."""
 
 
 @value
 class Scene:
-    """An agent in need of a way out."""
+    """An agent that needs an escape."""
 
     graph: AnyGraph
     snapshot: Snapshot
@@ -65,141 +65,142 @@ class Scene:
 
     @property
     def leaves(self) -> tuple[StateName, ...]:
-        """Where the agent is, or was before its calls were taken back, as far as the graph still has these states."""
+        """The active leaves, or the leaves before its calls were undone, if the graph still has these states."""
         return known_states(self.graph, self.evidence.get("leaves", ())) or self.snapshot.configuration
 
     @property
     def is_undoing(self) -> bool:
-        """Whether the agent is in the state in which its calls were taken back."""
+        """Whether the agent is in the state for undoing its calls."""
         return UNDOING in self.snapshot.configuration and UNDOING in self.graph.escape_states
 
     @property
     def found(self) -> Sequence[Mapping[str, Any]]:
-        """What each detector found."""
-        found: Sequence[Mapping[str, Any]] = self.evidence.get("evidence", ())
-        return found
+        """The evidence of each detector."""
+        evidence: Sequence[Mapping[str, Any]] = self.evidence.get("evidence", ())
+        return evidence
 
     @property
     def block(self) -> Sequence[Mapping[str, Any]]:
-        """The repeated moves and calls; empty if nothing was repeated."""
+        """The repeated moves and calls; empty without repeats."""
         return block_in(self.evidence)
 
     @property
     def is_loop(self) -> bool:
-        """Whether the agent goes round in circles."""
+        """Whether the agent goes in circles."""
         return self.evidence.get("reason") == Reason.LOOP_DETECTED.value
 
     @property
     def failed_tools(self) -> tuple[str, ...]:
-        """Tools that failed or were called again and again."""
+        """Tools that failed or were called repeatedly."""
         return failed_tools(self.evidence)
 
     @property
     def refused_tools(self) -> tuple[str, ...]:
-        """Tools with calls in the agent's trail that ended with the refusal of a circuit breaker."""
+        """Tools with calls in the agent's trail that ended with a circuit breaker's refusal."""
         try:
             entries = entries_in(self.snapshot.trail.text, CALLS)
         except ValueError:  # damaged, which the signals report
             return ()
-        return tuple(dict.fromkeys(each.tool for each in entries if isinstance(each, Called) and each.ended_refused))
+        calls = (entry for entry in entries if isinstance(entry, Called) and entry.ended_refused)
+        return tuple(dict.fromkeys(call.tool for call in calls))
 
     def error_of(self, tool: str) -> str:
-        """Return the type of the error with which a tool failed; empty if none is told."""
-        parts = (part for each in self.found for part in (each, *each.get("block", ())))
+        """Return the type of a tool's error; empty if the evidence has none."""
+        parts = (part for evidence in self.found for part in (evidence, *evidence.get("block", ())))
         return next((part["error"] for part in parts if part.get("tool") == tool and part.get("error")), "")
 
     @property
     def failed_states(self) -> tuple[StateName, ...]:
-        """States between which the repeated block moves, or where the agent is in the region that failed."""
+        """States of the repeated moves; without any, the active leaves in the region that failed."""
         return moved_between(self.block) or where_found(self.graph, self.leaves, self.evidence) or self.leaves
 
     def tool(self, name: str) -> ToolFacts:
-        """Return how a tool is."""
+        """Return the facts of a tool; `UNKNOWN_TOOL` if the services do not have it."""
         return self.tools.get(name, UNKNOWN_TOOL)
 
     @property
     def before_block(self) -> int | None:
-        """Version of the agent before what was found began; None if its past does not go back so far.
+        """Version of the agent before the problem started; None if its known past is too short.
 
-        Before as many moves as were repeated; where calls failed, before the agent came to where the first of them did;
-        otherwise before it came to where it is.
+        For repeated moves, the version before them; for failed calls, the version before the agent entered the states
+        of the first one; otherwise the version before it entered its current states.
         """
-        repeated = next((each for each in self.found if each.get("block") and "period" in each), None)
+        repeated = next((evidence for evidence in self.found if evidence.get("block") and "period" in evidence), None)
         if repeated is not None:
             return self._before_moves(repeated["period"] * repeated["times"])
-        failures = [each for each in self.past if each.event == CALLED and self._is_failure(each)]
-        counted = next((each.get("failures", 0) for each in self.found if each.get("tool")), 0)
+        failures = [turn for turn in self.past if turn.event == CALLED and self._is_failure(turn)]
+        counted = next((evidence.get("failures", 0) for evidence in self.found if evidence.get("tool")), 0)
         first = failures[-counted] if 0 < counted <= len(failures) else None
         leaves, at = (self.leaves, self.snapshot.version) if first is None else (first.configuration, first.version)
         return self.last_version(lambda turn: turn.version < at and turn.configuration != leaves)
 
     @property
     def first_call(self) -> PastTurn | None:
-        """The call with which the repeated block began, or the failures; None if moves were repeated.
+        """The first call of the repeated block, or of the failures; None if moves were repeated.
 
-        Only of calls in the states where the agent is.
+        Only calls from the current entries of the active states count.
         """
-        if any("period" in each for each in self.found):
+        if any("period" in evidence for evidence in self.found):
             return None
-        here = [each for each in self.past if each.event == CALLED and self._is_here(each)]
-        repeated = next((each for each in self.found if each.get("block") and "times" in each), None)
+        calls = [turn for turn in self.past if turn.event == CALLED and self._is_current(turn)]
+        repeated = next((evidence for evidence in self.found if evidence.get("block") and "times" in evidence), None)
         if repeated is None:
-            meant = [each for each in here if self._is_failure(each)]
-            number = next((each.get("failures", 0) for each in self.found if each.get("tool")), 0)
+            matching = [call for call in calls if self._is_failure(call)]
+            number = next((evidence.get("failures", 0) for evidence in self.found if evidence.get("tool")), 0)
         else:
-            asked = [(each.get("tool"), each.get("arguments")) for each in repeated["block"]]
-            meant = [each for each in here if (each.payload["tool"], each.payload["arguments"]) in asked]
-            number = repeated["times"] * len(asked)
-        return meant[-number] if 0 < number <= len(meant) else None
+            block = [(entry.get("tool"), entry.get("arguments")) for entry in repeated["block"]]
+            matching = [call for call in calls if (call.payload["tool"], call.payload["arguments"]) in block]
+            number = repeated["times"] * len(block)
+        return matching[-number] if 0 < number <= len(matching) else None
 
-    def _is_here(self, told: PastTurn) -> bool:
-        return (told.payload.get("state"), told.payload.get("epoch")) in self.snapshot.entered
+    def _is_current(self, call: PastTurn) -> bool:
+        return (call.payload.get("state"), call.payload.get("epoch")) in self.snapshot.entered
 
     def _is_failure(self, call: PastTurn) -> bool:
-        told = call.payload
-        is_refused = told.get("error") == REFUSED and not told.get("attempts", 1)
-        return not told["ok"] and not is_refused and told["tool"] in self.failed_tools
+        payload = call.payload
+        is_refused = payload.get("error") == REFUSED and not payload.get("attempts", 1)
+        return not payload["ok"] and not is_refused and payload["tool"] in self.failed_tools
 
     def _before_moves(self, number: int) -> int | None:
-        moves = [each.version for each in self._moves()]
-        if self.past and self.past[0].version == 1:  # where the agent began counts as a move, as detectors see it
+        moves = [turn.version for turn in self._moves()]
+        if self.past and self.past[0].version == 1:  # the agent's start counts as a move, as in the detectors
             moves = [*dict.fromkeys((1, *moves))]
         block = moves[-number:]
         if len(block) < max(number, 2):
             return None
-        return (block[0] if block[0] > 1 else block[1]) - 1  # there is nothing before its beginning
+        return (block[0] if block[0] > 1 else block[1]) - 1  # there is no version before the start
 
-    def last_version(self, is_meant: Callable[[PastTurn], bool]) -> int | None:
-        """Return the newest version at which the agent was as meant; None if it never was, as far as is known."""
+    def last_version(self, matches: Callable[[PastTurn], bool]) -> int | None:
+        """Return the version of the newest matching turn; None if the known past has none."""
         undoing = {UNDOING} & self.graph.escape_states
-        past = (each for each in reversed(self.past) if undoing.isdisjoint(each.configuration))
-        return next((each.version for each in past if is_meant(each)), None)
+        past = (turn for turn in reversed(self.past) if undoing.isdisjoint(turn.configuration))
+        return next((turn.version for turn in past if matches(turn)), None)
 
     @property
     def began_at(self) -> str:
-        """Entry point at which the agent began, as its past tells; empty if that does not go back so far."""
-        return next((each.event.removeprefix(STARTED) for each in self.past if each.event.startswith(STARTED)), "")
+        """Entry point where the agent started; empty if its known past is too short."""
+        return next((turn.event.removeprefix(STARTED) for turn in self.past if turn.event.startswith(STARTED)), "")
 
     def calls_since(self, version: int, entered: Collection[tuple[StateName, int]] = ()) -> CallsMade:
-        """Return the calls that the agent made after a version, or in entries of states that begin again with it.
+        """Return the calls in the known past after a version, or in entries of states that a rollback to it restores.
 
-        As far as its past is known. entered: states with the versions of these entries.
+        entered: states with the versions of these entries.
         """
         return CallsMade(
-            each
-            for each in self.past
-            if each.version > version or (each.payload.get("state"), each.payload.get("epoch")) in entered
+            turn
+            for turn in self.past
+            if turn.version > version or (turn.payload.get("state"), turn.payload.get("epoch")) in entered
         )
 
     def kept_by(self, version: int, calls: CallsMade, allowed: Sequence[str] = ()) -> str:
-        """Return what keeps the agent from going back to a version; empty if nothing does.
+        """Return why the agent must not roll back to a version; empty if it may.
 
-        A call that must not be repeated does, unless it can be taken back, or is allowed by name. So does a past that
-        is not known as far as that version. calls: those that it would go back over. allowed: names of tools.
+        The reason is a call that must not be repeated, unless it can be undone or its tool is allowed; or a known past
+        that does not reach that version. calls: the calls after the version. allowed: names of tools.
         """
         if not self.tools:
             return ""
-        repeats = {name: each.repeat for name, each in self.tools.items()}
+        repeats = {name: tool.repeat for name, tool in self.tools.items()}
         if not looks_back(self.graph):
             must_not = [name for name, repeat in repeats.items() if repeat == "never" and name not in allowed]
             return f"no plan looks back, so it is not known whether it called {', '.join(must_not)}" if must_not else ""
@@ -209,7 +210,7 @@ class Scene:
 
     def _moves(self) -> Iterator[PastTurn]:
         """Yield the turns that moved the agent by the chart, oldest first."""
-        names = {each.get("event") for each in self.block}
+        names = {entry.get("event") for entry in self.block}
         before: tuple[StateName, ...] = ()
         for turn in self.past:
             if not turn.event.startswith(_OWN) and (turn.configuration != before or turn.event in names):
@@ -218,45 +219,46 @@ class Scene:
 
 
 def looks_back(graph: AnyGraph) -> bool:
-    """Whether agents of a graph may look back at their calls to get out. Found out once."""
+    """Return whether a strategy of a graph depends on the past calls of its agents. Computed once."""
     key = ("escapes look back",)
-    found: bool | None = graph.memo.get(key)
-    if found is None:
+    cached: bool | None = graph.memo.get(key)
+    if cached is None:
         plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
-        found = graph.memo[key] = any(each.looks_back for plan in plans if plan is not None for each in plan.every)
-    return found
+        strategies = (strategy for plan in plans if plan is not None for strategy in plan.every)
+        cached = graph.memo[key] = any(strategy.looks_back for strategy in strategies)
+    return cached
 
 
 def known_states(graph: AnyGraph, names: Sequence[StateName]) -> tuple[StateName, ...]:
-    """Return those of some states that the graph has, to which the agent may have migrated since."""
+    """Return the states that the graph has. The agent may have migrated to it since the names were stored."""
     return tuple(name for name in names if name in graph.nodes)
 
 
 def block_in(evidence: Payload) -> Sequence[Mapping[str, Any]]:
-    """Return the repeated moves and calls, by the payload of a signal; empty if nothing was repeated."""
-    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
-    return next((each["block"] for each in found if each.get("block")), ())
+    """Return the repeated moves and calls in the payload of a signal; empty without repeats."""
+    entries: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
+    return next((entry["block"] for entry in entries if entry.get("block")), ())
 
 
 def moved_between(block: Sequence[Mapping[str, Any]]) -> tuple[StateName, ...]:
-    """Return the states between which repeated moves lead: not those in which another region stands all the while."""
-    moves = [each["states"] for each in block if each.get("states")]
-    states = dict.fromkeys(state for each in moves for state in each)
-    moved = tuple(state for state in states if any(state not in each for each in moves))
+    """Return the states that repeated moves enter and leave, without the constant states of other regions."""
+    moves = [entry["states"] for entry in block if entry.get("states")]
+    states = dict.fromkeys(state for move in moves for state in move)
+    moved = tuple(state for state in states if any(state not in move for move in moves))
     return moved or tuple(states)
 
 
 def where_found(graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload) -> tuple[StateName, ...]:
-    """Return those of the active leaves in whose regions it happened that is to be got out of; empty if none is known.
+    """Return the active leaves in the regions of the problem; empty if unknown.
 
-    evidence: payload of the signal, with the state whose invoke told of it as `state`.
+    evidence: payload of the signal; its `state` is the state of the invoke that reported the problem.
     """
     states = {*moved_between(block_in(evidence)), evidence.get("state")}
     return tuple(leaf for leaf in leaves if not states.isdisjoint((leaf, *graph.nodes[leaf].ancestors)))
 
 
 def failed_tools(evidence: Payload) -> tuple[str, ...]:
-    """Return the tools that failed or were called again and again, by the payload of a signal."""
-    found: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
-    parts = (part for each in found for part in (each, *each.get("block", ())))
+    """Return the tools that failed or were called repeatedly, by the payload of a signal."""
+    entries: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
+    parts = (part for entry in entries for part in (entry, *entry.get("block", ())))
     return tuple(dict.fromkeys(part["tool"] for part in parts if part.get("tool")))

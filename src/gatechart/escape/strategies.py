@@ -1,4 +1,4 @@
-"""What can be tried to get out, from cheap to drastic. Write one's own as a subclass of `gatechart.graph.Strategy`."""
+"""The built-in escape strategies, from cheap to drastic. Custom ones are subclasses of `gatechart.graph.Strategy`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from gatechart.values.escapes import AwaitBreakers, BreakerWait
 from gatechart.values.frozen import fill, value
 
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
-"""A function of the context that returns what an entry point takes."""
+"""A function of the context that returns the payload for an entry point."""
 
 _USUAL_FIELD = "messages"
 _ONE_DAY = timedelta(days=1)
@@ -54,27 +54,27 @@ _LONGEST_SHOWN = 600  # characters of a repeated block in a nudge
 
 @value
 class Nudge(Strategy):
-    """Tell the model that it goes round in circles, and how, with its next turn.
+    """Describe the circle to the model, with its next turn.
 
-    If the chart has a transition for `escape.nudge`, that is taken in its place.
+    If the chart has a transition for `escape.nudge`, the agent takes it instead.
     """
 
-    text: str = ""  # in place of the usual words
+    text: str = ""  # replaces the default text
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         if any(candidates(scene.graph, scene.leaves, self.event)):
             yield TakeTransition()
-        yield TellModel(self.text or _told_model(scene))
+        yield TellModel(self.text or _text_for_model(scene))
 
 
 @dataclass(frozen=True, init=False)
 class SwitchTool(Strategy):
-    """Call another tool in place of the one that fails, until the circuit breaker of that one has closed.
+    """Call another tool in place of the failing one, until the circuit breaker of the failing tool has closed.
 
-    Only tools whose own breaker is closed count: those named, or the alternatives of the tool's policies and the tools
-    with a capability of its own. Those that failed least in agents of this graph, with the same kind of error, go
-    first.
+    Candidates are the tools in `to`; by default, the alternatives in the tool's policies and the tools that share a
+    capability with it. Their own breaker must be closed. Tools with the lowest failure rate in agents of this graph,
+    for the same type of error, come first.
     """
 
     to: tuple[str, ...]
@@ -84,7 +84,7 @@ class SwitchTool(Strategy):
 
     @property
     def name(self) -> str:
-        """Its name, with the tools if they are named: `switch_tool_to_search`."""
+        """The strategy's name, with its tools if there are any: `switch_tool_to_search`."""
         return _name_of(self, "to", self.to)
 
     def ways(self, scene: Scene) -> Iterator[Way]:
@@ -93,13 +93,13 @@ class SwitchTool(Strategy):
             yield NoWay("no tool failed")
         switched = dict(scene.snapshot.trail.escapes.switched)
         for tool in scene.failed_tools:
-            named = [each for each in self.to or scene.tool(tool).alternatives if each != tool]
-            yield from (NoWay(f"there is no tool {each!r}") for each in named if each not in scene.tools)
-            able = {each: scene.tool(each).capabilities for each in named if each in scene.tools}
+            named = [name for name in self.to or scene.tool(tool).alternatives if name != tool]
+            yield from (NoWay(f"there is no tool {name!r}") for name in named if name not in scene.tools)
+            able = {name: scene.tool(name).capabilities for name in named if name in scene.tools}
             others = fails_least_first([*able], scene.lessons, scene.error_of(tool), able)
-            closed = [each for each in others if scene.tool(each).breaker is BreakerState.CLOSED]
-            closed = [each for each in closed if each not in scene.failed_tools and switched.get(tool) != each]
-            yield from (SwitchTo(tool, each) for each in closed)
+            closed = [name for name in others if scene.tool(name).breaker is BreakerState.CLOSED]
+            closed = [name for name in closed if name not in scene.failed_tools and switched.get(tool) != name]
+            yield from (SwitchTo(tool, name) for name in closed)
             if not named:
                 yield NoWay(f"{tool} has no alternative")
             elif others and not closed:
@@ -108,14 +108,14 @@ class SwitchTool(Strategy):
 
 @dataclass(frozen=True, init=False)
 class AwaitBreaker(Strategy):
-    """Have calls of a tool wait while its circuit breaker refuses them, in place of failing at once.
+    """Let calls of a tool wait while its circuit breaker refuses them, instead of failing at once.
 
-    Each call waits until the breaker lets it through, durably, and at a random time after the break, so that agents
-    that wait for one breaker do not all come at once. It waits `most` from the attempt on at the latest, and no longer
-    once the breaker has been open for `down` without closing: the tool then does not recover. A call that waits in vain
-    is refused. For each tool it is tried once within 24 hours.
+    Each call waits durably until the breaker admits it, with a random delay after the break, so that waiting agents do
+    not all call at the same time. The wait ends at the latest `most` after the attempt, and also once the breaker has
+    been open for `down` without closing: the tool then counts as down. A call that waits in vain is refused. For each
+    tool, the strategy applies once within 24 hours.
 
-    It looks at tools that the evidence names, and at tools with refused calls in the agent's trail.
+    It applies to tools in the evidence, and to tools with refused calls in the agent's trail.
     """
 
     most_s: float | None  # None if the text is not a duration, which validation reports
@@ -130,7 +130,7 @@ class AwaitBreaker(Strategy):
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
         tools = tuple(dict.fromkeys((*scene.failed_tools, *scene.refused_tools)))
-        reasons = {tool: self._closed_by(scene, tool) for tool in tools}
+        reasons = {tool: self._no_wait(scene, tool) for tool in tools}
         yield from (NoWay(why) for why in reasons.values() if why)
         now = scene.event.time
         until, down_s = now + timedelta(seconds=self.most_s or 0), self.down_s or 0
@@ -146,8 +146,8 @@ class AwaitBreaker(Strategy):
             if not seconds:
                 yield Fault(f"{place}, {name}", "it is not a duration", 'write one above 0, such as "8h" or "30m"')
 
-    def _closed_by(self, scene: Scene, tool: str) -> str:
-        """Return why calls of a tool cannot begin to wait; empty if they can."""
+    def _no_wait(self, scene: Scene, tool: str) -> str:
+        """Return why calls of a tool cannot wait for its breaker; empty if they can."""
         facts, now = scene.tool(tool), scene.event.time
         before = scene.snapshot.trail.escapes.awaited_of(tool)
         if tool not in scene.tools:
@@ -168,15 +168,15 @@ class AwaitBreaker(Strategy):
 
 @dataclass(frozen=True, init=False)
 class Reroute(Strategy):
-    """Go another way: by a transition for `escape.reroute`, or into an entry point whose guard and payload agree.
+    """Take another route: a transition for `escape.reroute`, or an entry point that accepts the agent.
 
-    Which entry points lead away from what failed is found by search in the chart, or named with `at`. One that led on
-    clearly more often than another in agents of this graph goes before it. The context stays, and takes what the
-    payload brings.
+    A search in the chart finds the entry points that lead away from the failure, or `at` names them. An entry point
+    moves before another if it has clearly led to progress more often in agents of this graph. The agent keeps its
+    context, updated from the payload.
     """
 
-    at: tuple[str, ...]  # entry points; empty for those that a search finds
-    payload: Brought | None  # what they take
+    at: tuple[str, ...]  # entry points; empty for a search
+    payload: Brought | None  # payload for the entry points
 
     def __init__(self, at: Iterable[Name] | Name = (), *, payload: Brought | None = None) -> None:
         fill(self, at=names_of(at), payload=payload)
@@ -185,10 +185,10 @@ class Reroute(Strategy):
         """See Strategy."""
         if self._leads_away(scene):
             yield TakeTransition()
-        brought = _brought(self.payload, scene)
-        doors = self.at or (*self._found(scene, scene.failed_states), *self._found(scene, scene.leaves))
-        for door in clearly_better_first(tuple(dict.fromkeys(doors)), partial(_led_on, scene)):
-            yield EnterAt(door, brought)
+        payload = _payload_of(self.payload, scene)
+        doors = self.at or (*self._routes(scene, scene.failed_states), *self._routes(scene, scene.leaves))
+        for door in clearly_better_first(tuple(dict.fromkeys(doors)), partial(_record_of, scene)):
+            yield EnterAt(door, payload)
         if not doors:
             yield NoWay("no transition and no entry point leads away from what failed")
 
@@ -197,26 +197,26 @@ class Reroute(Strategy):
         yield from unknown_names(f"{place}, at", "entry point", self.at, known.entry_points)
         yield from _faults_of(place, self.payload)
 
-    def _found(self, scene: Scene, failed: tuple[StateName, ...]) -> tuple[str, ...]:
+    def _routes(self, scene: Scene, failed: tuple[StateName, ...]) -> tuple[str, ...]:
         return routes(scene.graph, scene.leaves, failed, scene.failed_tools)
 
     def _leads_away(self, scene: Scene) -> bool:
-        """Whether a transition for its event leads away from what failed; guards are not asked yet."""
+        """Return whether a transition for its event leads away from the failure. Guards are evaluated later."""
         edges = (edge for group in candidates(scene.graph, scene.leaves, self.event) for edge in group)
         return any(leads_away(scene.graph, target, scene.failed_states) for edge in edges for target in edge.targets)
 
 
 @dataclass(frozen=True, init=False)
 class CutOut(Strategy):
-    """Leave the repeated block out of the conversation and go on before it: the active states are entered again.
+    """Cut the repeated block out of the conversation and continue before it: the agent re-enters its active states.
 
-    It is left out of a list in the context, and of the transcripts of model loops, each turn of a model with the
-    results of its calls. A block in a transcript with a call that went well and must not be repeated stays, unless
-    `allow` names its tool.
+    The cut applies to a list in the context, and to the transcripts of model loops, where each turn of a model is cut
+    with the results of its calls. A block in a transcript stays if it has a successful call that must not be repeated,
+    unless `allow` names the tool.
     """
 
-    field: str  # of the context, with a list
-    summary: str  # what stands in its place
+    field: str  # field of the context, with a list
+    summary: str  # text in place of the block
     allow: tuple[str, ...]
 
     looks_back: ClassVar[bool] = True
@@ -226,7 +226,7 @@ class CutOut(Strategy):
 
     @property
     def name(self) -> str:
-        """Its name, with that of the field if it is not the usual one: `cut_out_of_notes`."""
+        """The strategy's name, with its field if that is not the default: `cut_out_of_notes`."""
         return _name_of(self, "of", () if self.field == _USUAL_FIELD else (self.field,))
 
     def ways(self, scene: Scene) -> Iterator[Way]:
@@ -238,21 +238,21 @@ class CutOut(Strategy):
             yield CutBlock(self.field, since, self.summary, scene.first_call, self.allow)
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
-        """See Strategy. A graph without the usual field may have its conversations in transcripts of models alone."""
+        """See Strategy. A graph without the default field may have its conversations only in transcripts of models."""
         if self.field != _USUAL_FIELD:
             yield from unknown_names(f"{place}, field", "field", [self.field], known.fields)
 
 
 @dataclass(frozen=True, init=False)
 class Rollback(Strategy):
-    """Go back to the last version before the block, or to the last one in a state with `checkpoint=True`.
+    """Roll back to the last version before the block, or to the last one in a state with `checkpoint=True`.
 
-    A way back over a call that went well and must not be repeated is closed, unless `allow` names its tool, or the tool
-    has `undo=`: then the calls are taken back before, the newest first.
+    The rollback is refused if it would repeat a successful call that must not be repeated, unless `allow` names the
+    tool, or the tool has `undo=`: then the calls are undone first, starting with the newest.
     """
 
     to: Literal["block", "checkpoint"]
-    keep: tuple[str, ...]  # fields of the context that stay, with what was learned
+    keep: tuple[str, ...]  # fields of the context that keep their current values
     allow: tuple[str, ...]
 
     looks_back: ClassVar[bool] = True
@@ -271,7 +271,7 @@ class Rollback(Strategy):
 
     @property
     def name(self) -> str:
-        """Its name: `rollback`, or `rollback_to_checkpoint`."""
+        """The strategy's name: `rollback`, or `rollback_to_checkpoint`."""
         return _name_of(self, "to", () if self.to == "block" else (self.to,))
 
     def ways(self, scene: Scene) -> Iterator[Way]:
@@ -295,10 +295,10 @@ class Rollback(Strategy):
 
 @dataclass(frozen=True, init=False)
 class Restart(Strategy):
-    """Begin anew at a declared entry point, by default the one at which the agent began, with what it began with.
+    """Restart the agent at a declared entry point; by default, where it started and with the same payload.
 
-    Its guard and payload are checked as for a new agent. No exit action runs, and the context begins anew but for the
-    fields in `keep`. For calls that must not be repeated see `Rollback`.
+    Guard and payload are checked as for a new agent. No exit actions run, and the agent gets a new context, except for
+    the fields in `keep`. For calls that must not be repeated, see `Rollback`.
     """
 
     at: str
@@ -321,7 +321,7 @@ class Restart(Strategy):
 
     @property
     def name(self) -> str:
-        """Its name, with that of the entry point if one is named: `restart_at_ASKING`."""
+        """The strategy's name, with its entry point if it has one: `restart_at_ASKING`."""
         return _name_of(self, "at", (self.at,) if self.at else ())
 
     def ways(self, scene: Scene) -> Iterator[Way]:
@@ -330,8 +330,8 @@ class Restart(Strategy):
         if not door:
             yield NoWay("it is not known at which entry point the agent began; name one with at=")
         else:
-            brought = _brought(self.payload, scene) or _begun_with(scene, door)
-            yield EnterAt(door, brought, is_fresh=True, keep=self.keep, allow=self.allow)
+            payload = _payload_of(self.payload, scene) or _first_payload(scene, door)
+            yield EnterAt(door, payload, is_fresh=True, keep=self.keep, allow=self.allow)
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:
         """See Strategy."""
@@ -342,11 +342,11 @@ class Restart(Strategy):
 
 @dataclass(frozen=True, init=False)
 class Repair(Strategy):
-    """Have a flow outside mend what is wrong, and wait for it: a function, or another agent (`Invoke(agent=…)`)."""
+    """Run a repair outside the chart and wait for its end: a function, or another agent (`Invoke(agent=…)`)."""
 
     flow: Invoke
-    then: StateName  # state that follows its end
-    otherwise: StateName  # state that follows if it fails
+    then: StateName  # next state if it succeeds
+    otherwise: StateName  # next state if it fails
 
     def __init__(self, flow: Invoke | Callable[..., Any], then: Name, otherwise: Name = GAVE_UP) -> None:
         invoke = flow if isinstance(flow, Invoke) else Invoke(flow)
@@ -360,29 +360,29 @@ class Repair(Strategy):
 
 @value
 class Alert(Strategy):
-    """Tell people through a sink of the home's configuration, and go on with what is tried next."""
+    """Alert people through a sink of the home's configuration, and continue with the next strategy."""
 
     sink: str
-    text: str = ""  # in place of the usual words
+    text: str = ""  # replaces the default text
 
     @property
     def name(self) -> str:
-        """Its name, with that of the sink."""
+        """The strategy's name, with its sink."""
         return f"alert_{self.sink}"
 
     def ways(self, scene: Scene) -> Iterator[Way]:
         """See Strategy."""
-        yield SendAlert(self.sink, self.text or _told_people(scene))
+        yield SendAlert(self.sink, self.text or _text_for_people(scene))
 
     def faults(self, place: str, known: Nameable) -> Iterator[Fault]:  # noqa: ARG002
         """See Strategy."""
         if not self.sink or "@" in self.sink or "/" in self.sink:
-            told = f"{self.sink!r} is not the name of a sink"
-            yield Fault(f"{place}, sink", told, "name one of the home's configuration, which has its address")
+            problem = f"{self.sink!r} is not the name of a sink"
+            yield Fault(f"{place}, sink", problem, "name one of the home's configuration, which has its address")
 
 
 def _name_of(strategy: Strategy, joint: str, named: tuple[str, ...]) -> str:
-    """Return the name of a strategy with what it names, so that two that name different things differ."""
+    """Return the name of a strategy with its parameters, so that strategies with different parameters differ."""
     return "_".join((usual_name(type(strategy)), *((joint, *named) if named else ())))
 
 
@@ -390,38 +390,38 @@ def _faults_of(place: str, payload: Brought | None) -> Iterator[Fault]:
     if payload is None:
         return
     if not callable(payload) or is_async(payload) or not fits(payload, 1):
-        told = f"payload={callable_name(payload) if callable(payload) else repr(payload)} cannot be asked"
-        yield Fault(place, told, "pass a plain function of (context)")
+        problem = f"payload={callable_name(payload) if callable(payload) else repr(payload)} cannot be asked"
+        yield Fault(place, problem, "pass a plain function of (context)")
 
 
-def _led_on(scene: Scene, door: str) -> Tally:
+def _record_of(scene: Scene, door: str) -> Tally:
     entry = scene.graph.entry_points.get(door)
     return NONE if entry is None else scene.lessons.places.get(entry.state, NONE)
 
 
-def _brought(payload: Brought | None, scene: Scene) -> Payload | None:
+def _payload_of(payload: Brought | None, scene: Scene) -> Payload | None:
     given = None if payload is None else payload(scene.context)
     return given.model_dump(mode="json") if isinstance(given, BaseModel) else given
 
 
-def _begun_with(scene: Scene, door: str) -> Payload | None:
-    """Return the payload with which the agent itself began at the entry point; None if that is not known."""
-    began = next((each.payload for each in scene.past if each.event == f"{STARTED}{door}"), None)
-    return began or None
+def _first_payload(scene: Scene, door: str) -> Payload | None:
+    """Return the payload of the agent's own start at the entry point; None if unknown."""
+    payload = next((turn.payload for turn in scene.past if turn.event == f"{STARTED}{door}"), None)
+    return payload or None
 
 
-def _told_model(scene: Scene) -> str:
+def _text_for_model(scene: Scene) -> str:
     what = "You are repeating yourself without progress" if scene.is_loop else "This does not lead on"
     return f"{what} {_shown(scene)}. Do not do the same again; try another way, or say what is missing."
 
 
-def _told_people(scene: Scene) -> str:
+def _text_for_people(scene: Scene) -> str:
     what = "goes round in circles" if scene.is_loop else "does not get on"
     return f"{scene.snapshot.agent_id} {what} {_shown(scene)}"
 
 
 def _shown(scene: Scene) -> str:
-    """Return the signal and what it found, in brief."""
+    """Return the signal with its evidence, shortened."""
     shown = json.dumps(scene.block or scene.found, ensure_ascii=False, default=str)
     short = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
     return f"({scene.evidence.get('signal', '')}): {short}"

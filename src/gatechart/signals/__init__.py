@@ -1,4 +1,4 @@
-"""What can be noticed in what an agent does, and presets of it. See `gatechart.values.detectors` for what all share."""
+"""Detectors of problems in an agent's behaviour, and presets of signals. Their base: `gatechart.values.detectors`."""
 
 from gatechart.signals.circles import GoesInCircles
 from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures, ToolRefusals

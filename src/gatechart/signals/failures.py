@@ -1,4 +1,4 @@
-"""Tools that fail: often, again and again, or most of the time. Tools whose circuit breakers refuse calls."""
+"""Detectors of failing tools: repeated failures, retries and error rates, and calls that circuit breakers refuse."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from gatechart.values import HOLDS, Called, Detector, Evidence, Look, Reason, ch
 from gatechart.values.frozen import fill
 
 Same: TypeAlias = Literal["tool", "arguments", "error"]
-"""What failures must share to be counted together: their tool, and its arguments or the type of error as well."""
+"""The common part of failures that count together: their tool, and also its arguments or the type of error."""
 
 _KINDS: Final = ("tool", "arguments", "error")
 _Failure: TypeAlias = tuple[str, int]
-"""Two characters for what failures must share, the first for the tool; and the time in ms since 1970."""
+"""Two characters for the common part of failures, the first for the tool; and the time in ms since 1970."""
 
-_NONE: Final = "-"  # in place of the second of these characters
+_NONE: Final = "-"  # in place of the second character
 
 _LEAST_KEPT: Final = 5
-"""Failures that are remembered at least, so that those of several tools may alternate; but no more than MOST_MOVES."""
+"""Minimum number of stored failures, so that failures of several tools may alternate; the limit is MOST_MOVES."""
 
-_ENTRY: Final = 15  # characters of a failure in a slot: two for what it shares, thirteen for its time
+_ENTRY: Final = 15  # characters of a failure in a slot: two for the common part, thirteen for the time
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolFailures(Detector):
-    """Notice that calls fail, each of them after all its attempts.
+    """Detect failed calls. A call counts once, after all its attempts.
 
-    A call that a circuit breaker refused is no failure of its tool, see ToolRefusals. Without `within`, a success of
-    the same tool (with the same arguments, if those count) forgets its failures. It ceases when fewer than `n` less one
-    are left, or with progress that the chart declares.
+    A call that a circuit breaker refused is not a failure of its tool, see ToolRefusals. Without `within`, a success of
+    the same tool (with the same arguments, if `same` includes them) resets its failures. The signal ceases when fewer
+    than `n` - 1 failures are left, or with progress that the chart declares.
     """
 
     sees: ClassVar[int] = CALLS
     reason: ClassVar[Reason] = Reason.TOOL_FAILURE
 
     n: int  # failures
-    within: float | None  # seconds in which they are counted; None for any time
+    within: float | None  # seconds of the window; None for any time
     same: Same
     among: tuple[str, ...]  # tools that count; empty for all
 
@@ -63,12 +63,12 @@ class ToolFailures(Detector):
         if same not in _KINDS:
             raise ValueError(f"ToolFailures(same={same!r}) is not possible; use {', '.join(map(repr, _KINDS))}")
         named = names_of(among)
-        if not all(isinstance(each, str) for each in named):
+        if not all(isinstance(tool, str) for tool in named):
             raise ValueError(f"ToolFailures(among={among!r}) names no tools; pass their names")
         fill(self, n=n, within=within, same=same, among=named)
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: what the last failures shared, and when they happened."""
+        """Return the slot after a turn: the common part and the time of each of the last failures."""
         if look.is_told:
             slot = ""
         for call in calls_through(look):
@@ -77,13 +77,13 @@ class ToolFailures(Detector):
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return how often the tool failed, over how many seconds, and its last error."""
+        """Return the tool's number of failures, their time span in seconds, and its last error."""
         shared = _most_frequent(_failures(slot))
-        times = [time for each, time in _failures(slot) if each == shared]
-        failed = [each for each in look.read_trail() if isinstance(each, Called) and each.has_failed]
-        last = next((each for each in reversed(failed) if self._shared(each) == shared), None)
-        told = {} if last is None else {"tool": last.tool, "error": last.error}
-        return {"failures": len(times), "seconds": (times[-1] - times[0]) / 1000, "threshold": self.n, **told}
+        times = [time for key, time in _failures(slot) if key == shared]
+        failed = [entry for entry in look.read_trail() if isinstance(entry, Called) and entry.has_failed]
+        last = next((call for call in reversed(failed) if self._shared(call) == shared), None)
+        details = {} if last is None else {"tool": last.tool, "error": last.error}
+        return {"failures": len(times), "seconds": (times[-1] - times[0]) / 1000, "threshold": self.n, **details}
 
     def _after_call(self, slot: str, call: Called) -> str:
         if call.ok and len(slot) < _ENTRY:
@@ -94,16 +94,16 @@ class ToolFailures(Detector):
             failures = _with_failure(failures, (shared, call.time_ms), self.n)
         elif self.within is None:
             forgiven = shared[:1] if self.same == "error" else shared
-            failures = [each for each in failures if not each[0].startswith(forgiven)]
-        shares = [each for each, _ in failures]
+            failures = [failure for failure in failures if not failure[0].startswith(forgiven)]
+        keys = [key for key, _ in failures]
         least = max(self.n - 1, 1) if slot.startswith(HOLDS) else self.n
-        found = any(shares.count(each) >= least for each in set(shares))
-        return slot_of(found, "".join(f"{each}{time:013}" for each, time in failures))
+        holds = any(keys.count(key) >= least for key in set(keys))
+        return slot_of(holds, "".join(f"{key}{time:013}" for key, time in failures))
 
     def _recent(self, failures: list[_Failure], now_ms: int) -> list[_Failure]:
         if self.within is None:
             return failures
-        return [each for each in failures if now_ms - each[1] <= self.within * 1000]
+        return [failure for failure in failures if now_ms - failure[1] <= self.within * 1000]
 
     def _shared(self, call: Called) -> str:
         detail = {"tool": "", "arguments": call.arguments, "error": call.error}[self.same]
@@ -112,11 +112,11 @@ class ToolFailures(Detector):
 
 @dataclass(frozen=True, slots=True)
 class RetriesOver(Detector):
-    """Notice that more than so many retries were needed: by calls of one tool, or within one task.
+    """Detect more than `n` retries by calls of one tool, or within one task.
 
-    Each attempt after the first is a retry, and so is the next call after one that failed. For a tool, the next call
-    after a success restarts the count; for a task, the next task does, and for both, progress that the chart declares.
-    Calls that circuit breakers refused do not count.
+    Each attempt after the first is a retry, and so is the next call after a failed one. For a tool, the next call after
+    a success restarts the count; for a task, the next task does. Progress that the chart declares restarts both. Calls
+    that circuit breakers refused do not count.
     """
 
     sees: ClassVar[int] = CALLS
@@ -126,13 +126,13 @@ class RetriesOver(Detector):
     per: Literal["tool", "task"] = "tool"
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which nothing can be found."""
+        """Refuse a negative number, and an unknown `per`."""
         require_whole(self, n=(self.n, 0))
         if self.per not in ("tool", "task"):
             raise ValueError(f"RetriesOver(per={self.per!r}) is not possible; use 'tool' or 'task'")
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: of each tool, or of the task, whether its last call failed, and its retries."""
+        """Return the slot after a turn: for each tool, or the task, whether its last call failed, and its retries."""
         if look.is_told:
             slot = ""
         for call in calls_through(look):
@@ -148,18 +148,18 @@ class RetriesOver(Detector):
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return the retries, and of what."""
+        """Return the number of retries, and the tool or the task."""
         counts = _counts(slot)
-        most = max(counts, key=lambda each: counts[each][1])
-        called = (each for each in reversed(look.read_trail()) if isinstance(each, Called))
-        made = (getattr(each, self.per) for each in called if not each.is_refused)
-        name = next((each for each in made if character_of(each) == most), "")
+        most = max(counts, key=lambda key: counts[key][1])
+        calls = (entry for entry in reversed(look.read_trail()) if isinstance(entry, Called))
+        names = (getattr(call, self.per) for call in calls if not call.is_refused)
+        name = next((name for name in names if character_of(name) == most), "")
         return {"retries": counts[most][1], "threshold": self.n, self.per: name}
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate(Detector):
-    """Notice that more than a part of the last calls failed. It ceases at four fifths of that part.
+    """Detect that more than a part of the last calls failed. The signal ceases at four fifths of that part.
 
     Calls that circuit breakers refused do not count.
     """
@@ -168,11 +168,11 @@ class ErrorRate(Detector):
     reason: ClassVar[Reason] = Reason.TOOL_FAILURE
 
     above: float = 0.5  # part of the calls, from 0 to 1
-    least: int = 10  # calls before it is asked
-    last: int = 20  # calls that it is asked of
+    least: int = 10  # minimum number of calls
+    last: int = 20  # calls in the window
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which nothing can be found."""
+        """Refuse numbers that can never match."""
         require(self, above=(self.above, 0))
         require_whole(self, least=(self.least, 1))
         require_window(self, last=(self.last, self.least))
@@ -190,15 +190,15 @@ class ErrorRate(Detector):
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return how many of how many calls failed."""
+        """Return the number of failures, and of calls in the window."""
         return {"failures": slot.count("x"), "calls": len(slot) - 1, "threshold": self.above}
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolRefusals(Detector):
-    """Notice that circuit breakers refused `n` calls of a tool, or another attempt of these, and none ended otherwise.
+    """Detect that the last `n` calls of a tool ended because circuit breakers refused an attempt.
 
-    It ceases when a call of the tool ends otherwise, or with progress that the chart declares.
+    The signal ceases when a call of the tool ends otherwise, or with progress that the chart declares.
     """
 
     sees: ClassVar[int] = CALLS
@@ -210,12 +210,12 @@ class ToolRefusals(Detector):
     def __init__(self, n: int = 2, *, among: Iterable[str] | str = ()) -> None:
         require_window(self, n=(n, 1))
         named = names_of(among)
-        if not all(isinstance(each, str) for each in named):
+        if not all(isinstance(tool, str) for tool in named):
             raise ValueError(f"ToolRefusals(among={among!r}) names no tools; pass their names")
         fill(self, n=n, among=named)
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: how many calls of each tool were refused."""
+        """Return the slot after a turn: the number of refused calls of each tool."""
         if look.is_told:
             slot = ""
         for call in calls_in(look):
@@ -229,13 +229,13 @@ class ToolRefusals(Detector):
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return the tool, how many of its calls were refused, and when its circuit breaker lets one through."""
+        """Return the tool, the number of its refused calls, and when its circuit breaker admits a call."""
         counts = _counts(slot)
-        most = max(counts, key=lambda each: counts[each][1])
-        refused = (each for each in reversed(look.read_trail()) if isinstance(each, Called) and each.ended_refused)
-        last = next((each for each in refused if character_of(each.tool) == most), None)
-        told = {} if last is None else {"tool": last.tool, "error": last.error, **_until(last)}
-        return {"refusals": counts[most][1], "threshold": self.n, **told}
+        most = max(counts, key=lambda key: counts[key][1])
+        refused = (entry for entry in reversed(look.read_trail()) if isinstance(entry, Called) and entry.ended_refused)
+        last = next((call for call in refused if character_of(call.tool) == most), None)
+        details = {} if last is None else {"tool": last.tool, "error": last.error, **_until(last)}
+        return {"refusals": counts[most][1], "threshold": self.n, **details}
 
 
 def _until(call: Called) -> dict[str, str]:
@@ -244,26 +244,26 @@ def _until(call: Called) -> dict[str, str]:
 
 def _failures(slot: str) -> list[_Failure]:
     entries = (slot[at : at + _ENTRY] for at in range(1, len(slot), _ENTRY))
-    return [(each[:2], int(each[2:])) for each in entries]
+    return [(entry[:2], int(entry[2:])) for entry in entries]
 
 
 def _with_failure(failures: list[_Failure], failure: _Failure, n: int) -> list[_Failure]:
-    """Return the failures with another, at most `n` of those that share the same, and few in all."""
-    same = [each for each in failures if each[0] == failure[0]]
-    kept = [each for each in failures if len(same) < n or each is not same[0]]
+    """Return the failures with a new one: at most `n` with the same common part, and a limited number in total."""
+    same = [earlier for earlier in failures if earlier[0] == failure[0]]
+    kept = [earlier for earlier in failures if len(same) < n or earlier is not same[0]]
     return [*kept, failure][-min(max(2 * n, _LEAST_KEPT), MOST_MOVES) :]
 
 
 def _most_frequent(failures: list[_Failure]) -> str:
-    shared = [each for each, _ in failures]
-    return max(shared, key=shared.count)
+    keys = [key for key, _ in failures]
+    return max(keys, key=keys.count)
 
 
 _MOST_TOOLS: Final = 8
 
 
 def _counts(slot: str) -> dict[str, tuple[bool, int]]:
-    return {each[0]: (each[1] == "x", int(each[2:])) for each in slot[1:].split()}
+    return {entry[0]: (entry[1] == "x", int(entry[2:])) for entry in slot[1:].split()}
 
 
 def _counted(counts: dict[str, tuple[bool, int]]) -> str:

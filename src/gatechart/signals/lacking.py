@@ -1,4 +1,4 @@
-"""What is asked of an agent that cannot do it."""
+"""Detector of work that needs a domain or a capability which the agent lacks."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LONGEST_KEPT: Final = 100
 
 @dataclass(frozen=True, slots=True, init=False)
 class Lacks(Detector):
-    """Notice that what is asked needs a domain, or a capability, that the agent's entry point does not have.
+    """Detect a request that needs a domain, or a capability, that the agent's entry point does not have.
 
-    what: "domain" or "capability". rules: what a text needs that somebody says; those of a selection will do. Of those
-    that need one, the first that applies to the text and the reason counts. has: what the entry point has, in place of
-    its profile; without a profile it lacks nothing.
+    what: "domain" or "capability". rules: the needs of a message; the rules of a selection can be used. Among the rules
+    with such a need, the first that applies to the message and the reason counts. has: names that the entry point has,
+    in place of its profile; without a profile it lacks nothing.
 
-    An invoke tells of a need by `work.note("domain:refunds", 0.8)`; a number below 0.5 does not count. Of several that
-    are needed one will do, unless the needs say `all`. It ceases when something else is asked.
+    An invoke reports a need with `work.note("domain:refunds", 0.8)`; a number below 0.5 does not count. One of several
+    needed names is enough, unless the needs set `all`. The signal ceases with the next request that the agent can meet.
     """
 
     sees: ClassVar[int] = SAID | NOTED
@@ -50,7 +50,7 @@ class Lacks(Detector):
             raise ValueError(f"Lacks({what!r}) notices nothing; pass 'domain' or 'capability'")
         own = None if has is None else names_of(has)
         fill(self, what=what, rules=rules_of(rules), has=own)
-        if not all(isinstance(each, str) for each in own or ()):
+        if not all(isinstance(name, str) for name in own or ()):
             raise ValueError(f"Lacks({what!r}, has={has!r}) names no {_FIELDS[what]}; pass their names")
         if self.rules and not self.counted:
             raise ValueError(f"Lacks({what!r}) notices nothing: no rule needs a {what}; pass one that does")
@@ -62,54 +62,54 @@ class Lacks(Detector):
 
     @property
     def variant(self) -> str:  # type: ignore[override]
-        """What it lacks, so that its signals are `lacks_domain` and `lacks_capability`."""
+        """The value of `what`, so that its signals are `lacks_domain` and `lacks_capability`."""
         return self.what
 
     @property
     def counted(self) -> tuple[NeedRule, ...]:
-        """Rules that count for it: those that need one, for any reason or for its own."""
-        return tuple(each for each in self.rules if self._named(each.needs) and each.reason in (None, self.reason))
+        """The rules with such a need, for any reason or for the reason of this detector."""
+        return tuple(rule for rule in self.rules if self._named(rule.needs) and rule.reason in (None, self.reason))
 
     @property
     def may_lack(self) -> bool:
-        """Whether what a rule needs is lacking."""
-        return bool(self._lacking(each.needs for each in self.counted))
+        """Whether the agent lacks the needs of a rule."""
+        return bool(self._lacking(rule.needs for rule in self.counted))
 
     def of_entry_point(self, profile: Profile | None) -> Lacks:
-        """Return it with what an entry point has."""
+        """Return the detector with `has` from the profile of an entry point."""
         if self.has is not None or profile is None:
             return self
         return replace(self, has=getattr(profile, _FIELDS[self.what]))
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: what was lacking when something was asked last."""
-        asked = [*self._asked(look)]
-        if not asked:
+        """Return the slot after a turn: the names that the last request lacked."""
+        requests = [*self._requests(look)]
+        if not requests:
             return slot
-        lacking = self._lacking(asked)
+        lacking = self._lacking(requests)
         return slot_of(bool(lacking), _BETWEEN.join(lacking)[:_LONGEST_KEPT])
 
     def finds_anew(self, look: Look) -> bool:
-        """Return whether something that is lacking is asked in this very turn."""
-        return bool(self._lacking(self._asked(look)))
+        """Return whether a request of this turn lacks something."""
+        return bool(self._lacking(self._requests(look)))
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return what is needed, and what the entry point has."""
+        """Return the names that the request needs, and the names that the entry point has."""
         return {"needs": slot[1:].split(_BETWEEN), "has": list(self.has or ()), "what": self.what}
 
-    def _lacking(self, asked: Iterable[Needs]) -> list[str]:
-        """Return what is needed and not there, each once."""
+    def _lacking(self, requests: Iterable[Needs]) -> list[str]:
+        """Return the needed names that the entry point lacks, without duplicates."""
         if self.has is None:
             return []
         lacking: dict[str, None] = {}
-        for needs in asked:
+        for needs in requests:
             missing = [name for name in self._named(needs) if name not in self.has]
             if needs.all or len(missing) == len(self._named(needs)):
                 lacking |= dict.fromkeys(missing)
         return [*lacking]
 
-    def _asked(self, look: Look) -> Iterator[Needs]:
-        """Yield the needs of each thing that is asked in a turn, none of them if any agent can do it."""
+    def _requests(self, look: Look) -> Iterator[Needs]:
+        """Yield the needs of each request in a turn; empty needs if any agent can do it."""
         for entry in look.told:
             match entry:
                 case Said(text):
@@ -126,9 +126,9 @@ class Lacks(Detector):
 
 
 def rules_of(rules: Iterable[NeedRule] | NeedRule) -> tuple[NeedRule, ...]:
-    """Return the rules as a tuple. Raises TypeError for what is none."""
+    """Return the rules as a tuple. Raises TypeError for a value that is not a NeedRule."""
     given = one_or_more(rules)
-    for each in given:
-        if not isinstance(each, NeedRule):
-            raise TypeError(f"{each!r} is no rule; pass NeedRule(Needs(domains=...)), or with capabilities=...")
+    for rule in given:
+        if not isinstance(rule, NeedRule):
+            raise TypeError(f"{rule!r} is no rule; pass NeedRule(Needs(domains=...)), or with capabilities=...")
     return given

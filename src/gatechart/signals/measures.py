@@ -1,4 +1,4 @@
-"""What was measured, or is judged by a function of one's own."""
+"""Detectors of measured numbers, and of the results of a function that the application provides."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ from gatechart.values import (
 
 @dataclass(frozen=True, slots=True)
 class Confidence(Detector):
-    """Notice that an invoke noted a low confidence, by `work.note("confidence", 0.3)`."""
+    """Detect that an invoke noted a low confidence, with `work.note("confidence", 0.3)`."""
 
     sees: ClassVar[int] = NOTED
     reason: ClassVar[Reason] = Reason.LOW_CONFIDENCE
 
     below: float = 0.5
     measure: str = "confidence"
-    margin: float = 0.05  # above `below`, from which on it ceases
+    margin: float = 0.05  # above `below`; it ceases from there on
 
     def __post_init__(self) -> None:
-        """Refuse what no number can be compared with."""
+        """Refuse bounds that are not numbers, and a measure without a name."""
         require_number(self, below=self.below)
         require_text(self, measure=self.measure)
         require(self, margin=(self.margin, 0))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the last number."""
-        for number in (each.number for each in look.told if isinstance(each, Noted) and each.measure == self.measure):
-            found = number < self.below + (self.margin if slot.startswith(HOLDS) else 0)
-            slot = slot_of(found, f"{number:g}")
+        notes = (entry for entry in look.told if isinstance(entry, Noted) and entry.measure == self.measure)
+        for number in (note.number for note in notes):
+            holds = number < self.below + (self.margin if slot.startswith(HOLDS) else 0)
+            slot = slot_of(holds, f"{number:g}")
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
@@ -58,10 +59,10 @@ class Confidence(Detector):
 
 @dataclass(frozen=True, slots=True)
 class Sentiment(Detector):
-    """Notice that somebody speaks badly of things.
+    """Detect a message with a negative sentiment.
 
-    function: text to a number from -1 (bad) to 1, at once: what asks a model belongs into an invoke, which notes its
-    number; then use Confidence with that measure.
+    function: text to a number from -1 (negative) to 1. It must return at once: a call of a model belongs in an invoke,
+    which notes the number; then use Confidence with that measure.
     """
 
     sees: ClassVar[int] = SAID
@@ -69,17 +70,17 @@ class Sentiment(Detector):
 
     function: Callable[[str], float]
     below: float = -0.5
-    margin: float = 0.1  # above `below`, from which on it ceases
+    margin: float = 0.1  # above `below`; it ceases from there on
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be asked, or be compared with."""
+        """Refuse a function that cannot be called in a turn, and bounds that are not numbers."""
         require_function(self, self.function)
         require_number(self, below=self.below)
         require(self, margin=(self.margin, 0))
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the number of the last text."""
-        for text in (each.text for each in look.told if isinstance(each, Said)):
+        for text in (entry.text for entry in look.told if isinstance(entry, Said)):
             number = self.function(text)
             slot = slot_of(number < self.below + (self.margin if slot.startswith(HOLDS) else 0), f"{number:g}")
         return slot
@@ -91,14 +92,14 @@ class Sentiment(Detector):
 
 @dataclass(frozen=True, slots=True)
 class Risk(Detector):
-    """Notice that what happens is risky. function: context and event to a number, at once; asked at each turn."""
+    """Detect a high risk. function: context and event to a number, without delay; it is called at each turn."""
 
     function: Callable[[Any, Event], float]
     above: float = 0.5
-    margin: float = 0.1  # below `above`, from which on it ceases
+    margin: float = 0.1  # below `above`; it ceases from there on
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be asked, or be compared with."""
+        """Refuse a function that cannot be called in a turn, and bounds that are not numbers."""
         require_function(self, self.function)
         require_number(self, above=self.above)
         require(self, margin=(self.margin, 0))
@@ -116,22 +117,22 @@ class Risk(Detector):
 _EVERY_KIND: Final = MOVED | CALLED | SAID | REASONED | NOTED | PROGRESSED | WAITED
 
 Found: TypeAlias = bool | Evidence
-"""What a function of one's own found: whether it did, or what it found, empty for nothing."""
+"""Result of an application's function: whether it found something, or its evidence, empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed(Detector):
-    """Notice what a function of one's own finds.
+    """Detect a condition with a function that the application provides.
 
-    function: trail (entries, oldest first) and context to whether it found something, or to what as JSON values. It is
-    pure and quick. It reads the whole trail each time, so say by `kinds` which kinds of entries it waits for.
+    function: trail (entries, oldest first) and context to whether it found something, or to its evidence as JSON
+    values. It must be pure and fast. It reads the whole trail each time, so restrict it to some entries with `kinds`.
     """
 
     function: Callable[[tuple[TrailEntry, ...], Any], Found]
-    kinds: int = 0  # of entries, as bits, such as `CALLED`, without which it is not asked; 0 for every turn
+    kinds: int = 0  # kinds of entries, as bits, such as `CALLED`: it is called only after these; 0 for every turn
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be asked, and kinds that there are not."""
+        """Refuse a function that cannot be called in a turn, and unknown kinds."""
         require_function(self, self.function)
         require_whole(self, kinds=(self.kinds, 0))
         if self.kinds & ~_EVERY_KIND:
@@ -144,10 +145,10 @@ class Noticed(Detector):
         return self.kinds
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: whether something was found."""
+        """Return the slot after a turn: whether the function found something."""
         return slot_of(bool(self.function(look.read_trail(), look.context)), "")
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return what was found."""
-        found = self.function(look.read_trail(), look.context)
-        return found if isinstance(found, Mapping) else {}
+        """Return the evidence of the function; empty if it returns a bool."""
+        result = self.function(look.read_trail(), look.context)
+        return result if isinstance(result, Mapping) else {}

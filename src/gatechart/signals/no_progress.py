@@ -1,4 +1,4 @@
-"""Standing still: turns and seconds of work without progress, and too many visits to one state."""
+"""Detectors of an agent that makes no progress: turns and seconds of work, and too many visits to one state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _WAITING: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class NoProgress(Detector):
-    """Notice that the agent works without getting on: for so many turns, or for so many seconds.
+    """Detect that the agent works without progress for a number of turns or seconds.
 
-    Only work counts: turns in which an invoke ends, and seconds that pass while one is under way. Events from people,
-    timers or other agents are no turns of work. Seconds do not count while a call waits for the circuit breaker of its
-    tool. Turns do not count if a breaker refused a call until a known moment. Both counts restart with progress: as the
-    chart declares it, with the first entry to a state within the window, or with a task done. They also restart with an
-    event from outside while the agent waits. It ceases with either.
+    Only work counts: turns where an invoke ends, and seconds while an invoke runs. Events from people, timers or other
+    agents are not turns of work. Seconds do not count while a call waits for the circuit breaker of its tool. Turns do
+    not count if a breaker refused a call until a known moment. Both counts restart with progress: a state that the
+    chart marks, the first entry to a state within the window, or a completed task. They also restart with an event
+    from outside while the agent waits. The signal ceases with a restart of the counts.
     """
 
     reason: ClassVar[Reason] = Reason.COMPLEXITY_EXCEEDED
@@ -45,7 +45,7 @@ class NoProgress(Detector):
     measure: str = ""  # a noted measure, or a field of the context: then only its growth is progress
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which nothing can be found."""
+        """Refuse numbers that can never match."""
         if self.turns is None and self.seconds is None:
             raise ValueError("NoProgress() notices nothing; pass turns= or seconds=, or both")
         if self.turns is not None:
@@ -57,34 +57,34 @@ class NoProgress(Detector):
 
     @property
     def wakes(self) -> int:
-        """Work, without which nothing is counted; with a measure every turn, as its context may have grown."""
+        """Turns of work, since only these count; with a measure every turn, as the context may have changed."""
         return EVERY_TURN if self.measure else WORKED
 
     @property
     def due_s(self) -> float | None:
-        """Seconds of work after which it must be asked again though nothing happened."""
+        """Seconds of work after which it must be evaluated even without an event."""
         return self.seconds
 
     def remaining_s(self, slot: str) -> float | None:
-        """Return the seconds of work that are left until it must be asked again; None if it has found something."""
+        """Return the seconds of work until it must be evaluated; None if it holds, a call waits, or it has no limit."""
         standing = _Standing.read(slot)
         if self.seconds is None or slot.startswith(HOLDS) or standing.is_waiting:
             return None
         return self.seconds - standing.worked_ms / 1000
 
     def begun(self, now: datetime) -> str:
-        """Return the slot by which work counts from now on."""
+        """Return the slot for work that starts now."""
         return _Standing(0, 0, _ms(now), None).written(False)
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: turns, milliseconds of work, when this work began, and the measure's best."""
+        """Return the slot after a turn: turns, milliseconds of work, start of the work, and the measure's maximum."""
         is_work = look.was_working or look.is_working
         if not (is_work or self.measure):
             return "" if _is_progress(look) else slot
         standing = _Standing.read(slot)
         if is_work:
             standing.work(look)
-        if self._went_on(standing, look):
+        if self._made_progress(standing, look):
             standing.turns = standing.worked_ms = 0
         return standing.written(self._is_too_long(standing))
 
@@ -93,7 +93,7 @@ class NoProgress(Detector):
         standing = _Standing.read(slot)
         return {"turns": standing.turns, "seconds": round(standing.worked_ms / 1000, 3)}
 
-    def _went_on(self, standing: _Standing, look: Look) -> bool:
+    def _made_progress(self, standing: _Standing, look: Look) -> bool:
         if not self.measure:
             return _is_progress(look)
         number = _measured(self.measure, look)
@@ -109,13 +109,13 @@ class NoProgress(Detector):
 
 @dataclass(slots=True)
 class _Standing:
-    """What NoProgress remembers."""
+    """The memory of NoProgress."""
 
     turns: int
     worked_ms: int
-    since_ms: int  # 0 while no invoke is under way, _WAITING while a call of one waits for a circuit breaker
+    since_ms: int  # 0 while no invoke runs, _WAITING while a call of one waits for a circuit breaker
     best: float | None
-    is_refused: bool = False  # whether a call was refused in the turn of work under way
+    is_refused: bool = False  # whether a call was refused in the current turn of work
 
     @property
     def is_waiting(self) -> bool:
@@ -128,15 +128,15 @@ class _Standing:
         turns, worked_ms, since_ms, best, *refused = slot[1:].split(" ")
         return cls(int(turns), int(worked_ms), int(since_ms), float(best) if best else None, bool(refused))
 
-    def written(self, found: bool) -> str:
+    def written(self, holds: bool) -> str:
         if not (self.turns or self.worked_ms or self.since_ms or self.best is not None or self.is_refused):
             return ""
         best = "" if self.best is None else repr(self.best)
-        return slot_of(found, f"{self.turns} {self.worked_ms} {self.since_ms} {best}{' r' * self.is_refused}")
+        return slot_of(holds, f"{self.turns} {self.worked_ms} {self.since_ms} {best}{' r' * self.is_refused}")
 
     def work(self, look: Look) -> None:
         now_ms = _ms(look.now)
-        self.is_refused |= any(each.is_refused_for_now for each in calls_in(look))
+        self.is_refused |= any(call.is_refused_for_now for call in calls_in(look))
         has_ended = look.event.name.startswith(_ENDS)
         if look.was_working:
             self.turns += has_ended and not self.is_refused
@@ -147,9 +147,9 @@ class _Standing:
 
 
 def _is_waiting(look: Look, was_waiting: bool) -> bool:
-    """Whether a call waits for a circuit breaker now. An entry of the call follows at its end."""
-    told = [each for each in look.told if isinstance(each, Called | Waited)]
-    return isinstance(told[-1], Waited) if told else was_waiting and not look.kinds & MOVED
+    """Return whether a call waits for a circuit breaker now. The trail has an entry of the call after its end."""
+    entries = [entry for entry in look.told if isinstance(entry, Called | Waited)]
+    return isinstance(entries[-1], Waited) if entries else was_waiting and not look.kinds & MOVED
 
 
 def _ms(moment: datetime) -> int:
@@ -158,7 +158,7 @@ def _ms(moment: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class VisitsOver(Detector):
-    """Notice that a state was entered more than so many times. Only progress that the chart tells of begins anew."""
+    """Detect that the agent entered a state more than `n` times. Only progress that the chart reports resets it."""
 
     sees: ClassVar[int] = MOVED | PROGRESSED
     reason: ClassVar[Reason] = Reason.LOOP_DETECTED
@@ -167,13 +167,13 @@ class VisitsOver(Detector):
     n: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which nothing can be found."""
+        """Refuse a state without a name, and a number that can never match."""
         object.__setattr__(self, "state", name_of(self.state))
         require_text(self, state=self.state)
         require_whole(self, n=(self.n, 1))
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: how often the state was entered."""
+        """Return the slot after a turn: the number of visits to the state."""
         if look.is_told:
             slot = ""
         if not (look.kinds & MOVED and self._is_entered(look)):
@@ -182,7 +182,7 @@ class VisitsOver(Detector):
         return slot_of(visits > self.n, str(visits))
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return the state, and how often it was entered."""
+        """Return the state and its number of visits."""
         return {"state": self.state, "visits": int(slot[1:]), "threshold": self.n}
 
     def _is_entered(self, look: Look) -> bool:
@@ -196,6 +196,6 @@ def _is_progress(look: Look) -> bool:
 
 
 def _measured(measure: str, look: Look) -> float | None:
-    noted = [each.number for each in look.told if isinstance(each, Noted) and each.measure == measure]
-    found = noted[-1] if noted else getattr(look.context, measure, None)
-    return found if isinstance(found, int | float) else None
+    noted = [entry.number for entry in look.told if isinstance(entry, Noted) and entry.measure == measure]
+    number = noted[-1] if noted else getattr(look.context, measure, None)
+    return number if isinstance(number, int | float) else None

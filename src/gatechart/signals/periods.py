@@ -1,4 +1,4 @@
-"""Repeats at the end of a text in which each character stands for a move or a call."""
+"""Find repeats at the end of a text where each character represents a move or a call."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Final
 from gatechart.values.frozen import value
 
 LONG: Final = 3
-"""Length of a block that counts as repeated when it is seen twice; a shorter one must be seen three times."""
+"""Length of a block that must occur only twice by default; a shorter one must occur three times."""
 
 
 @value
 class Period:
-    """A block at the end of a text that repeats what stands before it."""
+    """A repeated block at the end of a text."""
 
     length: int
-    times: int  # that it is seen, at least
+    times: int  # minimum number of its occurrences
 
 
 def period_at_end(text: str, length: int | None = None, times: int | None = None) -> Period | None:
-    """Return the shortest block with whose repeats a text ends; None if it ends with none.
+    """Return the shortest repeated block at the end of a text; None if there is none.
 
-    length: of the block; None for any. times: that it must be seen; None for the usual number.
+    length: length of the block; None for any. times: required occurrences; None for the default.
 
     >>> period_at_end("xabcabc"), period_at_end("xabab"), period_at_end("xababab")
     (Period(length=3, times=2), None, Period(length=2, times=3))
@@ -41,8 +41,8 @@ def period_at_end(text: str, length: int | None = None, times: int | None = None
 
 
 def recent_period(text: str, length: int | None, times: int | None, margin: int) -> Period | None:
-    """Return the block with whose repeats a text ended at most so many characters ago."""
+    """Return the shortest block whose repeats end at most `margin` characters before the end of a text."""
     for ago in range(min(margin, len(text)) + 1):
-        if found := period_at_end(text[: len(text) - ago], length, times):
-            return found
+        if period := period_at_end(text[: len(text) - ago], length, times):
+            return period
     return None

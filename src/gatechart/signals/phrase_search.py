@@ -1,4 +1,4 @@
-"""Finding phrases in what somebody said, but not where they are denied."""
+"""Find phrases in messages, except where the message negates them."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ PhrasePairs: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 GAP: Final = "…"
 
-_DENIED: Final = re.compile(
+_NEGATED: Final = re.compile(
     r"\b(?:no|not|never|without|nothing|(?:do|does|did|need|wo|is|are|was)n'?t|rather than|instead of)"
     r"(?: +(?!(?:but|and|so|because|can|could|please|let)\b)[\w']+){0,4} *$"
     r"|\b(?:are you|you are|you're|am i|is (?:this|it))"
     r"(?: +(?!(?:i|want|need|get|give|let|so|and|but)\b)[\w']+){0,4} *$"
     r"|(?<![能要会會可是有再么麼])[不別别没沒無无勿非][是用要需必想会會能算太帮我给給再说說把请請求很那么麼什打]{0,4}$"
 )
-"""What denies a phrase when it stands before it, with a few words between, or asks whether the agent is a person.
+"""Matches text before a phrase that negates it, with a few words between, or that asks whether the agent is a person.
 
-能不能 and its like ask and deny nothing, and 再不 and 为什么不 demand.
+能不能 and similar phrases ask rather than negate, and 再不 and 为什么不 demand.
 """
 
 _NONE_THERE: Final = re.compile(r"(?<!有)[没沒]有[要想说說求需打算过過]{0,4}$")
 _QUESTION: Final = re.compile(r"[^,.!;，。！；]{0,6}[吗嗎?？]")
-"""没有投诉 denies, and 没有人工客服吗 asks."""
+"""没有投诉 negates, and 没有人工客服吗 asks."""
 
-_REACH: Final = 60  # characters before a phrase in which it may be denied
+_REACH: Final = 60  # characters before a phrase where a negation counts
 
 
 @value
 class Found:
-    """A phrase that somebody said."""
+    """A phrase in a message."""
 
-    phrase: str  # as it was listed
+    phrase: str  # as listed
     language: str
 
 
@@ -45,41 +45,41 @@ class Found:
 class Phrase:
     """A phrase, prepared for the search."""
 
-    told: Found
-    words: tuple[str, ...]  # the longest first: a text without one of them does not have the phrase
+    match: Found
+    words: tuple[str, ...]  # the longest first; a text must contain all of them
     pattern: re.Pattern[str]
 
 
 class PhraseSearch:
-    """Phrases that are looked for in texts."""
+    """Searches texts for phrases."""
 
     __slots__ = ("_by_word", "_plain_words", "_words")
 
     def __init__(self, phrases: PhrasePairs) -> None:
         by_word: dict[str, list[Phrase]] = {}
-        for prepared in (_prepared(phrase, language) for language, each in phrases for phrase in each):
+        for prepared in (_prepared(phrase, language) for language, listed in phrases for phrase in listed):
             by_word.setdefault(prepared.words[0], []).append(prepared)
         self._by_word = by_word
         self._words = tuple(by_word)
         self._plain_words = tuple(filter(str.isascii, by_word))
 
     def phrase_in(self, text: str) -> Found | None:
-        """Return a phrase that a text has and does not deny; None if there is none."""
+        """Return a phrase that a text contains without negating it; None if there is none."""
         plain = folded(text).replace("\u2019", "'")
         words = self._plain_words if plain.isascii() else self._words
         likely = (phrase for word in words if word in plain for phrase in self._by_word[word])
-        return next((phrase.told for phrase in likely if _has(plain, phrase)), None)
+        return next((phrase.match for phrase in likely if _has(plain, phrase)), None)
 
 
 def _has(text: str, phrase: Phrase) -> bool:
-    if not all(each in text for each in phrase.words):
+    if not all(word in text for word in phrase.words):
         return False
-    return any(not _is_denied(text, *each.span()) for each in phrase.pattern.finditer(text))
+    return any(not _is_negated(text, *match.span()) for match in phrase.pattern.finditer(text))
 
 
-def _is_denied(text: str, start: int, end: int) -> bool:
+def _is_negated(text: str, start: int, end: int) -> bool:
     first = max(start - _REACH, 0)
-    if _DENIED.search(text, first, start):
+    if _NEGATED.search(text, first, start):
         return True
     return bool(_NONE_THERE.search(text, first, start)) and not _QUESTION.match(text, end)
 
@@ -91,7 +91,7 @@ def _prepared(phrase: str, language: str) -> Phrase:
 
 
 def _pattern(parts: list[list[str]], phrase: str) -> str:
-    """Return the pattern of a phrase. In scripts that have them, combining marks belong to words."""
+    """Return the pattern of a phrase. Combining marks, in scripts that have them, belong to words."""
     word = r"\w" if phrase.isascii() else rf"\w{marks()}"
     between = rf"[^{word}]+"
     gap = rf"(?:{between}[{word}]+){{0,3}}?{between}"

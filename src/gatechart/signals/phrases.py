@@ -1,4 +1,4 @@
-"""What people say when they want a person, or are in trouble, by language. `…` stands for up to three words."""
+"""Phrases of people who want a person or are in trouble, by language. `…` matches up to three words."""
 
 from __future__ import annotations
 

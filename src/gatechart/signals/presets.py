@@ -26,12 +26,12 @@ def handing_on(
     confidence: float | None = 0.5,
     rules: Iterable[NeedRule] | NeedRule = (),
 ) -> Preset:
-    """Return the signals that say: somebody else should go on with this work.
+    """Return the signals for handing the work on to another agent or a person.
 
-    failures: of one tool without a success between. turns, seconds: of work without progress. asked: phrases by which
-    somebody asks for a person. keywords: words of trouble. confidence: below which a noted `confidence` is low. None
-    leaves a signal out. rules: what work needs by what somebody says; a domain or a capability that the agent's entry
-    point lacks is noticed.
+    failures: failures of one tool without a success between them. turns, seconds: work without progress. asked: phrases
+    of people that ask for a person. keywords: words of trouble. confidence: bound below which a noted `confidence` is
+    low. None leaves a signal out. rules: needs of messages, for signals about a domain or a capability that the agent's
+    entry point lacks.
     """
     return (
         *_handing_on(failures, turns, seconds, asked, keywords, confidence),
@@ -45,19 +45,19 @@ def looping(
     failures: int | None = 5,
     within: float = 60,
 ) -> Preset:
-    """Return the signals that say: the agent goes round in circles.
+    """Return the signals for an agent that goes in circles.
 
-    window: moves and calls in which repeats are looked for; None for no repeats of moves. calls: times that the same
-    call must be made; None for any number. failures: of one tool within so many seconds; None for any number.
+    window: moves and calls to search for repeats; None for no signal about moves. calls: occurrences of the same call;
+    None for no signal about calls. failures: failures of one tool within `within` seconds; None for no such signal.
     """
-    found: list[Signal] = []
+    signals: list[Signal] = []
     if failures is not None:
-        found.append(Signal(ToolFailures(failures, within), "failing_tool"))
+        signals.append(Signal(ToolFailures(failures, within), "failing_tool"))
     if window is not None:
-        found.append(Signal(Repeats(window=window)))
+        signals.append(Signal(Repeats(window=window)))
     if calls is not None:
-        found.append(Signal(SameCall(calls, window=window or 20)))
-    return tuple(found)
+        signals.append(Signal(SameCall(calls, window=window or 20)))
+    return tuple(signals)
 
 
 def _handing_on(

@@ -1,4 +1,4 @@
-"""The same question again."""
+"""Detector of a question that a person repeats."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gatechart.signals.slots import require, require_whole, require_window, slot
 from gatechart.values import HOLDS, PROGRESSED, SAID, Detector, Evidence, Look, Reason, Said
 from gatechart.values.texts import UNSPACED, folded, shortened
 
-_LONGEST_KEPT: Final = 100  # characters of the words of a text
-_LONGEST_CODES: Final = 40  # characters of its numbers and codes; longer ones are kept as a digest
-_BETWEEN: Final = "\x1f"  # texts
-_BEFORE_CODES: Final = "\x1e"  # of a text
+_LONGEST_KEPT: Final = 100  # characters for the words of a text
+_LONGEST_CODES: Final = 40  # characters for its numbers and codes; longer ones are kept as a digest
+_BETWEEN: Final = "\x1f"  # separates texts
+_BEFORE_CODES: Final = "\x1e"  # separates the words of a text from its codes
 
 _JOINERS: Final = "-./:,_#"  # between the parts of a code
 _TOKEN: Final = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
@@ -26,33 +26,32 @@ _JOINED: Final = re.compile(rf"[{_JOINERS}]+")
 _BETWEEN_LETTER_AND_DIGIT: Final = re.compile(r"(?<=[^\W\d])-(?=\d)|(?<=\d)-(?=[^\W\d])")
 _IDEOGRAPHS: Final = re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _SYLLABLES: Final = re.compile(r"[\u3040-\u30ff\uac00-\ud7a3]")  # kana and Hangul
-_IDEOGRAPH_LETTERS: Final = 2.5  # Latin letters that say as much as one ideograph
+_IDEOGRAPH_LETTERS: Final = 2.5  # Latin letters with the information of one ideograph
 _SYLLABLE_LETTERS: Final = 1.8
 
 
 @dataclass(frozen=True, slots=True)
 class SameQuestion(Detector):
-    """Notice that a person repeats nearly the same question.
+    """Detect that a person repeats nearly the same question.
 
-    Texts are compared without regard to case, order of words, punctuation and the encoding of accents, by their first
-    100 characters; the slot keeps them, so it is longer than others. Numbers, codes and currencies must be the same: to
-    cancel order 1001 is not to cancel order 1002. The signal ends with another text, or with progress that the chart
-    reports.
+    The comparison ignores case, word order, punctuation and the encoding of accents. It uses the first 100 characters;
+    the slot stores them, so it is longer than others. Numbers, codes and currencies must be equal: cancelling order
+    1001 is not cancelling order 1002. The signal ends with another text, or with progress that the chart reports.
 
-    shortest is in Latin letters and the spaces between words: an ideograph counts as 2.5 letters, and a syllable of
+    `shortest` is in Latin letters and the spaces between words: an ideograph counts as 2.5 letters, and a syllable of
     Japanese or Korean as 1.8.
     """
 
     sees: ClassVar[int] = SAID | PROGRESSED
     reason: ClassVar[Reason] = Reason.LOOP_DETECTED
 
-    similarity: float = 0.9  # from 0 to 1: of two texts that count as the same
-    last: int = 5  # texts that are remembered
-    times: int = 3  # that it must be said
-    shortest: int = 12  # letters below which a text is no question, such as "yes please"
+    similarity: float = 0.9  # from 0 to 1: at least this makes two texts the same question
+    last: int = 5  # texts to remember
+    times: int = 3  # occurrences that are required
+    shortest: int = 12  # letters; a shorter text, such as "yes please", is not a question
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which nothing can be found."""
+        """Refuse numbers that can never match."""
         require(self, similarity=(self.similarity, 0.01))
         require_whole(self, times=(self.times, 2), shortest=(self.shortest, 0))
         require_window(self, last=(self.last, self.times))
@@ -65,15 +64,16 @@ class SameQuestion(Detector):
         """Return the slot after a turn: the last texts."""
         if look.is_told:
             slot = ""
-        for said in (each for each in look.told if isinstance(each, Said)):
-            slot = self._after_text(slot, _tokens(said.text))
+        for message in (entry for entry in look.told if isinstance(entry, Said)):
+            slot = self._after_text(slot, _tokens(message.text))
         return slot
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return how often it was said, and the text."""
+        """Return the text and its number of occurrences."""
         texts = slot[1:].split(_BETWEEN)
-        said = (entry.text for entry in reversed(look.read_trail(SAID)) if isinstance(entry, Said))
-        text = next((text for text in said if _kept(_tokens(text)) == texts[-1]), texts[-1].partition(_BEFORE_CODES)[0])
+        latest = (entry.text for entry in reversed(look.read_trail(SAID)) if isinstance(entry, Said))
+        words = texts[-1].partition(_BEFORE_CODES)[0]
+        text = next((text for text in latest if _kept(_tokens(text)) == texts[-1]), words)
         return {"times": self._count(texts[-1], texts), "threshold": self.times, "text": text}
 
     def _after_text(self, slot: str, tokens: _Tokens) -> str:
@@ -90,21 +90,21 @@ class SameQuestion(Detector):
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """A text as it is compared."""
+    """A text, prepared for comparison."""
 
     words: str
     codes: frozenset[str]  # tokens with digits, and currencies
 
     @property
     def length(self) -> float:
-        """Number of Latin letters that say as much."""
+        """Number of Latin letters with the same information."""
         text = " ".join(filter(None, (self.words, *self.codes)))
         ideographs, syllables = (len(pattern.findall(text)) for pattern in (_IDEOGRAPHS, _SYLLABLES))
         return len(text) + ideographs * (_IDEOGRAPH_LETTERS - 1) + syllables * (_SYLLABLE_LETTERS - 1)
 
 
 def _similarity(text: str, other: str) -> float:
-    """Return the similarity of two texts of a slot, from 0 to 1. Texts with different codes have none."""
+    """Return the similarity of two texts of a slot, from 0 to 1; 0 if their codes differ."""
     from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415  most agents have no such detector
 
     (words, _, codes), (other_words, _, other_codes) = (part.partition(_BEFORE_CODES) for part in (text, other))
@@ -114,7 +114,7 @@ def _similarity(text: str, other: str) -> float:
 
 
 def _kept(tokens: _Tokens) -> str:
-    """Return the form of a text that the slot keeps. Texts of older slots have no codes."""
+    """Return the form of a text for the slot. Texts of older slots have no codes."""
     words, codes = shortened(tokens.words, _LONGEST_KEPT), " ".join(sorted(tokens.codes))
     if len(codes) > _LONGEST_CODES:
         codes = sha256(codes.encode()).hexdigest()[:16]
@@ -134,7 +134,7 @@ def _tokens(text: str) -> _Tokens:
 
 
 def _parts(token: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a token, each with whether it is a code. Scripts without capital letters are in none."""
+    """Yield the parts of a token, each with whether it is a code. Codes contain no letters of scripts without case."""
     if not any(character.isdecimal() for character in token):
         if unicodedata.category(token[0]) == "Sc":
             yield token, True

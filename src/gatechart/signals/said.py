@@ -1,4 +1,4 @@
-"""What people say: that they want a person, or that something is wrong."""
+"""Detectors of messages that ask for a person or report trouble."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_LANGUAGE: Final = "by language, such as {'en': ['help']}"
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Phrased(Detector):
-    """A detector of phrases. Each saying of one is a new finding; it ceases with a saying without any."""
+    """A detector of phrases. Each message with a phrase is a new finding; it ceases with a message without one."""
 
     sees: ClassVar[int] = SAID
     usual: ClassVar[Phrases]
@@ -36,51 +36,51 @@ class _Phrased(Detector):
         for name, given in (("phrases", own), ("also", also or {})):
             self._require_phrases(name, given)
         joined = _joined(own, also or {})
-        if not any(each for _, each in joined):
+        if not any(listed for _, listed in joined):
             raise ValueError(f"{type(self).__name__}() has no phrases; pass some {_BY_LANGUAGE}")
         fill(self, phrases=joined, search=PhraseSearch(joined))
 
     def _require_phrases(self, name: str, given: object) -> None:
-        """Refuse what are no phrases by language."""
+        """Refuse values that are not phrases by language. Raises TypeError or ValueError."""
         shown = f"{type(self).__name__}({name}={given!r})"
         if not isinstance(given, Mapping):
             raise TypeError(f"{shown} does not say the language; pass phrases {_BY_LANGUAGE}")
         for listed in given.values():
-            for each in one_or_more(listed):
-                if not (isinstance(each, str) and each.replace(GAP, " ").strip()):
-                    raise ValueError(f"{shown}: {each!r} is no phrase; pass texts {_BY_LANGUAGE}")
+            for phrase in one_or_more(listed):
+                if not (isinstance(phrase, str) and phrase.replace(GAP, " ").strip()):
+                    raise ValueError(f"{shown}: {phrase!r} is no phrase; pass texts {_BY_LANGUAGE}")
 
     def after(self, slot: str, look: Look) -> str:
-        """Return the slot after a turn: whether a phrase was said."""
-        found = self._found(look)
-        if found is None and not any(isinstance(each, Said) for each in look.told):
+        """Return the slot after a turn: whether a message contains a phrase."""
+        match = self._phrase_of(look)
+        if match is None and not any(isinstance(entry, Said) for entry in look.told):
             return slot
-        return slot_of(found is not None, "")
+        return slot_of(match is not None, "")
 
     def finds_anew(self, look: Look) -> bool:
-        """Return whether a phrase is said: who says it again was not helped."""
-        return self._found(look) is not None
+        """Return whether a message contains a phrase: a person who repeats it got no help."""
+        return self._phrase_of(look) is not None
 
     def evidence(self, slot: str, look: Look) -> Evidence:
-        """Return the phrase that was said last, and its language."""
-        said = look.read_trail(SAID, 1)  # before this turn, if other detectors waited for something else to happen
-        found = self._found(look) or self._found_in(said)
-        return {} if found is None else {"phrase": found.phrase, "language": found.language}
+        """Return the last phrase and its language."""
+        earlier = look.read_trail(SAID, 1)  # from before this turn, if joined detectors fired the signal later
+        match = self._phrase_of(look) or self._phrase_in(earlier)
+        return {} if match is None else {"phrase": match.phrase, "language": match.language}
 
-    def _found(self, look: Look) -> Found | None:
-        return self._found_in(look.told)
+    def _phrase_of(self, look: Look) -> Found | None:
+        return self._phrase_in(look.told)
 
-    def _found_in(self, entries: Iterable[TrailEntry]) -> Found | None:
-        said = (each.text for each in entries if isinstance(each, Said))
-        return next((found for text in said if (found := self.search.phrase_in(text))), None)
+    def _phrase_in(self, entries: Iterable[TrailEntry]) -> Found | None:
+        texts = (entry.text for entry in entries if isinstance(entry, Said))
+        return next((match for text in texts if (match := self.search.phrase_in(text))), None)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class UserAsked(_Phrased):
-    """Notice that somebody asks for a person, or for another one.
+    """Detect that the user asks for a person, or for a different one.
 
-    phrases: by language, in place of the usual ones. also: phrases beside those. In a phrase, `…` stands for up to
-    three words. A phrase that is denied ("I don't need a real person") does not count.
+    phrases: by language, in place of the defaults. also: additional phrases. In a phrase, `…` matches up to three
+    words. A negated phrase ("I don't need a real person") does not count.
     """
 
     reason: ClassVar[Reason] = Reason.USER_ESCALATION
@@ -89,7 +89,7 @@ class UserAsked(_Phrased):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Keywords(_Phrased):
-    """Notice words that tell of trouble, such as "complaint" or "urgent". phrases, also: as for UserAsked."""
+    """Detect words of trouble, such as "complaint" or "urgent". phrases, also: as for UserAsked."""
 
     reason: ClassVar[Reason] = Reason.USER_ESCALATION
     usual: ClassVar[Phrases] = TROUBLE
@@ -97,7 +97,7 @@ class Keywords(_Phrased):
 
 def _joined(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]]) -> PhrasePairs:
     languages = dict.fromkeys((*first, *second))
-    return tuple((each, (*_listed(first, each), *_listed(second, each))) for each in languages)
+    return tuple((language, (*_listed(first, language), *_listed(second, language))) for language in languages)
 
 
 def _listed(phrases: Mapping[str, Iterable[str]], language: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What detectors share: how a slot begins, the calls of a turn, and how wrong parameters are refused."""
+"""Helpers for detectors: the first character of a slot, the calls of a turn, and checks of parameters."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from gatechart.values.delays import LONGEST_S
 from gatechart.values.names import is_number
 
 CEASED: Final = "-"
-"""First character of the slot of a detector that has not found what it looks for."""
+"""First character of the slot of a detector that does not hold."""
 
 _SHORTEST_S: Final = 0.001
 
 CALLS: Final = CALLED | PROGRESSED
-"""Kinds of entries that concern a detector of calls that progress resets."""
+"""Kinds of entries for a detector of calls that progress resets."""
 
 
-def slot_of(found: bool, memory: str) -> str:
-    """Return the slot of a detector. found: whether it holds."""
-    return (HOLDS if found else CEASED) + memory
+def slot_of(holds: bool, memory: str) -> str:
+    """Return the slot of a detector. holds: whether its condition is met. memory: its data."""
+    return (HOLDS if holds else CEASED) + memory
 
 
 def calls_in(look: Look) -> list[Called]:
-    """Return the calls that a turn tells of, oldest first."""
-    return [each for each in look.told if isinstance(each, Called)]
+    """Return the calls that a turn reports, oldest first."""
+    return [entry for entry in look.told if isinstance(entry, Called)]
 
 
 def calls_through(look: Look) -> list[Called]:
     """Return the calls of a turn that no circuit breaker refused, oldest first."""
-    return [each for each in calls_in(look) if not each.is_refused]
+    return [call for call in calls_in(look) if not call.is_refused]
 
 
 def require(detector: object, **least: tuple[Any, float]) -> None:
-    """Refuse numbers of a detector that are too small. least: each number with the least that it may be.
+    """Refuse numbers of a detector that are too small. least: number and minimum, by the name of the parameter.
 
-    Raises ValueError, which names the number and what would do.
+    Raises ValueError, which names the parameter and the minimum.
     """
     for name, (number, bound) in least.items():
         if not (is_number(number) and number >= bound):
@@ -45,7 +45,7 @@ def require(detector: object, **least: tuple[Any, float]) -> None:
 
 
 def require_whole(detector: object, **least: tuple[Any, int]) -> None:
-    """Refuse counts of a detector, as `require` does numbers."""
+    """Refuse counts of a detector that are too small or not whole, as `require` does for numbers."""
     for name, (number, bound) in least.items():
         if not (is_number(number) and isinstance(number, int) and number >= bound):
             remedy = f"pass a whole number of {bound} or more"
@@ -61,7 +61,7 @@ def require_window(detector: object, **least: tuple[Any, int]) -> None:
 
 
 def require_seconds(detector: object, **given: Any) -> None:
-    """Refuse seconds that are none, or longer than a hundred years."""
+    """Refuse durations below a millisecond or above a hundred years."""
     for name, number in given.items():
         if not (is_number(number) and _SHORTEST_S <= number <= LONGEST_S):
             remedy = f"pass seconds, from {_SHORTEST_S} to {LONGEST_S}"
@@ -69,21 +69,21 @@ def require_seconds(detector: object, **given: Any) -> None:
 
 
 def require_number(detector: object, **given: Any) -> None:
-    """Refuse what is no number that others can be compared with."""
+    """Refuse values that are not numbers."""
     for name, number in given.items():
         if not is_number(number):
             raise ValueError(f"{_shown(detector, name, number)} cannot be compared with; pass a number")
 
 
 def require_text(detector: object, **given: Any) -> None:
-    """Refuse what is no name."""
+    """Refuse values that are not texts, and empty texts."""
     for name, text in given.items():
         if not (isinstance(text, str) and text):
             raise ValueError(f"{_shown(detector, name, text)} names nothing; pass a text")
 
 
 def require_function(detector: object, function: Any) -> None:
-    """Refuse what cannot be called in a turn."""
+    """Refuse values that cannot be called in a turn. Raises TypeError; ValueError for an async function."""
     shown = _shown(detector, "function", function)
     if not callable(function):
         raise TypeError(f"{shown} cannot be called; pass a function")

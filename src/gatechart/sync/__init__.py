@@ -1,7 +1,7 @@
-"""The same runtime without `await`, for scripts and notebooks: each call returns when its coroutine would.
+"""The runtime without `await`, for scripts and notebooks: each call returns when its coroutine would.
 
-The runtime runs in an event loop in a thread of its own, so it works inside a running event loop, too, such as a
-notebook's. It may be called from several threads. Errors are those of the verbs.
+The runtime runs in an event loop in a separate thread, so it also works inside a running event loop, such as a
+notebook's. Several threads may call it. Its methods raise the errors of the asynchronous ones.
 """
 
 from gatechart.sync.agent import Agent

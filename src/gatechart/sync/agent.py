@@ -16,7 +16,7 @@ P = ParamSpec("P")
 
 
 class Agent(Generic[ContextT]):
-    """The handle of an agent, from `start` or `resume`: what `gatechart.Agent` is, with verbs that wait."""
+    """The handle of an agent, from `start` or `resume`: `gatechart.Agent` with blocking methods."""
 
     def __init__(self, thread: LoopThread, mirrored: agent.Agent[ContextT]) -> None:
         self._thread = thread
@@ -65,7 +65,7 @@ class Agent(Generic[ContextT]):
 def handing(
     verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, agent.Agent[ContextT]]],
 ) -> Callable[Concatenate[Any, P], Agent[ContextT]]:
-    """Return a method that returns the handle of an agent, as the coroutine of a verb does."""
+    """Return a blocking method for a verb whose coroutine returns the handle of an agent."""
     waits = waiting(verb)
 
     @wraps(verb)

@@ -1,4 +1,4 @@
-"""The homes of agents, without `await`: each verb is the one of the asynchronous home."""
+"""The homes of agents without `await`: each method calls the asynchronous home and waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 
 
 class Home:
-    """A home of agents whose verbs wait, from `use`."""
+    """A home of agents with blocking methods, from `use`."""
 
     def __init__(self, thread: LoopThread, mirrored: AgentHome) -> None:
         self._thread = thread
@@ -87,7 +87,7 @@ class Home:
 
 
 class Runtime(Home):
-    """The embedded runtime with verbs that wait, from `open`."""
+    """The embedded runtime with blocking methods, from `open`."""
 
     _mirrored: runtime.Runtime
 
@@ -98,7 +98,7 @@ class Runtime(Home):
 
     @property
     def pending_work(self) -> int:
-        """Number of pending turns, timers and invokes, including those that wait for the clock."""
+        """Number of pending turns, timers and invokes, including work that waits for the clock."""
         return self._mirrored.pending_work
 
     @property
@@ -116,8 +116,8 @@ class Runtime(Home):
 def use(home: AbstractAsyncContextManager[AgentHome]) -> Iterator[Home]:
     """Open any home of agents in a thread, such as a client: `with sync.use(HttpClient(url)) as client`.
 
-    home: what `async with` would open, such as a client, or a context manager of your own that opens what a runtime's
-    services need, too. Raises what opening it raises.
+    home: an asynchronous context manager, such as a client, or your own that also opens the resources of a runtime's
+    services. Raises the errors of opening it.
     """
     with LoopThread.open() as thread, thread.entered("use", lambda: home) as opened:
         yield Home(thread, opened)

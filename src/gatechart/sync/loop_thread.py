@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which does what other threads ask for."""
+"""An event loop in a separate thread, which runs calls for other threads."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ NAME: Final = "gatechart.sync"
 
 
 class LoopThread:
-    """An event loop in a thread of its own. Open it with `with LoopThread.open() as thread`.
+    """An event loop in a separate thread. Open it with `with LoopThread.open() as thread`.
 
-    A call waits for its result, and Ctrl-C cancels what it waits for. Several threads may call at the same time.
+    A call waits for its result, and Ctrl-C cancels the work in the loop. Several threads may call at the same time.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
-        # A process that ends without closing it must not wait for it: what was accepted is in the store.
+        # A process that ends without closing it must not wait for it: accepted work is in the store.
         self._thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
-        # Nothing may come after `_closing`: the loop would end without it, and its caller would wait for ever.
+        # No call may follow `_closing`: the loop would end without running it, and its caller would wait for ever.
         self._lock = threading.Lock()
         self._is_open = True
 
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[LoopThread]:
-        """Start the thread; on exit, cancel what still runs in it, and wait for its end."""
+        """Start the thread; on exit, cancel the calls that still run in it, and wait for its end."""
         thread = cls()
         thread._thread.start()
         try:
@@ -44,13 +44,13 @@ class LoopThread:
         finally:
             thread._close()
 
-    def run(self, call: str, asked: Callable[[], Awaitable[T]]) -> T:
-        """Call a function in the loop, await what it returns, and return the result.
+    def run(self, call: str, function: Callable[[], Awaitable[T]]) -> T:
+        """Call a function in the loop, await its awaitable, and return the result.
 
-        call: the verb that errors name. Raises RuntimeClosedError, and InsideTurnError or InsideLoopError if the caller
-        is in the loop itself.
+        call: name of the verb, for errors. Raises RuntimeClosedError, and InsideTurnError or InsideLoopError if the
+        caller runs in the loop itself.
         """
-        return self._result(call, self._submit(call, asked))
+        return self._result(call, self._submit(call, function))
 
     @contextmanager
     def entered(self, call: str, opens: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
@@ -58,7 +58,7 @@ class LoopThread:
         entered: Future[T] = Future()
         leaving = asyncio.Event()
 
-        # One task enters and leaves, as task groups and time limits inside the context manager need it.
+        # The same task enters and leaves, as task groups and time limits inside the context manager require.
         async def hold() -> None:
             try:
                 async with opens() as value:
@@ -75,21 +75,21 @@ class LoopThread:
         try:
             yield value
         finally:
-            if self._soon(leaving.set):
+            if self._call_soon(leaving.set):
                 self._result(call, held)
 
-    def _submit(self, call: str, asked: Callable[[], Awaitable[T]]) -> Future[T]:
+    def _submit(self, call: str, function: Callable[[], Awaitable[T]]) -> Future[T]:
         if threading.current_thread() is self._thread:
             check_outside_turns(call)
             raise InsideLoopError(call)
 
-        async def answered() -> T:
-            return await asked()
+        async def await_result() -> T:
+            return await function()
 
         with self._lock:
             if not self._is_open:
                 raise RuntimeClosedError(call)
-            return asyncio.run_coroutine_threadsafe(answered(), self._loop)
+            return asyncio.run_coroutine_threadsafe(await_result(), self._loop)
 
     def _result(self, call: str, future: Future[T]) -> T:
         try:
@@ -97,10 +97,10 @@ class LoopThread:
         except (CancelledError, asyncio.CancelledError):
             raise RuntimeClosedError(call) from None
         finally:
-            future.cancel()  # which it may need only if Ctrl-C has ended the wait
+            future.cancel()  # has an effect only if Ctrl-C has ended the wait
 
-    def _soon(self, callback: Callable[[], Any], *, is_last: bool = False) -> bool:
-        """Call a function in the loop. Return whether the loop will do so: it does not once the interpreter ends."""
+    def _call_soon(self, callback: Callable[[], Any], *, is_last: bool = False) -> bool:
+        """Schedule a function in the loop. Return whether the loop will call it: not once the interpreter is ending."""
         with self._lock:
             runs = self._is_open and not sys.is_finalizing()
             self._is_open = runs and not is_last
@@ -113,12 +113,12 @@ class LoopThread:
             runner.run(self._closing.wait())
 
     def _close(self) -> None:
-        if self._soon(self._closing.set, is_last=True):
+        if self._call_soon(self._closing.set, is_last=True):
             self._thread.join()
 
 
 class Items(Iterator[T]):
-    """The items of an asynchronous iterator, each waited for in the loop. It may go on after an error if that may."""
+    """The items of an asynchronous iterator, awaited in the loop. It continues after an error if the source does."""
 
     def __init__(self, thread: LoopThread, call: str, source: AsyncIterator[T]) -> None:
         self._thread = thread

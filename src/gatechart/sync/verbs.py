@@ -1,4 +1,4 @@
-"""How an asynchronous verb becomes one that waits: its parameters, types and docstring stay what they are."""
+"""Turn asynchronous verbs into blocking methods with the same parameters, types and docstrings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Mirror(Protocol):
-    """An object whose verbs are those of an asynchronous one."""
+    """An object with blocking versions of another object's asynchronous verbs."""
 
     _thread: LoopThread
 
@@ -23,7 +23,7 @@ class Mirror(Protocol):
 
 
 def waiting(verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that returns what the coroutine of a verb returns."""
+    """Return a method that waits for a verb's coroutine and returns its result."""
     name = verb.__name__
 
     @wraps(verb)
@@ -36,22 +36,22 @@ def waiting(verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Call
 
 
 def called(verb: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that calls one that is not asynchronous, in the loop, where it may begin tasks."""
+    """Return a method that calls a synchronous verb in the loop, where it may start tasks."""
     name = verb.__name__
 
     @wraps(verb)
     def call(self: Mirror, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async def there() -> T:
+        async def in_loop() -> T:
             result: T = getattr(self._mirrored, name)(*args, **kwargs)
             return result
 
-        return self._thread.run(name, there)
+        return self._thread.run(name, in_loop)
 
     return call
 
 
 def iterating(verb: Callable[Concatenate[Any, P], AsyncIterator[T]]) -> Callable[Concatenate[Any, P], Iterator[T]]:
-    """Return a method whose iterator has the items of a verb's asynchronous one."""
+    """Return a method with a blocking iterator over the items of a verb's asynchronous iterator."""
     name = verb.__name__
 
     @wraps(verb)
@@ -64,7 +64,7 @@ def iterating(verb: Callable[Concatenate[Any, P], AsyncIterator[T]]) -> Callable
 def subscribing(
     verb: Callable[Concatenate[Any, P], AbstractAsyncContextManager[AsyncIterator[T]]],
 ) -> Callable[Concatenate[Any, P], AbstractContextManager[Iterator[T]]]:
-    """Return a method whose context manager gives the items of the iterator that a verb's gives."""
+    """Return a method with a blocking context manager and iterator, for a verb with asynchronous ones."""
     name = verb.__name__
 
     @wraps(verb)

@@ -1,4 +1,4 @@
-"""What is wrong, from what is stored, pure: how long is normal, and what is found in agents, mail and hosts."""
+"""Find problems in stored data: norms for silences, and rules for agents, mail and hosts. Pure."""
 
 from gatechart.watchdog.norms import Norm, declared_norms, learned_norms, silences
 from gatechart.watchdog.rules import (

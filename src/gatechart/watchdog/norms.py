@@ -1,4 +1,4 @@
-"""How long agents normally have no turn in a state: as the graph declares it, or as they have shown."""
+"""Norms for the time without a turn in a state, declared by the graph or learned from agents."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from gatechart.watchdog.terms import WatchdogTerms
 
 @value
 class Norm:
-    """How long is normal in a state."""
+    """The normal time without a turn in a state."""
 
     seconds: float
-    known: int = 0  # silences from which it was learned; 0: it is declared
+    known: int = 0  # number of silences that it was learned from; 0 if it is declared
 
     @property
     def is_declared(self) -> bool:
-        """Whether the graph says so."""
+        """Whether the graph declares it."""
         return not self.known
 
 
 def declared_norms(graph: AnyGraph) -> Mapping[StateName, Norm]:
-    """Return the norms of the leaves whose state, or a state around it, says how long it expects to take."""
-    found: dict[StateName, Norm] = {}
+    """Return the norms of the leaves that declare `expects`, or inherit it from an ancestor."""
+    norms: dict[StateName, Norm] = {}
     for leaf, node in graph.nodes.items():
-        expected = [graph.nodes[each].expects for each in (leaf, *node.ancestors) if each in graph.nodes]
-        nearest = next((seconds_of(each) for each in expected if each is not None), None)
+        expected = [graph.nodes[state].expects for state in (leaf, *node.ancestors) if state in graph.nodes]
+        nearest = next((seconds_of(delay) for delay in expected if delay is not None), None)
         if nearest is not None and not node.children:
-            found[leaf] = Norm(nearest)
-    return found
+            norms[leaf] = Norm(nearest)
+    return norms
 
 
 def silences(entries: Sequence[HistoryEntry]) -> Iterator[tuple[StateName, float]]:
-    """Yield the seconds without a turn that an agent spent in its leaves. entries: turns in order, without a gap.
+    """Yield the seconds without a turn that an agent spent in its leaves. entries: turns in order.
 
-    The last one, which goes on, is not among them: nobody knows yet how long it is.
+    Silences across a gap in the versions are left out, and so is the current one, whose length is not known yet.
     """
     for before, after in pairwise(entries):
         if after.version == before.version + 1:
@@ -50,7 +50,7 @@ def silences(entries: Sequence[HistoryEntry]) -> Iterator[tuple[StateName, float
 
 
 def learned_norms(observed: Iterable[tuple[StateName, float]], terms: WatchdogTerms) -> Mapping[StateName, Norm]:
-    """Return the norms of the leaves of which enough silences are known; the others have none.
+    """Return the norms of the leaves with enough known silences; other leaves have none.
 
     >>> few = [("ASKING", 1.0)] * 99
     >>> learned_norms(few, WatchdogTerms())

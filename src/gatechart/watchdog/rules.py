@@ -1,4 +1,4 @@
-"""The rules of the watchdog and of `gatechart doctor`: what is wrong with agents, mail, breakers, hosts and sinks."""
+"""The rules of the watchdog and of `gatechart doctor`: problems of agents, mail, breakers, hosts and sinks."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from gatechart.watchdog.terms import SENT_WINDOW_S, WatchdogTerms
 def found_stuck(
     snapshot: Snapshot, norms: Mapping[StateName, Norm], pending: Sequence[str], now: datetime
 ) -> Iterator[HealthFinding]:
-    """Find an agent that has had no turn for longer than is normal in one of its states.
+    """Find an agent without a turn for longer than the norm of one of its states.
 
-    pending: what it waits for, in words. A norm that is declared holds all the same; one that was learned does not,
-    because something that is on its way may take as long as it takes. Neither does while a call of the agent waits for
-    a circuit breaker, which is found for itself.
+    pending: its pending work, in words. With pending work, a declared norm still applies; a learned one does not,
+    because the work may take any time. No norm applies while a call of the agent waits for a circuit breaker, which
+    has a separate finding.
     """
     known = [(norms[leaf].seconds, leaf) for leaf in snapshot.configuration if leaf in norms]
     since, version = quiet_since(snapshot)
@@ -82,28 +82,28 @@ def _waits_for_breaker(snapshot: Snapshot, now: datetime) -> bool:
 
 
 def quiet_since(snapshot: Snapshot) -> tuple[datetime | None, int]:
-    """Return when an agent gave its last sign of life, and its version then.
+    """Return the time of an agent's last sign of life, and its version then.
 
-    A turn in which the watchdog asked it in vain to begin anew is none, so that such a finding lasts.
+    A turn with a failed restart request from the watchdog does not count, so that the finding persists.
     """
-    in_vain = next((each for each in snapshot.trail.escapes.open if each.vain_at == snapshot.version), None)
+    in_vain = next((finding for finding in snapshot.trail.escapes.open if finding.vain_at == snapshot.version), None)
     return (snapshot.changed, snapshot.version) if in_vain is None else (in_vain.quiet_since, in_vain.vain_at - 1)
 
 
 def found_mail(
     mail: Iterable[Mail], existing: Collection[AgentId], terms: WatchdogTerms, now: datetime
 ) -> Iterator[HealthFinding]:
-    """Find mail that waits too long, fails, or is dead: for each agent one finding of a kind.
+    """Find mail that waits too long, fails, or is dead: one finding for each agent and kind.
 
-    existing: the agents among the recipients that exist. Mail that an agent's states defer is not to be among it.
+    existing: the recipients that exist. mail: without mail that an agent's states defer.
     """
-    sorted_out: defaultdict[tuple[FindingKind, AgentId], list[Mail]] = defaultdict(list)
-    for each in mail:
-        kind = _kind_of(each, existing, terms, now)
+    by_kind: defaultdict[tuple[FindingKind, AgentId], list[Mail]] = defaultdict(list)
+    for message in mail:
+        kind = _kind_of(message, existing, terms, now)
         if kind is not None:
-            sorted_out[kind, each.recipient].append(each)
-    for (kind, recipient), found in sorted_out.items():
-        yield _mail_finding(kind, recipient, found)
+            by_kind[kind, message.recipient].append(message)
+    for (kind, recipient), messages in by_kind.items():
+        yield _mail_finding(kind, recipient, messages)
 
 
 def _kind_of(mail: Mail, existing: Collection[AgentId], terms: WatchdogTerms, now: datetime) -> FindingKind | None:
@@ -139,12 +139,12 @@ _SINK_HELPS = (
 )
 
 
-def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) -> HealthFinding:
-    oldest = min(found, key=lambda each: each.due or each.accepted)
+def _mail_finding(kind: FindingKind, recipient: AgentId, messages: Sequence[Mail]) -> HealthFinding:
+    oldest = min(messages, key=lambda message: message.due or message.accepted)
     evidence = {
-        "mail": [each.number for each in found[:20]],
-        "count": len(found),
-        "events": sorted({each.event for each in found})[:20],
+        "mail": [message.number for message in messages[:20]],
+        "count": len(messages),
+        "events": sorted({message.event for message in messages})[:20],
         "reason": oldest.reason[:1000],
     }
     is_alert = kind is FindingKind.UNCLAIMED and recipient.startswith(SINK_AGENT)
@@ -154,96 +154,97 @@ def _mail_finding(kind: FindingKind, recipient: AgentId, found: Sequence[Mail]) 
         kind,
         recipient,
         oldest.due or oldest.accepted,
-        _SAYS[kind].format(count=len(found)) + because,
+        _SAYS[kind].format(count=len(messages)) + because,
         helps.format(agent=quote(recipient)),
         evidence=evidence,
     )
 
 
 Troubles: TypeAlias = Mapping[str, Mapping[AgentId, Payload]]
-"""What hosts tell of events whose senders waited: by kind and agent how often it was, since when, and why."""
+"""Reports of hosts on events whose senders waited: count, start and reason, by kind and agent."""
 
 
 def troubles_of(hosts: Iterable[HostRecord], terms: WatchdogTerms, now: datetime) -> Troubles:
-    """Return what hosts tell that gave a sign of life lately. Of one agent, the host tells that has it."""
-    found: dict[str, dict[AgentId, Payload]] = {"refused": {}, "undone": {}}
+    """Return the reports of all hosts that are alive. Each agent is reported by the host that runs it."""
+    troubles: dict[str, dict[AgentId, Payload]] = {"refused": {}, "undone": {}}
     for host in hosts:
         if now - host.seen <= timedelta(seconds=terms.silent_s):
-            for kind, told in host.facts.get("troubles", {}).items():
-                found.setdefault(kind, {}).update(told)
-    return found
+            for kind, by_agent in host.facts.get("troubles", {}).items():
+                troubles.setdefault(kind, {}).update(by_agent)
+    return troubles
 
 
 def found_refused(
     mail: Iterable[Mail], terms: WatchdogTerms, sent: Mapping[AgentId, Payload] = MappingProxyType({})
 ) -> Iterator[HealthFinding]:
-    """Find agents that refused much of what others sent them. mail: refused, of the window. sent: see `troubles_of`.
+    """Find agents that refused many events. mail: refused mail of the window. sent: see `troubles_of`.
 
-    An agent may refuse the framework's events, such as an alarm. The events for the framework's own agents, such as an
-    alert for a sink, are reported after the first refusal.
+    Refusals of the framework's events, such as an alarm, are normal and do not count. Events for the framework's own
+    agents, such as an alert for a sink, are reported after the first refusal.
     """
     by_agent: defaultdict[AgentId, list[Mail]] = defaultdict(list)
-    for each in mail:
-        if each.origin is not Origin.FRAMEWORK or is_framework_event(each.event):
-            by_agent[each.recipient].append(each)
+    for message in mail:
+        if message.origin is not Origin.FRAMEWORK or is_framework_event(message.event):
+            by_agent[message.recipient].append(message)
     for recipient in dict.fromkeys((*by_agent, *sent)):
-        found, told = by_agent[recipient], sent.get(recipient, {})
-        is_lost = any(is_framework_event(each.event) for each in found)
-        if is_lost or len(found) + told.get("count", 0) >= terms.refusals:
-            yield _refused(recipient, found, told, terms)
+        messages, trouble = by_agent[recipient], sent.get(recipient, {})
+        is_lost = any(is_framework_event(message.event) for message in messages)
+        if is_lost or len(messages) + trouble.get("count", 0) >= terms.refusals:
+            yield _refused(recipient, messages, trouble, terms)
 
 
-def _refused(recipient: AgentId, found: Sequence[Mail], told: Payload, terms: WatchdogTerms) -> HealthFinding:
-    """Return what is found of refusals. Mail and sent events are told apart, since each has a window of its own."""
-    counted = (("mail", len(found), terms.window_s), ("sent events", told.get("count", 0), SENT_WINDOW_S))
+def _refused(recipient: AgentId, messages: Sequence[Mail], trouble: Payload, terms: WatchdogTerms) -> HealthFinding:
+    """Return the finding of refusals, with separate counts of mail and sent events, as their windows differ."""
+    counted = (("mail", len(messages), terms.window_s), ("sent events", trouble.get("count", 0), SENT_WINDOW_S))
     counts = " and ".join(f"{count} {what} within {_lasting(window_s)}" for what, count, window_s in counted if count)
-    reason = found[-1].reason if found else told["reason"]
-    sent_since = [datetime.fromisoformat(told["since"])] if told else []
+    reason = messages[-1].reason if messages else trouble["reason"]
+    sent_since = [datetime.fromisoformat(trouble["since"])] if trouble else []
     return HealthFinding(
         FindingKind.REFUSED,
         recipient,
-        min([*(each.accepted for each in found), *sent_since]),
+        min([*(message.accepted for message in messages), *sent_since]),
         f"{counts} were refused: {reason[:200]}",
         f"`gatechart mail --agent {quote(recipient)} --status refused` shows those that came as mail; "
         f"`gatechart accepts {quote(recipient)}` says what is accepted",
         evidence={
-            "mail_count": len(found),
+            "mail_count": len(messages),
             "mail_window_s": terms.window_s,
-            "sent_count": told.get("count", 0),
+            "sent_count": trouble.get("count", 0),
             "sent_window_s": SENT_WINDOW_S,
-            "events": sorted({each.event for each in found})[:20],
+            "events": sorted({message.event for message in messages})[:20],
             "reason": reason[:1000],
         },
     )
 
 
 def found_undone(sent: Mapping[AgentId, Payload], terms: WatchdogTerms) -> Iterator[HealthFinding]:
-    """Find agents whose turns raise for those who send them events. sent: see `troubles_of`."""
-    for agent_id, told in sent.items():
-        if told["count"] >= terms.undone:
+    """Find agents whose turns raise for events that others send them. sent: see `troubles_of`."""
+    for agent_id, trouble in sent.items():
+        if trouble["count"] >= terms.undone:
             yield HealthFinding(
                 FindingKind.UNDONE,
                 agent_id,
-                datetime.fromisoformat(told["since"]),
-                f"{told['count']} events that were sent raised, and their turns were undone: {told['reason'][:200]}",
+                datetime.fromisoformat(trouble["since"]),
+                f"{trouble['count']} events that were sent raised, and their turns were undone: "
+                f"{trouble['reason'][:200]}",
                 f"mend the action that raises; `gatechart show {quote(agent_id)}` shows where the agent is",
-                evidence=dict(told),
+                evidence=dict(trouble),
             )
 
 
 def found_breakers(breakers: Iterable[BreakerRecord], terms: WatchdogTerms, now: datetime) -> Iterator[HealthFinding]:
-    """Find circuit breakers that have been open for a while. One that an operator isolated is as it should be."""
-    for each in breakers:
-        open_s = (now - each.since).total_seconds()
-        if each.state is not BreakerState.ISOLATED and open_s > terms.breaker_s:
+    """Find circuit breakers that have been open too long. A breaker that an operator isolated is not a problem."""
+    for breaker in breakers:
+        open_s = (now - breaker.since).total_seconds()
+        if breaker.state is not BreakerState.ISOLATED and open_s > terms.breaker_s:
             yield HealthFinding(
                 FindingKind.BREAKER,
-                each.name,
-                each.since,
-                f"open for {_lasting(open_s)}: {each.reason[:200]}",
-                f"mend what it guards; a call after its break tries it, `gatechart breakers close {quote(each.name)}` "
-                f"at once",
-                evidence={"state": each.state.value, "breaks": each.breaks, "reason": each.reason[:1000]},
+                breaker.name,
+                breaker.since,
+                f"open for {_lasting(open_s)}: {breaker.reason[:200]}",
+                f"mend what it guards; a call after its break tries it, "
+                f"`gatechart breakers close {quote(breaker.name)}` at once",
+                evidence={"state": breaker.state.value, "breaks": breaker.breaks, "reason": breaker.reason[:1000]},
             )
 
 
@@ -252,37 +253,39 @@ _ALONE = "`gatechart run` hosts the agents, `gatechart run --take-over` if that 
 
 
 def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime) -> Iterator[HealthFinding]:
-    """Find hosts that gave no sign of life, and those that are busy without a turn."""
-    alive = [each for each in hosts if now - each.seen <= timedelta(seconds=terms.silent_s)]
-    is_owned = any(each.role is not Role.STANDBY for each in alive)
-    for each in hosts:
-        silent_s = (now - each.seen).total_seconds()
-        busy_s = each.facts.get("busy_s", 0.0)
-        usage = {name: value for name, value in each.facts.items() if name != "troubles"}  # which are other findings
-        facts = {"machine": each.machine, "pid": each.pid, "role": each.role.value, **usage}
+    """Find hosts without a recent heartbeat, and hosts that are busy without a turn."""
+    alive = [host for host in hosts if now - host.seen <= timedelta(seconds=terms.silent_s)]
+    is_owned = any(host.role is not Role.STANDBY for host in alive)
+    for host in hosts:
+        silent_s = (now - host.seen).total_seconds()
+        busy_s = host.facts.get("busy_s", 0.0)
+        usage = {
+            name: value for name, value in host.facts.items() if name != "troubles"
+        }  # which have separate findings
+        facts = {"machine": host.machine, "pid": host.pid, "role": host.role.value, **usage}
         if silent_s > terms.silent_s:
             instead = "another host has taken over" if is_owned else "no other host owns the database"
             yield HealthFinding(
                 FindingKind.SILENT,
-                each.id,
-                each.seen,
-                f"{each.name} gave no sign of life for {_lasting(silent_s)}; {instead}",
-                f"look at process {each.pid} on {each.machine}; {_REPLACED if is_owned else _ALONE}",
+                host.id,
+                host.seen,
+                f"{host.name} gave no sign of life for {_lasting(silent_s)}; {instead}",
+                f"look at process {host.pid} on {host.machine}; {_REPLACED if is_owned else _ALONE}",
                 evidence={**facts, "silent_s": round(silent_s, 3), "is_replaced": is_owned},
             )
         elif busy_s > terms.busy_s:
             yield HealthFinding(
                 FindingKind.BUSY,
-                each.id,
-                each.seen - timedelta(seconds=busy_s),
-                f"{each.name} has used its processors for {_lasting(busy_s)} without a turn",
-                f"look at what process {each.pid} on {each.machine} does, as with `py-spy dump --pid {each.pid}`",
+                host.id,
+                host.seen - timedelta(seconds=busy_s),
+                f"{host.name} has used its processors for {_lasting(busy_s)} without a turn",
+                f"look at what process {host.pid} on {host.machine} does, as with `py-spy dump --pid {host.pid}`",
                 evidence=facts,
             )
 
 
 def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | None]]) -> Iterator[HealthFinding]:
-    """Find sinks that take no alerts. sinks: name, how many are pending after a failure, the problems, since when."""
+    """Find sinks that take no alerts. sinks: name, number of alerts pending after a failure, problems, and start."""
     for sink, count, problems, since in sinks:
         if count:
             yield HealthFinding(
@@ -297,21 +300,21 @@ def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | 
 
 
 def found_misplaced(agents: Iterable[Snapshot]) -> Iterator[HealthFinding]:
-    """Find agents of an application whose ids or graphs belong to the framework. agents: those, see `is_misplaced`."""
-    for each in agents:
-        what = "its id" if is_framework_id(each.agent_id) else f"the name of its graph, {each.graph!r},"
+    """Report agents of an application with ids or graphs of the framework, see `is_misplaced`. agents: only these."""
+    for agent in agents:
+        what = "its id" if is_framework_id(agent.agent_id) else f"the name of its graph, {agent.graph!r},"
         yield HealthFinding(
             FindingKind.MISPLACED,
-            each.agent_id,
-            each.started,
-            f"{what} belongs to gatechart itself, so {loss_from(each.agent_id)}",
-            _way_from(each),
-            graph=each.graph,
-            evidence={"status": each.status.value, "loss": loss_from(each.agent_id)},
+            agent.agent_id,
+            agent.started,
+            f"{what} belongs to gatechart itself, so {loss_from(agent.agent_id)}",
+            _remedy_for(agent),
+            graph=agent.graph,
+            evidence={"status": agent.status.value, "loss": loss_from(agent.agent_id)},
         )
 
 
-def _way_from(misplaced: Snapshot) -> str:
+def _remedy_for(misplaced: Snapshot) -> str:
     typed = quote(misplaced.agent_id)
     if not is_framework_id(misplaced.agent_id):
         return f"rename the graph for new agents; `gatechart erase {typed}` deletes this one"
@@ -322,9 +325,9 @@ def _way_from(misplaced: Snapshot) -> str:
 
 
 def _lasting(seconds: float) -> str:
-    """Return a duration as people say it.
+    """Return a duration in its largest fitting unit.
 
-    >>> [_lasting(each) for each in (0.5, 90, 7200, 200_000)]
+    >>> [_lasting(seconds) for seconds in (0.5, 90, 7200, 200_000)]
     ['0.5 s', '1.5 min', '2 h', '2.3 d']
     """
     for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
