@@ -232,7 +232,7 @@ def _reasons(graph: AnyGraph) -> Mapping[NeedRule, frozenset[Reason]]:
                 unknown.add(need_rule)
             else:
                 reasons[need_rule].add(asking.handoff.reason)
-    return {need_rule: frozenset(some) for need_rule, some in reasons.items() if need_rule not in unknown}
+    return {need_rule: frozenset(named) for need_rule, named in reasons.items() if need_rule not in unknown}
 
 
 def _words(rule: NeedRule) -> str:

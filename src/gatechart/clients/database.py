@@ -96,7 +96,7 @@ class DatabaseClient(AgentHome):
         storing = start_task(self._store_request(request, call, expired))
         try:
             number = await asyncio.shield(storing)
-            text = await self._wait_for_answer(number, request, call, expired)
+            text = await self._answered(number, request, call, expired)
         except asyncio.CancelledError:
             expired.set()
             await self._give_up(storing)
@@ -127,7 +127,7 @@ class DatabaseClient(AgentHome):
             withdrawn = None
         self._given_up(withdrawn)
 
-    async def _wait_for_answer(self, number: int, request: Request, call: Command, expired: asyncio.Event) -> str:
+    async def _answered(self, number: int, request: Request, call: Command, expired: asyncio.Event) -> str:
         loop = asyncio.get_running_loop()
         nap_s, checks = FIRST_NAP_S, loop.time() + CHECKS_EVERY_S
         while True:

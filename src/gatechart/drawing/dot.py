@@ -293,7 +293,9 @@ def _entry(sheet: _Sheet, box: Box) -> _End:
 
 def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
     """Return the door of another graph, with a dashed border."""
-    handings = (some for some in sheet.drawing.handings if (some.graph, some.entry_point) == (graph, entry_point))
+    handings = (
+        handing for handing in sheet.drawing.handings if (handing.graph, handing.entry_point) == (graph, entry_point)
+    )
     width = sheet.tone(marked=any(handing.places for handing in handings)).width
     look: dict[str, Value] = {"style": "filled,dashed", "color": sheet.theme.door, "penwidth": width}
     return statement(node(_target(graph, entry_point)), label=sheet.labels.elsewhere(graph, entry_point), **look)

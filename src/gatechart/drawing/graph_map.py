@@ -71,7 +71,7 @@ def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[Route]:
                 short = {"event": "", "guard": "", "reason": attempt.reason if attempt is instead else ""}
                 shown = replace(attempt, entry_point=at, chosen=chosen, **(short if chosen else {}))
                 ways.setdefault(name, {})[shown] = None
-    yield from (Route(graph.name, target, _joined(some)) for target, some in ways.items())
+    yield from (Route(graph.name, target, _joined(handoffs)) for target, handoffs in ways.items())
 
 
 def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:

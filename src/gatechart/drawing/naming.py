@@ -164,7 +164,7 @@ def plan_lines(plan: EscapePlan | None, signals: Collection[str]) -> tuple[str, 
     """
     if plan is None:
         return ()
-    groups = (("", plan.strategies), *((f"{tool} · ", some) for tool, some in plan.tools))
+    groups = (("", plan.strategies), *((f"{tool} · ", strategies) for tool, strategies in plan.tools))
     signals_by_tried: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for tool, group in groups:
         for signal, strategies in group:

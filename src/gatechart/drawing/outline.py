@@ -76,7 +76,7 @@ class _OutlineBuilder:
         self.counts = counts  # transfers of the highlighted agent; None without one
         self.titles = titles_of(graph.nodes)
         declared = (graph.signals, *(door.signals for door in graph.entry_points.values()))
-        self.signals = frozenset(signal.name for some in declared if some for signal in some.signals)
+        self.signals = frozenset(signal.name for signals in declared if signals for signal in signals.signals)
 
     def outline(self) -> Outline:
         """Return the whole drawing."""
@@ -132,7 +132,7 @@ class _OutlineBuilder:
             if node.kind is Kind.HISTORY and node.default:
                 for target in node.default.targets:
                     parts.setdefault((node.name, target), []).append(Part("at first"))
-        return tuple(_arrow(self.graph, source, target, tuple(some)) for (source, target), some in parts.items())
+        return tuple(_arrow(self.graph, source, target, tuple(grouped)) for (source, target), grouped in parts.items())
 
     def parts_inside(self, node: Node) -> tuple[Part, ...]:
         """Return the transitions that leave no state and enter none that an arrow could point to."""

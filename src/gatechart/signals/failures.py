@@ -93,9 +93,11 @@ class ToolFailures(Detector):
         if not call.ok:
             failures = _with_failure(failures, (shared, call.time_ms), self.n)
         elif self.within is None:
+            # A success has no type of error, so it resets all failures of its tool.
             forgiven = shared[:1] if self.same == "error" else shared
             failures = [failure for failure in failures if not failure[0].startswith(forgiven)]
         keys = [key for key, _ in failures]
+        # It ceases one failure below `n`, so that the signal does not flicker.
         least = max(self.n - 1, 1) if slot.startswith(HOLDS) else self.n
         holds = any(keys.count(key) >= least for key in set(keys))
         return slot_of(holds, "".join(f"{key}{time:013}" for key, time in failures))

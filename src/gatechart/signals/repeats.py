@@ -59,7 +59,7 @@ class Repeats(Detector):
         require_whole(self, period=(_given(self.period, 1), 1), times=(_given(self.times, 2), 2))
 
     def after_move(self, slot: str, move: str, place: str) -> str | None:
-        """Return the slot with a new move, if it differs from all moves in the slot; None if it may repeat one."""
+        """Return the slot with a move that repeats no move in it, without a full evaluation; None to use `after`."""
         if len(slot) < _ONE_MOVE or slot[0] == HOLDS or move in slot or place in slot:
             return None
         if len(slot) > self.window + _SLACK:
@@ -68,7 +68,7 @@ class Repeats(Detector):
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: the characters of the last moves, each with the calls that followed it."""
-        if look.is_told or any(each.is_refused_for_now for each in calls_in(look)):
+        if look.is_told or any(call.is_refused_for_now for call in calls_in(look)):
             slot = ""
         last = look.move
         if look.place and len(slot) < _ONE_MOVE:
