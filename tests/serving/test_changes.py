@@ -51,7 +51,7 @@ async def test_a_reader_that_comes_back_has_missed_nothing_if_only_turns_of_the_
         for number in range(5):
             await client.schedule(f"nightly-{number}", "shop", at="OPEN", payload={"name": "Ada"}, every="1d")
         waiting = asyncio.ensure_future(anext(changes))  # it reads the positions of turns that it does not get
-        while changes._events._place != str(lifecycle.buffer.end):  # noqa: ASYNC110
+        while changes._events._position != str(lifecycle.buffer.end):  # noqa: ASYNC110
             await asyncio.sleep(0)
         for protocol in list(found.server._uvicorn.server_state.connections):
             protocol.transport.abort()
