@@ -45,7 +45,8 @@ class AgentContext(BaseModel):
     @classmethod
     def _read(cls, text: str, agent_id: str) -> Self:  # noqa: ARG003  for conversations
         """Read a context from JSON text. agent_id: whose it is; empty if unknown. Raises pydantic's ValidationError."""
-        return cls.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
+        context: Self = cls.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
+        return context
 
 
 ContextT = TypeVar("ContextT", bound=AgentContext)
