@@ -27,8 +27,8 @@ class Told:
 
     def identities_by_source(self) -> Mapping[str, set[str]]:
         """Return the identities of the messages that each known source has now."""
-        listed = {} if self.listed is None else {"": set(map(identity, self.listed))}
-        return {**listed, self.source: set(map(identity, self.messages))}
+        told = {self.source: set(map(identity, self.messages))}
+        return told if self.listed is None or not self.source else {"": set(map(identity, self.listed)), **told}
 
 
 @dataclass(frozen=True, slots=True)
