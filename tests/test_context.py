@@ -24,6 +24,7 @@ from gatechart.context import (
     Difference,
     canonical_json,
     changed_by_writing,
+    compact_json,
     describe_fields,
     difference,
     patched,
@@ -413,3 +414,38 @@ def test_copies_of_a_context_that_is_only_read_can_be_changed(copied: Callable[[
 def test_a_context_that_is_only_read_remembers_what_it_works_out() -> None:
     context, _ = read_only()
     assert (context.asked, context.asked) == (1, 2)
+
+
+ITEMS = (
+    {"text": 'a ],[ "b', "more": [1, {"x": []}]},
+    {"text": "],"},
+    {"text": "]", "more": []},
+    {"text": "", "more": [2]},
+)
+LATER = (("notes", [{"text": "]"}]), ("tags", ["a", "]"]), ("count", 1))
+
+
+@given(
+    st.lists(st.sampled_from(ITEMS), min_size=1, max_size=5),
+    st.lists(st.sampled_from(ITEMS), max_size=5),
+    st.lists(st.sampled_from(LATER), max_size=3),
+    st.sampled_from(["", "a", '"notes":[{']),
+)
+def test_the_difference_of_long_contexts_is_that_of_short_ones(
+    first: list[dict[str, Any]], second: list[dict[str, Any]], later: list[tuple[str, Any]], title: str
+) -> None:
+    before = {"title": title, "size": 1.0, "items": first, "rest": {"items": first}}
+    after = before | {"items": [*first, *second], "rest": {"items": second}} | dict(later)
+    short = difference(compact_json(before), compact_json(after))
+    filler = {"text": "x" * 5_000}
+    long_before, long_after = (
+        compact_json(each | {"items": [filler, *each["items"]]})  # type: ignore[misc]
+        for each in (before, after)
+    )
+    assert difference(long_before, long_after).texts() == short.texts()
+
+
+def test_a_list_that_grew_inside_the_last_item_counts_as_a_change() -> None:
+    filler = {"text": "x" * 5_000}
+    before, after = ({"items": [filler, {"more": more, "id": 1}]} for more in ([1], [1, 2]))
+    assert difference(compact_json(before), compact_json(after)).changed == after

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
@@ -24,6 +25,8 @@ LISTED: Final = 10
 _LONGEST_PATH: Final = 200  # characters; a key from outside may be as long as a request body
 _LONGEST_PROBLEM: Final = 500
 _MOST_KEPT: Final = 128  # contexts of one graph; reading a small one costs less than fetching it from cold memory
+_LONG: Final = 4_096  # characters of a context, from which it is worth looking for what is the same
+_FIRST_LIST: Final = re.compile(r'\{(?:"\w+":(?:"(?:[^"\\]|\\.)*"|[^"\[\]{},]+),)*"\w+":\[(?=\{)')
 _READ_FIRST: Final = 4_096  # characters of pydantic's JSON report
 
 
@@ -42,6 +45,12 @@ class AgentContext(BaseModel):
         hide_input_in_errors=True,  # which may be secret
     )
 
+    @classmethod
+    def _read(cls, text: str, agent_id: str) -> Self:  # noqa: ARG003  for conversations
+        """Read a context from JSON text. agent_id: whose it is; empty if unknown. Raises pydantic's ValidationError."""
+        context: Self = cls.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
+        return context
+
 
 ContextT = TypeVar("ContextT", bound=AgentContext)
 
@@ -57,20 +66,20 @@ def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
     return context
 
 
-def read_context(kind: type[ContextT], text: str) -> ContextT:
-    """Read a context from JSON text. Raises pydantic's ValidationError."""
-    if has_secrets(kind):
-        text = revealed_text(text)
-    context: ContextT = kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
-    return context
+def read_context(kind: type[ContextT], text: str, agent_id: str = "") -> ContextT:
+    """Read a context from JSON text. Raises pydantic's ValidationError.
+
+    agent_id: whose context it is. With it, a long conversation is read faster if an earlier one of the agent was.
+    """
+    return kind._read(revealed_text(text) if has_secrets(kind) else text, agent_id)
 
 
-def read_only_context(kind: type[ContextT], text: str) -> ContextT:
+def read_only_context(kind: type[ContextT], text: str, agent_id: str = "") -> ContextT:
     """Read a context from JSON text; setting its fields raises ReadOnlyContextError. Raises pydantic's ValidationError.
 
-    It equals a context of the kind with the same values, and its copies can be changed.
+    It equals a context of the kind with the same values, and its copies can be changed. agent_id: see `read_context`.
     """
-    context = read_context(kind, text)
+    context = read_context(kind, text, agent_id)
     object.__setattr__(context, "__class__", _read_only(kind))  # only after validation: validators may set fields
     return context
 
@@ -156,7 +165,7 @@ def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) 
         text = write_context(context)
         if text == before:
             return text, None
-        restored = read_context(kind, text)
+        restored = read_context(kind, text, agent_id)
         problems = changed_by_writing(context, restored)
     except (ValidationError, PydanticSerializationError) as error:
         raise ContextInvalidError(agent_id, event, kind.__name__, problems_of(error)) from error
@@ -191,10 +200,9 @@ def difference(before: str | None, after: str) -> Difference:
     """
     if before == after:
         return _NONE
-    new: dict[str, Any] = from_json(after)
     if before is None:
-        return Difference(new, {}, is_enough=False)
-    old: dict[str, Any] = from_json(before)
+        return Difference(from_json(after), {}, is_enough=False)
+    old, new = _without_same_items(before, after) or (from_json(before), from_json(after))
     changed: dict[str, Any] = {}
     appended: dict[str, tuple[Any, ...]] = {}
     for name, content in new.items():
@@ -208,6 +216,34 @@ def difference(before: str | None, after: str) -> Difference:
     if list(old) == list(new):
         return Difference(changed, appended, is_enough=True)
     return Difference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
+
+
+def _without_same_items(before: str, after: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return two long contexts as JSON values without the items that begin the first list of objects in both.
+
+    None unless the texts first differ where that list has grown.
+    """
+    beginning = _FIRST_LIST.match(before) if len(before) >= _LONG else None
+    same = 0 if beginning is None else _same_characters(before, after)
+    if beginning is None or same <= beginning.end() or before[same : same + 1] != "]" or after[same : same + 1] != ",":
+        return None
+    start = beginning.end()
+    try:  # the items are whole if the rest is JSON: else it has more closing brackets than opening ones
+        return from_json(before[:start] + before[same:]), from_json(after[:start] + after[same + 1 :])
+    except ValueError:
+        return None
+
+
+def _same_characters(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at the beginning."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _text_or_none(fields: Mapping[str, Any]) -> str | None:

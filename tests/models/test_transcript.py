@@ -99,3 +99,51 @@ def test_a_call_gets_an_id_of_its_own_if_it_has_none_or_one_that_is_taken():
     ids = [call.id for call in with_own_ids(message, set()).tool_calls]
     assert (ids[0], len(set(ids)), all(ids)) == ("a", 3, True)
     assert with_own_ids(message, {"a"}).tool_calls[0].id != "a"
+
+
+def entries_of(*pairs):
+    return {name: text_of(name, entry) for name, entry in pairs}
+
+
+def state_of(transcript):
+    return (
+        transcript.messages,
+        transcript.forms,
+        transcript.slots(),
+        transcript.turns,
+        transcript.last,
+        transcript.usage,
+    )
+
+
+TALK = (
+    ("heard.1.0", Heard(messages=(user("one"),))),
+    ("turn.1.again", turn(1, ToolCall(name="f", id="c1"))),
+    ("result.1.0", CallResult(turn=1, place=0, output={"of": [1]})),
+    ("turn.2", turn(2, text="done", form=1)),
+    ("heard.3.0", Heard(messages=(user("two"),))),
+)
+
+
+@given(st.integers(0, len(TALK)), st.booleans())
+def test_a_continued_transcript_is_the_one_that_is_read_from_all_entries(count, is_asked):
+    earlier = Transcript(entries_of(*TALK[:count]))
+    if is_asked:
+        state_of(earlier)
+    before, entries = state_of(Transcript(entries_of(*TALK[:count]))), entries_of(*TALK)
+    assert state_of(earlier.continued(entries)) == state_of(Transcript(entries))
+    assert state_of(earlier) == before
+
+
+@given(st.permutations(TALK), st.integers(0, len(TALK)))
+def test_a_transcript_whose_entries_are_no_longer_there_is_read_anew(others, count):
+    earlier, entries = Transcript(entries_of(*TALK)), entries_of(*others[:count])
+    assert state_of(earlier.continued(entries)) == state_of(Transcript(entries))
+
+
+def test_the_result_of_a_call_shows_in_a_turn_that_was_asked_for_again():
+    transcript = Transcript(entries_of(*TALK[:2]))
+    assert transcript.messages[-1].tool_calls[0].output is None
+    transcript.add(*entries_of(TALK[2]).popitem())
+    assert transcript.messages[-1].tool_calls[0].output == {"of": [1]}
+    assert not any(slot.is_open for slot in transcript.slots())

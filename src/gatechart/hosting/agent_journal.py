@@ -96,8 +96,9 @@ class AgentJournal(InvokeJournal):
         entries = dict(await host.journal(invocation, name))
         recorder, run = _Recorder(host, name), _run(invocation, attempt)
         if run not in entries:
-            numbers = (json.loads(text)["number"] for each, text in entries.items() if each.startswith(_RUN))
-            noted = {"number": max(numbers, default=-1) + 1, "began": host.now().isoformat()}
+            newest = next((text for each, text in reversed(entries.items()) if each.startswith(_RUN)), None)
+            number = 0 if newest is None else json.loads(newest)["number"] + 1
+            noted = {"number": number, "began": host.now().isoformat()}
             entries[run] = await recorder.record(invocation, run, json.dumps(noted))
         return cls(recorder, invocation, entries, json.loads(entries[run])["number"])
 

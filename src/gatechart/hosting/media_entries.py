@@ -114,12 +114,12 @@ async def _call_apart(journal: InvokeJournal, call: ToolCall) -> ToolCall:
 
 def with_bytes(journal: InvokeJournal, message: Message) -> Message:
     """Return a message with the bytes of its media. Parts whose bytes the journal lacks keep their digests."""
+    if not message.parts and not any(call.parts for call in message.tool_calls):
+        return message
     calls = tuple(
         call.model_copy(update={"parts": _loaded(journal, call.parts)}) if call.parts else call
         for call in message.tool_calls
     )
-    if not message.parts and calls == message.tool_calls:
-        return message
     return message.model_copy(update={"parts": _loaded(journal, message.parts), "tool_calls": calls})
 
 

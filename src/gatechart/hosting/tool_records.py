@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -98,7 +98,9 @@ _OF_GIVEN_ID: Final = re.compile(rf"{re.escape(mark('call', ''))}[a-z]+(?:\.[0-9
 
 def names_of_calls(journal: InvokeJournal, call_ids: Collection[str]) -> tuple[str, ...]:
     """Return the names of all records of calls with these ids, which their callers gave."""
-    found = ((name, _OF_GIVEN_ID.fullmatch(name)) for name in journal.names(mark("call", "")))
+    ends = tuple(f".id.{call_id}" for call_id in call_ids)
+    names = (name for name in journal.names(mark("call", "")) if name.endswith(ends))
+    found = ((name, _OF_GIVEN_ID.fullmatch(name)) for name in names)
     return tuple(name for name, match in found if match is not None and match["id"] in call_ids)
 
 
@@ -120,7 +122,7 @@ class CallRecords:
         self._arguments = arguments or {}
         self._trail = trail
         self.identity = identity
-        for name in (self._name("result"), *self._of_attempts()) if identity.is_given else ():
+        for name in names_of_calls(journal, (identity.call_id,)) if identity.is_given else ():
             self._check_same(journal.recorded(name))
 
     def ended(self) -> tuple[ToolResult[Any], str | None] | None:
@@ -151,8 +153,14 @@ class CallRecords:
         return "the attempt that called it failed or took longer than its timeout_s,"
 
     def _unsettled(self) -> int | None:
-        attempts = range(self._journal.attempt + 1)
-        return next((attempt for attempt in attempts if self._is_unsettled(attempt)), None)
+        return next((attempt for attempt in self._begun() if self._is_unsettled(attempt)), None)
+
+    def _begun(self) -> list[int]:
+        """Return the attempts of the function that have recorded the beginning of a call under this id, in order."""
+        start = mark("call", "begun", "")
+        names = (name for name in self._journal.names(start) if name.endswith(f".{self.identity.key}"))
+        attempts = {int(name.removeprefix(start).partition(".")[0]) for name in names}
+        return sorted(attempt for attempt in attempts if attempt <= self._journal.attempt)
 
     def _is_unsettled(self, attempt: int) -> bool:
         begun = self._read("begun", attempt, self._tried(attempt) + 1) is not None
@@ -273,13 +281,6 @@ class CallRecords:
         if text is not None and (asked := json.loads(text)["asked"]) != [self.identity.tool, self.identity.digest]:
             it = self._journal.invocation
             raise CallReusedError(it.agent_id, it.invoke, self.identity.call_id, asked[0])
-
-    def _of_attempts(self) -> Iterator[str]:
-        for attempt in range(self._journal.attempt + 1):
-            yield self._name("failed", attempt)
-            yield self._name("rate", attempt, 0, 0)
-            yield from (self._name(kind, attempt, 1) for kind in ("begun", "tried"))
-            yield from self._await_names(attempt)
 
     def _read(self, *which: object) -> str | None:
         return self._journal.recorded(self._name(*which))

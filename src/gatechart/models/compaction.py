@@ -107,8 +107,12 @@ class Compactor:
     @property
     def usage(self) -> Usage:
         """What answers took in this entry of the state that no compaction has used yet."""
-        answers = summary_answers(self._journal.entries).values()
+        answers = self._answers().values()
         return sum((each.usage for each in answers if each.by == self._by), NO_USAGE)
+
+    def _answers(self) -> dict[str, SummaryAnswer]:
+        recorded = ((name, self._journal.recorded(name)) for name in self._journal.names(ENTRY))
+        return summary_answers({name: text for name, text in recorded if text is not None})
 
     def old_part(self, transcript: Transcript, state: str, frame: Frame, refused: int) -> OldPart | None:
         """Return the part to summarize; None if the next request is short enough, or if a summary gains nothing.
@@ -154,7 +158,7 @@ class Compactor:
         check: is called before each request, and raises if a limit is reached. Raises the failures of a provider that
         the next turn would meet as well.
         """
-        answers = summary_answers(self._journal.entries).values()
+        answers = self._answers().values()
         usable = [each for each in answers if set(self._names_of(each, transcript)) <= set(transcript.names)]
         best = next((each for each in usable if each.summary), None)
         forms = [False, True][2 if any(each.is_plain for each in usable) else bool(usable) :]
@@ -166,7 +170,7 @@ class Compactor:
         return Summary(
             text=extracts(old.messages, part.room // 2) if best is None else best.summary,
             names=old.names if best is None else self._names_of(best, transcript),
-            answers=tuple(summary_answers(self._journal.entries)),
+            answers=tuple(self._answers()),
             usage=self.usage,
         )
 

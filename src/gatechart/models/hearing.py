@@ -27,8 +27,8 @@ class Told:
 
     def identities_by_source(self) -> Mapping[str, set[str]]:
         """Return the identities of the messages that each known source has now."""
-        listed = {} if self.listed is None else {"": set(map(identity, self.listed))}
-        return {**listed, self.source: set(map(identity, self.messages))}
+        told = {self.source: set(map(identity, self.messages))}
+        return told if self.listed is None or not self.source else {"": set(map(identity, self.listed)), **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,10 @@ class _Comparison:
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
+        self._seen = transcript.seen
         self._slots = {slot.key: slot for slot in transcript.slots()}
         aliases = {key: each for each, key in transcript.aliases.items()}
-        named = ((identity(slot.message) or aliases.get(key, ""), slot) for key, slot in self._slots.items())
+        named = ((slot.identity or aliases.get(key, ""), slot) for key, slot in self._slots.items())
         self._named = {name: slot for name, slot in named if name}
         self._matched: dict[str, Message] = {}  # told now, by key of the slot
         self.edited_summaries: list[str] = []
@@ -117,7 +118,7 @@ class _Comparison:
 
     def seen_now(self, source: str) -> dict[str, str]:
         """Return the known messages that a source has for the first time. See `Heard.seen`."""
-        known = self._transcript.seen.get(source, set())
+        known = self._seen.get(source, set())
         pairs = [(identity(message), self._slots[key]) for key, message in self._matched.items()]
         return {
             name: "" if slot.message.id else slot.key
@@ -150,11 +151,11 @@ class _Comparison:
         return own.model_copy(update={"id": message_id}) if own.id and own.id != message_id else None
 
     def _removed(self, told: Told) -> list[Slot]:
-        seen, now = self._transcript.seen, told.identities_by_source()
+        seen, now, matched = self._seen, told.identities_by_source(), self._matched
         return [
             slot
             for name, slot in self._named.items()
-            if slot.key not in self._matched
+            if slot.key not in matched
             and any(name in seen.get(source, ()) and name not in names for source, names in now.items())
         ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -34,6 +35,7 @@ class KnownIds:
         return b64encode(b"".join(sorted(self._digests))).decode()
 
 
+@lru_cache(maxsize=8192)  # each request asks for the ids of all calls before it
 def _digest(call_id: str) -> bytes:
     return blake2b(call_id.encode(errors="surrogatepass"), digest_size=_SIZE).digest()
 

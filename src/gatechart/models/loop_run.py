@@ -45,7 +45,7 @@ from gatechart.models.output import ANSWER
 from gatechart.models.repair import in_form
 from gatechart.models.requesting import Frame, Requester, is_too_long
 from gatechart.models.tokens import tokens_of
-from gatechart.models.transcript import Transcript
+from gatechart.models.transcript import KeptTranscripts, Transcript, with_secrets
 from gatechart.secrets import marked_by, revealed
 from gatechart.tasks import start_task
 from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox, ToolResult, is_passing, without_nulls
@@ -59,6 +59,9 @@ _EARLIER: Final = "That was a choice of an earlier step; the work has gone on si
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
 _WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
+
+
+_TRANSCRIPTS: Final = KeptTranscripts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,9 @@ class LoopRun:
         self._talk = talk  # the same tools, with records that belong to the agent
         self._tools = tools
         self._journal = cast("AgentJournal", talk.journal)
-        self._transcript = Transcript(self._journal.entries)
         it = self._journal.invocation
         self._by = f"{it.epoch}.{it.invoke}"
+        self._transcript = _TRANSCRIPTS.continued((it.agent_id, self._journal.name), self._journal.entries)
         self._requester = Requester(terms, work)
         policy = terms.compaction
         self._compactor = None if policy is None else Compactor(policy, talk, self._requester, self._by)
@@ -137,6 +140,7 @@ class LoopRun:
         """Write an entry in place of others. left: the transcript without those."""
         left.add(name, await self._journal.replace(name, text_of(name, entry), names))
         self._transcript = left
+        _TRANSCRIPTS.keep((self._journal.invocation.agent_id, self._journal.name), left)
 
     async def result(self) -> dict[str, Any]:
         """Return what the invoke brings: the answer, or the calls that wait for a person."""
@@ -212,7 +216,7 @@ class LoopRun:
         Models do not answer their own last message, except after a turn that was paused.
         """
         told = zip(self._transcript.messages, self._transcript.forms, strict=True)
-        messages = tuple(each for message, form in told for each in in_form(with_arguments(message, _revealed), form))
+        messages = tuple(each for message, form in told for each in in_form(with_secrets(message), form))
         last = self._transcript.last
         if last is not None and last.finish is Finish.PAUSED and self._transcript.is_answered:
             return messages
@@ -255,7 +259,7 @@ class LoopRun:
     async def _recorded(self, name: str, made: Any) -> Any:
         """Return what is made, recorded under the name, with the loop's retries."""
         entry = await self._talk.step(self._step(name), made)
-        self._transcript.add(name, text_of(name, entry))
+        self._transcript.add(name, self._journal.recorded(name) or text_of(name, entry))
         return entry
 
     def _step(self, name: str) -> Step:
@@ -454,11 +458,6 @@ class LoopRun:
         first = f"compaction.{self._transcript.turns}"
         names = (first if number == 0 else f"{first}.{number}" for number in count())
         return next(name for name in names if name not in self._journal.entries)
-
-
-def _revealed(_name: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = revealed(arguments)
-    return found
 
 
 def _name(tool: AnyTool) -> str:

@@ -6,14 +6,14 @@ of their own, and together one message.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from gatechart.handoff import Message, ToolCall
-from gatechart.models.contents import contents_digest, digest_of, identity, without_secrets
+from gatechart.models.contents import contents_digest, digest_of, identity, with_arguments, without_secrets
 from gatechart.models.entries import (
     ENTRY_KINDS,
     CallResult,
@@ -30,6 +30,7 @@ from gatechart.models.entries import (
 )
 from gatechart.models.known_ids import KnownIds
 from gatechart.models.model import NO_USAGE, Usage
+from gatechart.secrets import revealed
 from gatechart.values import CutTalk
 
 FOLLOWED: Final = "The work was handed on. The next agent continues from here."
@@ -48,12 +49,11 @@ class Slot:
     message: Message
     entry: Entry
     is_open: bool  # whether a call of the message has no result
+    key: str  # the name and the position, which no other message of the transcript has
+    identity: str  # of the message
 
-    @property
-    def key(self) -> str:
-        """The name and the position, which no other message of the transcript has."""
-        return f"{self.name}/{self.position}"
 
+_MOST_KEPT: Final = 128  # transcripts
 
 E = TypeVar("E")
 
@@ -65,7 +65,11 @@ class Transcript:
         """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
         self._entries: dict[str, Entry] = {}
         self._results: dict[tuple[int, int], CallResult] = {}
+        self._texts: dict[str, str] = {}  # of the entries
+        self._turn_names: dict[int, str] = {}  # of the entries of turns, by number
         self._told: dict[str, tuple[Message, ...]] = {}  # messages of entries by name; a cache
+        self._slots: dict[str, tuple[Slot, ...]] = {}  # of entries by name; a cache
+        self._kinds: dict[type[Any], list[Any]] = {}  # entries by kind; a cache
         for name, text in (entries or {}).items():
             self.add(name, text)
 
@@ -73,20 +77,53 @@ class Transcript:
         """Add an entry that was written last. Raises pydantic's ValidationError for one that cannot be read."""
         kind = name.partition(".")[0]
         if kind in ENTRY_KINDS:
-            self._put(name, entry_of(kind, text))
+            self._put(name, entry_of(kind, text), text)
+
+    def continued(self, entries: Mapping[str, str]) -> Transcript:
+        """Return the transcript of a journal. Entries that this transcript has, in its order, are not read again."""
+        own = [(name, text) for name, text in entries.items() if name.partition(".")[0] in ENTRY_KINDS]
+        if own[: len(self._texts)] != list(self._texts.items()):
+            return Transcript(entries)
+        transcript = self._copy()
+        for name, text in own[len(self._texts) :]:
+            transcript.add(name, text)
+        return transcript
+
+    def _copy(self) -> Transcript:
+        copied = Transcript()
+        copied._entries, copied._texts = dict(self._entries), dict(self._texts)
+        copied._results, copied._turn_names = dict(self._results), dict(self._turn_names)
+        copied._told, copied._slots = dict(self._told), dict(self._slots)
+        copied._kinds = {kind: list(entries) for kind, entries in self._kinds.items()}
+        return copied
 
     def rewrite(self, name: str, text: str, gone: Iterable[str] = ()) -> None:
         """Replace an entry in its position. gone: names of entries that are forgotten."""
         for each in gone:
             self._entries.pop(each, None)
-        self._entries[name] = entry_of(name.partition(".")[0], text)
-        self._told.pop(name, None)
+            self._texts.pop(each, None)
+        self._entries[name], self._texts[name] = entry_of(name.partition(".")[0], text), text
+        self._forget(name)
+        self._kinds.clear()
 
-    def _put(self, name: str, entry: Entry) -> None:
-        self._entries[name] = entry
-        if isinstance(entry, CallResult):
+    def _put(self, name: str, entry: Entry, text: str) -> None:
+        if name in self._entries:
+            self._kinds.clear()
+        self._entries[name], self._texts[name] = entry, text
+        self._forget(name)
+        for kind, entries in self._kinds.items():
+            if isinstance(entry, kind):
+                entries.append(entry)
+        if isinstance(entry, ModelTurn):
+            self._turn_names[entry.number] = name
+        elif isinstance(entry, CallResult):
             self._results[entry.turn, entry.place] = entry
-            self._told.pop(f"turn.{entry.turn}", None)
+            self._forget(self._turn_names.get(entry.turn, ""))
+
+    def _forget(self, name: str) -> None:
+        """Forget what follows from an entry, which has changed."""
+        self._told.pop(name, None)
+        self._slots.pop(name, None)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -96,6 +133,8 @@ class Transcript:
     @property
     def forms(self) -> tuple[int, ...]:
         """The form of each message that a provider accepted; 0 where none is known."""
+        if not any(turn.form for turn in self._of(ModelTurn)):
+            return (0,) * len(self.messages)
         form, forms = 0, []
         for entry, messages in reversed(list(self._entries_with_messages())):
             forms += [form] * len(messages)
@@ -135,13 +174,20 @@ class Transcript:
         """Return all messages with the entries that have them, oldest first."""
         return [slot for name, entry in self._in_order() for slot in self._slots_of(name, entry)]
 
-    def _slots_of(self, name: str, entry: Entry) -> Iterator[Slot]:
+    def _slots_of(self, name: str, entry: Entry) -> tuple[Slot, ...]:
+        slots = self._slots.get(name)
+        if slots is None:
+            slots = self._slots[name] = tuple(self._new_slots(name, entry))
+        return slots
+
+    def _new_slots(self, name: str, entry: Entry) -> Iterator[Slot]:
         messages = (
             entry.messages if isinstance(entry, Heard) else self._messages(name, entry)
         )  # removed ones have positions
         for position, message in enumerate(messages):
             if message.role:
-                yield Slot(name, position, message, entry, is_open=self._is_open(entry))
+                key = f"{name}/{position}"
+                yield Slot(name, position, message, entry, self._is_open(entry), key, identity(message))
 
     @property
     def seen(self) -> Mapping[str, set[str]]:
@@ -176,8 +222,8 @@ class Transcript:
         """
         listed = tuple(said)
         ids = set(map(identity, listed)) - {""}
-        own = [slot.message for slot in self.slots() if not isinstance(slot.entry, Heard) and not slot.is_open]
-        rest = [message for message in own if identity(message) not in ids]
+        own = (slot for slot in self.slots() if not isinstance(slot.entry, Heard) and not slot.is_open)
+        rest = [slot.message for slot in own if slot.identity not in ids]
         if all(message.id for message in (*rest, *listed)):  # then these decide
             return tuple(rest)
         there = Counter(digest_of(message) for message in listed)
@@ -265,12 +311,14 @@ class Transcript:
 
         None if there is no turn, or if entries have been replaced since: what its provider counted is outdated.
         """
-        entries = list(self._entries.items())
-        turns = [position for position, (_, entry) in enumerate(entries) if isinstance(entry, ModelTurn)]
-        newer = entries[turns[-1] :] if turns else []
-        if not newer or any(isinstance(entry, Replacement) for _, entry in newer):
-            return None
-        return tuple(message for name, each in newer for message in self._messages(name, each))
+        newer: list[tuple[str, Entry]] = []
+        for name, entry in reversed(self._entries.items()):
+            newer.append((name, entry))
+            if isinstance(entry, Replacement):
+                return None
+            if isinstance(entry, ModelTurn):
+                return tuple(message for each in reversed(newer) for message in self._messages(*each))
+        return None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -298,14 +346,14 @@ class Transcript:
         old, new = Transcript(), Transcript()
         for name, entry in self._entries.items():
             is_new = entry.turn in numbers if isinstance(entry, CallResult) else name in newest
-            (new if is_new else old)._put(name, entry)
+            (new if is_new else old)._put(name, entry, self._texts[name])
         return old, new
 
     def part(self, names: Collection[str]) -> tuple[Transcript, Transcript]:
         """Return the entries of these names, and the rest."""
         old, left = Transcript(), Transcript()
         for name, entry in self._entries.items():
-            (old if name in names else left)._put(name, entry)
+            (old if name in names else left)._put(name, entry, self._texts[name])
         return old, left
 
     def asked_cut(self) -> tuple[str, Transcript, Transcript] | None:
@@ -328,13 +376,13 @@ class Transcript:
         old, left = Transcript(), Transcript()
         for name, entry in self._entries.items():
             is_old = _number(entry) in numbers or (isinstance(entry, Nudged) and bool(old.names))
-            (old if is_old else left)._put(name, entry)
+            (old if is_old else left)._put(name, entry, self._texts[name])
         return old, left
 
     def _split(self, is_old: Callable[[Entry], bool]) -> tuple[Transcript, Transcript]:
         old, left = Transcript(), Transcript()
         for name, entry in self._entries.items():
-            (old if is_old(entry) else left)._put(name, entry)
+            (old if is_old(entry) else left)._put(name, entry, self._texts[name])
         return old, left
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
@@ -356,10 +404,9 @@ class Transcript:
     def _in_order(self) -> list[tuple[str, Entry]]:
         """Return the entries by name; a summary comes first, although it was written after those that it left."""
         entries = list(self._entries.items())
-        summaries = [each for each in entries if isinstance(each[1], Compaction)]
-        return (
-            [*summaries, *(each for each in entries if not isinstance(each[1], Compaction))] if summaries else entries
-        )
+        if not self._of(Compaction):
+            return entries
+        return sorted(entries, key=lambda each: not isinstance(each[1], Compaction))
 
     def _is_open(self, entry: Entry) -> bool:
         return isinstance(entry, ModelTurn) and any(
@@ -380,8 +427,31 @@ class Transcript:
         results = [self.result(turn, place) for place in range(len(calls))]
         return _answered_message(_Same(turn.message), *map(_Same, results))
 
-    def _of(self, kind: type[E]) -> list[E]:
-        return [each for each in self._entries.values() if isinstance(each, kind)]
+    def _of(self, kind: type[E]) -> Sequence[E]:
+        entries = self._kinds.get(kind)
+        if entries is None:
+            entries = self._kinds[kind] = [each for each in self._entries.values() if isinstance(each, kind)]
+        return entries
+
+
+class KeptTranscripts:
+    """The transcripts of the latest loops, so that the next loop of an agent reads only what is new."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], Transcript] = OrderedDict()  # by agent and journal, newest last
+
+    def continued(self, key: tuple[str, str], entries: Mapping[str, str]) -> Transcript:
+        """Return the transcript of a journal, and keep it. The entries decide what of an earlier one is used."""
+        earlier = self._kept.get(key)
+        return self.keep(key, Transcript(entries) if earlier is None else earlier.continued(entries))
+
+    def keep(self, key: tuple[str, str], transcript: Transcript) -> Transcript:
+        """Keep the transcript of a journal, and return it. The oldest is dropped once there are more than 128."""
+        self._kept[key] = transcript
+        self._kept.move_to_end(key)
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return transcript
 
 
 def _number(entry: Entry) -> int:
@@ -417,6 +487,16 @@ def _answered_message(message: _Same, *results: _Same) -> Message:
     calls = tuple(call if result.value is None else _answered(call, result.value) for call, result in pairs)
     answered: Message = message.value.model_copy(update={"tool_calls": calls})
     return answered
+
+
+@lru_cache(maxsize=4096)
+def _with_revealed(message: _Same) -> Message:
+    return with_arguments(message.value, lambda _, arguments: revealed(arguments))
+
+
+def with_secrets(message: Message) -> Message:
+    """Return a message of a transcript with the secrets among the arguments of its calls, as the model wrote them."""
+    return _with_revealed(_Same(message)) if message.tool_calls else message
 
 
 def _answered(call: ToolCall, result: CallResult) -> ToolCall:

@@ -235,7 +235,7 @@ class SqlStore:
     async def journal(self, agent_id: AgentId, name: str) -> Mapping[str, str]:
         """See Store."""
         wanted = journal_of(agent_id, name)
-        return await self._read(lambda connection: {row.name: row.entry for row in connection.execute(wanted)})
+        return await self._read(lambda connection: {row.name: row.entry for row in connection.execute(wanted).all()})
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""
