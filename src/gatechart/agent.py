@@ -72,9 +72,7 @@ class Agent(Generic[ContextT]):
         Only actions change an agent's context. Setting a field here raises ReadOnlyContextError; what is changed inside
         a field, such as an item of a list, has no effect on the agent.
         """
-        context: ContextT = read_only_context(
-            self._host.graph.context, self._host.snapshot.context_text, self._host.snapshot.agent_id
-        )
+        context: ContextT = read_only_context(self._host.graph.context, self._host.snapshot.context_text)
         return context
 
     def send(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Generic, Self, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
@@ -45,12 +45,6 @@ class AgentContext(BaseModel):
         hide_input_in_errors=True,  # which may be secret
     )
 
-    @classmethod
-    def _read(cls, text: str, agent_id: str) -> Self:  # noqa: ARG003  for conversations
-        """Read a context from JSON text. agent_id: whose it is; empty if unknown. Raises pydantic's ValidationError."""
-        context: Self = cls.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
-        return context
-
 
 ContextT = TypeVar("ContextT", bound=AgentContext)
 
@@ -66,20 +60,20 @@ def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
     return context
 
 
-def read_context(kind: type[ContextT], text: str, agent_id: str = "") -> ContextT:
-    """Read a context from JSON text. Raises pydantic's ValidationError.
+def read_context(kind: type[ContextT], text: str) -> ContextT:
+    """Read a context from JSON text. Raises pydantic's ValidationError."""
+    if has_secrets(kind):
+        text = revealed_text(text)
+    context: ContextT = kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
+    return context
 
-    agent_id: whose context it is. With it, a long conversation is read faster if an earlier one of the agent was.
-    """
-    return kind._read(revealed_text(text) if has_secrets(kind) else text, agent_id)
 
-
-def read_only_context(kind: type[ContextT], text: str, agent_id: str = "") -> ContextT:
+def read_only_context(kind: type[ContextT], text: str) -> ContextT:
     """Read a context from JSON text; setting its fields raises ReadOnlyContextError. Raises pydantic's ValidationError.
 
-    It equals a context of the kind with the same values, and its copies can be changed. agent_id: see `read_context`.
+    It equals a context of the kind with the same values, and its copies can be changed.
     """
-    context = read_context(kind, text, agent_id)
+    context = read_context(kind, text)
     object.__setattr__(context, "__class__", _read_only(kind))  # only after validation: validators may set fields
     return context
 
@@ -165,7 +159,7 @@ def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) 
         text = write_context(context)
         if text == before:
             return text, None
-        restored = read_context(kind, text, agent_id)
+        restored = read_context(kind, text)
         problems = changed_by_writing(context, restored)
     except (ValidationError, PydanticSerializationError) as error:
         raise ContextInvalidError(agent_id, event, kind.__name__, problems_of(error)) from error

@@ -298,7 +298,7 @@ class StateTransitionGraph(Generic[ContextT]):
         Raises IncompatibleGraphError if that type cannot read it, such as a context of another graph or version.
         """
         try:
-            return read_only_context(self.context, snapshot.context_text, snapshot.agent_id)
+            return read_only_context(self.context, snapshot.context_text)
         except ValidationError as error:
             problem = f"its context is no {self.context.__name__}: {'; '.join(problems_of(error))}"
             raise IncompatibleGraphError(snapshot.agent_id, self.name, problem) from error

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache, partial
-from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias, TypeVar
+from functools import cache
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationError
+from pydantic import Field, JsonValue, PrivateAttr, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import AgentContext, problems_of, values_of, write_context
 from gatechart.errors import PacketError, PayloadError
 from gatechart.graph import own_fields
 from gatechart.handoff.filling import filling_values, fitting
-from gatechart.handoff.known_messages import has_plain_messages, read_with_known, with_known
 from gatechart.handoff.media import AnyPart, problems_in
 from gatechart.handoff.message_ids import id_in_turn, merged_messages, random_id
 from gatechart.handoff.packet import (
@@ -55,7 +54,7 @@ class ConversationContext(AgentContext):
     user_id: str = ""
     initial_query: str = ""
     current_problem: str = ""
-    messages: Annotated[list[Message], AfterValidator(with_known)] = Field(default_factory=list)  # oldest first
+    messages: list[Message] = Field(default_factory=list)  # oldest first
     reasoning: list[ReasoningStep] = Field(default_factory=list)  # oldest first
     entities: dict[str, JsonValue] = Field(default_factory=dict)
     internal_state: dict[str, JsonValue] = Field(default_factory=dict)
@@ -68,11 +67,6 @@ class ConversationContext(AgentContext):
     tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
     conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
-
-    @classmethod
-    def _read(cls, text: str, agent_id: str) -> Self:
-        read = partial(super()._read, agent_id=agent_id)
-        return read_with_known(text, agent_id, read) if agent_id and _has_plain_messages(cls) else read(text)
 
     def say(
         self,
@@ -279,11 +273,6 @@ def _filled(kind: type[ConversationContext], packet: HandoffPacket, entities: Co
 
 
 _own_fields = cache(own_fields)
-
-
-@cache
-def _has_plain_messages(kind: type[ConversationContext]) -> bool:
-    return has_plain_messages(kind, ConversationContext)
 
 
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:

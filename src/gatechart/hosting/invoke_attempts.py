@@ -103,7 +103,7 @@ async def attempt(
         return InvokeEnded("error", failure_payload(error, failed))
     try:
         with contained():
-            context = read_only_context(graph.context, running.context, running.invocation.agent_id)
+            context = read_only_context(graph.context, running.context)
             trail = TrailDesk(host, journal, idleness, graph, context) if graph.has_signals else None
             work = Work(host, journal, idleness, graph, trail)
             result = await host.within(invoke.timeout_s, result_of(invoke, context, work), idleness)

@@ -106,6 +106,20 @@ class CutAsked:
 
 Entry: TypeAlias = Heard | ModelTurn | CallResult | Feedback | Nudged | Compaction | Cut | CutAsked
 
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A message in a transcript, and the entry that has it."""
+
+    name: str  # of the entry
+    position: int  # among the messages of the entry, from 0
+    message: Message
+    entry: Entry
+    is_open: bool  # whether a call of the message has no result
+    key: str  # the name and the position, which no other message of the transcript has
+    identity: str  # of the message
+
+
 ENTRY_KINDS: Final[Mapping[str, TypeAdapter[Entry]]] = {
     "heard": TypeAdapter(Heard),
     "turn": TypeAdapter(ModelTurn),

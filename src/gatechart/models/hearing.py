@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from gatechart.handoff import Message, ToolCall
 from gatechart.models.contents import REMOVED, contents_digest, digest_of, identity, newest_versions
-from gatechart.models.entries import Entry, Feedback, Heard, ModelTurn, Nudged, Replacement
-from gatechart.models.transcript import Slot, Transcript
+from gatechart.models.entries import Entry, Feedback, Heard, ModelTurn, Nudged, Replacement, Slot
+from gatechart.models.transcript import Transcript
 from gatechart.secrets import hidden
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -25,6 +24,7 @@ from gatechart.models.entries import (
     ModelTurn,
     Nudged,
     Replacement,
+    Slot,
     entry_of,
     messages_of,
 )
@@ -38,20 +38,6 @@ FOLLOWED: Final = "The work was handed on. The next agent continues from here."
 
 UNFINISHED: Final = "no result: the work was handed on before this call was made, or before it ended"
 """Error of a call that had no result when the work was handed on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A message in a transcript, and the entry that has it."""
-
-    name: str  # of the entry
-    position: int  # among the messages of the entry, from 0
-    message: Message
-    entry: Entry
-    is_open: bool  # whether a call of the message has no result
-    key: str  # the name and the position, which no other message of the transcript has
-    identity: str  # of the message
-
 
 _MOST_KEPT: Final = 128  # transcripts
 

@@ -205,7 +205,7 @@ class _Inquiry:
 
     def _context(self) -> Any:
         try:
-            return read_only_context(self._graph.context, self._snapshot.context_text, self._snapshot.agent_id)
+            return read_only_context(self._graph.context, self._snapshot.context_text)
         except ValidationError as error:
             problem = f"its context is no {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
             raise IncompatibleGraphError(self._snapshot.agent_id, self._graph.name, problem) from error

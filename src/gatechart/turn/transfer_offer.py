@@ -120,7 +120,7 @@ class _Offering:
 
     def status(self) -> str:
         """Describe the state of the task: as the chart does, or by what a conversation says of itself."""
-        context = read_only_context(self.graph.context, self.snapshot.context_text, self.snapshot.agent_id)
+        context = read_only_context(self.graph.context, self.snapshot.context_text)
         if self.transfers.status is not None:
             with contained():
                 return one_line(str(self.transfers.status(context)))

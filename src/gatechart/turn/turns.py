@@ -186,7 +186,7 @@ def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot)
     if kept is not None:
         return kept
     try:
-        return read_context(graph.context, snapshot.context_text, snapshot.agent_id)
+        return read_context(graph.context, snapshot.context_text)
     except ValidationError as error:
         problem = f"its context is no {graph.context.__name__}: {'; '.join(problems_of(error))}"
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
