@@ -15,105 +15,58 @@ if TYPE_CHECKING:
     from gatechart.alerts.sinks import Alerts
     from gatechart.alerts.webhook import Webhook
     from gatechart.charts import dump, load
-    from gatechart.checks import check
-    from gatechart.clients import DatabaseClient, HttpClient
+    from gatechart.checks.checking import check
+    from gatechart.clients import HttpClient
+    from gatechart.clients.database import DatabaseClient
     from gatechart.context import AgentContext
     from gatechart.drawing import draw, draw_async
-    from gatechart.escape import getting_out
-    from gatechart.graph import (
-        ANY,
-        Accepts,
-        Best,
-        EntryPoint,
-        EscapePlan,
-        EventType,
-        Handoff,
-        Initial,
-        Invoke,
-        Migration,
-        NeedRule,
-        OnRefusal,
-        Recall,
-        Signal,
-        Signals,
-        State,
-        StateTransitionGraph,
-        Then,
-        To,
-        Transfers,
-        Transition,
-        answered,
-    )
-    from gatechart.handoff import (
-        ConversationContext,
-        Fallbacks,
-        HandoffPacket,
-        Human,
-        OtherGraph,
-        PacketMigration,
-        SameTarget,
-    )
+    from gatechart.escape.presets import getting_out
+    from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Recall, State, Then, Transition
+    from gatechart.graph.escape import EscapePlan
+    from gatechart.graph.events import EventType
+    from gatechart.graph.graph import StateTransitionGraph
+    from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
+    from gatechart.graph.migration import Migration
+    from gatechart.graph.selection import Best, NeedRule
+    from gatechart.graph.signals import Signal, Signals, answered
+    from gatechart.graph.transfers import To, Transfers
+    from gatechart.handoff.conversation import ConversationContext
+    from gatechart.handoff.packet import HandoffPacket
+    from gatechart.handoff.reading import PacketMigration
+    from gatechart.hosting.choosing import Choosing
+    from gatechart.hosting.invoke_context import Step, Work
+    from gatechart.hosting.limits import Limits, WhenFull
+    from gatechart.hosting.retention import Retention
+    from gatechart.hosting.subscriptions import Subscription
     from gatechart.hosting.transfers import TransferOutcome
     from gatechart.hosting.watching import Watchdog
-    from gatechart.models import ModelLoop
-    from gatechart.runtime import (
-        Choosing,
-        Limits,
-        Retention,
-        Runtime,
-        Step,
-        Subscription,
-        WhenFull,
-        Work,
-    )
-    from gatechart.signals import (
-        Confidence,
-        ErrorRate,
-        GoesInCircles,
-        Keywords,
-        Lacks,
-        NoProgress,
-        Noticed,
-        Repeats,
-        RetriesOver,
-        Risk,
-        SameCall,
-        SameQuestion,
-        Sentiment,
-        ToolFailures,
-        ToolRefusals,
-        UserAsked,
-        VisitsOver,
-        handing_on,
-        looping,
-    )
-    from gatechart.tools import ToolBox, ToolContext, ToolError, ToolResult, tool
-    from gatechart.turn import Turn
+    from gatechart.models.loop import ModelLoop
+    from gatechart.runtime.runtime import Runtime
+    from gatechart.signals.circles import GoesInCircles
+    from gatechart.signals.failures import ErrorRate, RetriesOver, ToolFailures, ToolRefusals
+    from gatechart.signals.lacking import Lacks
+    from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
+    from gatechart.signals.no_progress import NoProgress, VisitsOver
+    from gatechart.signals.presets import handing_on, looping
+    from gatechart.signals.questions import SameQuestion
+    from gatechart.signals.repeats import Repeats, SameCall
+    from gatechart.signals.said import Keywords, UserAsked
+    from gatechart.tools.definition import ToolContext, tool
+    from gatechart.tools.results import ToolResult
+    from gatechart.tools.retries import ToolError
+    from gatechart.tools.toolbox import ToolBox
     from gatechart.turn.transfer_offer import TransferOffer
-    from gatechart.values import (
-        AnyOf,
-        BreakerPolicy,
-        Capability,
-        Detector,
-        Event,
-        Every,
-        HandoffStatus,
-        Hours,
-        Look,
-        Mail,
-        MailStatus,
-        Mode,
-        Needs,
-        Outcome,
-        Profile,
-        Reason,
-        Refused,
-        Retry,
-        Role,
-        Snapshot,
-        Status,
-        ToolPolicies,
-    )
+    from gatechart.turn.turn_context import Turn
+    from gatechart.values.agents import Event, Outcome, Refused, Snapshot, Status
+    from gatechart.values.breakers import BreakerPolicy
+    from gatechart.values.delays import Retry
+    from gatechart.values.detectors import AnyOf, Detector, Look
+    from gatechart.values.handoffs import HandoffStatus, Mode, Reason
+    from gatechart.values.homes import Role
+    from gatechart.values.mail import Mail, MailStatus
+    from gatechart.values.profiles import Hours, Needs, Profile
+    from gatechart.values.recurrence import Every
+    from gatechart.values.tool_policies import Capability, ToolPolicies
     from gatechart.watchdog.terms import Act, WatchdogTerms
 
 _NAMES: Final = {

@@ -8,23 +8,14 @@ from importlib import import_module
 from typing import Any, Generic
 
 from gatechart.context import ContextT, read_only_context
-from gatechart.errors import PayloadError
+from gatechart.errors.event import PayloadError
 from gatechart.ports import Host
-from gatechart.values import (
-    AcceptedEvent,
-    AgentId,
-    Awaited,
-    Delay,
-    HistoryEntry,
-    Name,
-    Outcome,
-    Snapshot,
-    StateName,
-    Status,
-    all_shown,
-    name_of,
-    seconds_of,
-)
+from gatechart.values.agents import Awaited, Outcome, Snapshot, Status
+from gatechart.values.delays import Delay, seconds_of
+from gatechart.values.names import AgentId, Name, StateName, name_of
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.secrets import all_shown
 
 
 class Agent(Generic[ContextT]):

@@ -14,10 +14,10 @@ from typing import Any, Final, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
-from gatechart.errors import ContextInvalidError, ReadOnlyContextError
+from gatechart.errors.event import ContextInvalidError, ReadOnlyContextError
 from gatechart.secrets import has_secrets, marked
-from gatechart.values import revealed_text
 from gatechart.values.frozen import value
+from gatechart.values.secrets import revealed_text
 
 LISTED: Final = 10
 """How many problems of a value are listed one by one."""

@@ -6,35 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from gatechart.graph import AnyGraph
-from gatechart.values import (
-    AcceptedEvent,
-    ActiveInvocation,
-    AgentId,
-    Awaited,
-    Backlog,
-    BreakerRecord,
-    GraphCount,
-    HandoffQuery,
-    HandoffRecord,
-    HistoryEntry,
-    HostRecord,
-    Invocation,
-    KnownGraph,
-    Mail,
-    MailQuery,
-    Name,
-    Outcome,
-    Page,
-    Pruned,
-    Pruning,
-    Query,
-    Request,
-    Searchable,
-    Snapshot,
-    Unit,
-    Verdict,
-)
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Awaited, Outcome, Snapshot
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import Unit, Verdict
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.names import AgentId, Name
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import GraphCount, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
+from gatechart.values.search import Searchable
 
 
 class Clock(Protocol):

@@ -1,33 +1,14 @@
 """What calls return: values that the framework makes and users read."""
 
-from gatechart.values import (
-    AcceptedEvent,
-    Agrees,
-    Candidate,
-    Choice,
-    Difference,
-    Explanation,
-    Fate,
-    Fidelity,
-    Forgotten,
-    HandoffChange,
-    HandoffRecord,
-    HistoryEntry,
-    Judged,
-    Mail,
-    Migrated,
-    Origin,
-    Outcome,
-    Page,
-    PossibleTransition,
-    Receipt,
-    Refusal,
-    RefusalReason,
-    ReplayedTurn,
-    Schedule,
-    Snapshot,
-    Stored,
-)
+from gatechart.values.agents import Origin, Outcome, Refusal, RefusalReason, Snapshot
+from gatechart.values.handoffs import HandoffChange, HandoffRecord
+from gatechart.values.mail import Mail, Receipt
+from gatechart.values.migrations import Fate, Migrated, Stored
+from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
+from gatechart.values.profiles import Candidate, Choice, Explanation, Judged
+from gatechart.values.queries import Forgotten, HistoryEntry, Page
+from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
+from gatechart.values.schedules import Schedule
 
 __all__ = [
     "AcceptedEvent",

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr, TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from gatechart.values import MASK, SECRET, hidden, revealed
+from gatechart.values.secrets import MASK, SECRET, hidden, revealed
 
 __all__ = [
     "MASK",

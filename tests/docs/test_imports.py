@@ -94,3 +94,25 @@ def test_everything_public_has_a_docstring():
         for name, tree in {**named, "gatechart.__main__": modules()["gatechart.__main__"]}.items()
         for thing in undocumented(tree, name)
     ] == []
+
+
+def passed_on(package: str) -> set[str]:
+    """The names that a package imports from its own modules, for users. Names of modules are left out."""
+    nodes = (node for node in modules()[package].body if isinstance(node, ast.ImportFrom) and node.module)
+    names = {alias.name for node in nodes if inside(package, str(node.module)) for alias in node.names}
+    return {name for name in names if f"{package}.{name}" not in modules()}
+
+
+def imports_of_users() -> Iterator[tuple[str, str]]:
+    """Every module that imports from a package as users do, and the name."""
+    for module, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in PACKAGES[1:]:
+                names = {alias.name for alias in node.names} & passed_on(node.module)
+                yield from ((module, f"{node.module}.{name}") for name in names)
+
+
+def test_modules_import_names_from_the_modules_that_define_them():
+    assert [
+        (module, name) for module, name in imports_of_users() if module not in (*PACKAGES, "gatechart.__main__")
+    ] == []

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from gatechart.alerts.networks import is_public
-from gatechart.errors import OutsideError
+from gatechart.errors.root import OutsideError
 
 _PORTS: Final = {"https": 443, "http": 80}
 

@@ -12,12 +12,19 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from gatechart.alerts.sinks import Alerts
 from gatechart.context import AgentContext
-from gatechart.errors import AgentExistsError
-from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, Invoke, State, Transition
+from gatechart.errors.event import AgentExistsError
+from gatechart.graph.definition import ANY, EntryPoint, Invoke, State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.own_agents import OwnAgents
-from gatechart.turn import Turn, sink_agent, told
-from gatechart.values import ALERT, ALERTS_GRAPH, AgentId, AlertMessage, Event, Retry, Severity
+from gatechart.turn.alerts import sink_agent
+from gatechart.turn.turn_context import Turn, told
+from gatechart.values.agents import Event
+from gatechart.values.alerts import ALERT, AlertMessage, Severity
+from gatechart.values.delays import Retry
+from gatechart.values.framework import ALERTS_GRAPH
+from gatechart.values.names import AgentId
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from email.utils import format_datetime, parseaddr
 
 from pydantic_core import to_json
 
-from gatechart.values import AlertMessage, Severity
+from gatechart.values.alerts import AlertMessage, Severity
 
 _PRIORITIES = {Severity.NOTICE: "5", Severity.WARNING: "3", Severity.CRITICAL: "1"}
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from gatechart.errors import LookAlikeError
-from gatechart.turn import checked_key, checked_new_id
-from gatechart.values import AlertMessage, Delay, Retry, seconds_in
+from gatechart.errors.directory import LookAlikeError
+from gatechart.turn.arguments import checked_key, checked_new_id
+from gatechart.values.alerts import AlertMessage
+from gatechart.values.delays import Delay, Retry, seconds_in
 from gatechart.values.look_alikes import first_alike
 
 _GIVE_UP_AFTER: Final = "1d"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic_core import to_json
 
 from gatechart.alerts.addresses import checked_url, resolved
-from gatechart.errors import OutsideError
 from gatechart.errors.extras import needing
-from gatechart.turn import alert_payload
-from gatechart.values import AlertMessage
+from gatechart.errors.root import OutsideError
+from gatechart.turn.alerts import alert_payload
+from gatechart.values.alerts import AlertMessage
 
 if TYPE_CHECKING:
     import ssl

@@ -11,10 +11,12 @@ from gatechart.api.codec import DONE, RECEIPT, SNAPSHOT, Answer
 from gatechart.api.command import Command, Executor, Plain, Result, WritingCommand
 from gatechart.api.route import Route
 from gatechart.context import ContextT
-from gatechart.errors import AgentExistsError, UnknownAgentError
-from gatechart.graph import AnyGraph, StateTransitionGraph, graph_name
-from gatechart.turn import check_version, checked_id, plain_payload
-from gatechart.values import AgentId, Name, Receipt, Snapshot, name_of
+from gatechart.errors.event import AgentExistsError, UnknownAgentError
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
+from gatechart.turn.arguments import check_version, checked_id, plain_payload
+from gatechart.values.agents import Snapshot
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId, Name, name_of
 
 
 class StartCommand(WritingCommand):

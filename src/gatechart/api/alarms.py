@@ -13,21 +13,14 @@ from gatechart.api.codec import ALARM_RAISED, Answer
 from gatechart.api.command import Plain, WritingCommand
 from gatechart.api.history import HistoryHome
 from gatechart.api.route import Route
-from gatechart.errors import NotFailedError, TakingBackError
-from gatechart.graph import UNDOING, AnyGraph, graph_name
-from gatechart.turn import checked_addressee, checked_id, plain_payload
-from gatechart.values import (
-    ALARM,
-    LONGEST_NAME,
-    AgentId,
-    FailureReport,
-    Name,
-    RaisedAlarm,
-    Snapshot,
-    Status,
-    failure_report,
-    name_of,
-)
+from gatechart.errors.operation import NotFailedError, TakingBackError
+from gatechart.graph.escape import UNDOING
+from gatechart.graph.graph import AnyGraph, graph_name
+from gatechart.turn.arguments import checked_addressee, checked_id, plain_payload
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.alarms import ALARM, RaisedAlarm
+from gatechart.values.failure_reports import FailureReport, failure_report
+from gatechart.values.names import LONGEST_NAME, AgentId, Name, name_of
 
 _RECENT: Final = 100  # turns among which a repeated call is looked for
 

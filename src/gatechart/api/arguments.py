@@ -10,10 +10,13 @@ from pydantic import ValidationError
 
 from gatechart.api.command import Command
 from gatechart.context import problems_of
-from gatechart.errors import Fault, PayloadError
-from gatechart.graph import Best, Handoff
+from gatechart.errors.definition import Fault
+from gatechart.errors.event import PayloadError
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.selection import Best
 from gatechart.graph.selection_faults import terms_faults
-from gatechart.handoff import declared_terms, fallback_steps
+from gatechart.handoff.fallbacks import fallback_steps
+from gatechart.handoff.selections import declared_terms
 
 _WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
 

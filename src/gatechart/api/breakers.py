@@ -11,8 +11,9 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import BREAKER, BREAKERS, Answer
 from gatechart.api.command import Command, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
-from gatechart.turn import checked_key
-from gatechart.values import LONGEST_NAME, BreakerRecord
+from gatechart.turn.arguments import checked_key
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.names import LONGEST_NAME
 
 BreakerName: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gatechart.api.descriptions import Fact, choice_facts
-from gatechart.values import Explanation, Judged
 from gatechart.values.frozen import value
+from gatechart.values.profiles import Explanation, Judged
 
 
 @value

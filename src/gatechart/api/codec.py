@@ -15,32 +15,22 @@ from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, 
 from typing_extensions import TypedDict
 
 from gatechart.handoff.media import masked, masked_text
-from gatechart.values import (
-    SECRET,
-    AcceptedEvent,
-    BreakerRecord,
-    Choice,
-    DirectoryEntry,
-    GraphCount,
-    HandoffRecord,
-    HealthFinding,
-    HistoryEntry,
-    HostRecord,
-    JournalEntry,
-    Mail,
-    Origin,
-    Outcome,
-    Page,
-    RaisedAlarm,
-    Receipt,
-    Schedule,
-    Severity,
-    Snapshot,
-    TranscriptCut,
-    hidden,
-)
+from gatechart.values.agents import Origin, Outcome, Snapshot
+from gatechart.values.alarms import RaisedAlarm
+from gatechart.values.alerts import Severity
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import JournalEntry, TranscriptCut
+from gatechart.values.directory import DirectoryEntry
+from gatechart.values.findings import HealthFinding
 from gatechart.values.frozen import value
-from gatechart.values.secrets import hidden_text
+from gatechart.values.handoffs import HandoffRecord
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail, Receipt
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.profiles import Choice
+from gatechart.values.queries import GraphCount, HistoryEntry, Page
+from gatechart.values.schedules import Schedule
+from gatechart.values.secrets import SECRET, hidden, hidden_text
 
 T = TypeVar("T")
 

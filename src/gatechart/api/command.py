@@ -10,8 +10,8 @@ from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, Field, 
 from gatechart.api.codec import Answer
 from gatechart.api.route import Route
 from gatechart.handoff.packet import Time
-from gatechart.turn import check_finite
-from gatechart.values import HIGHEST_NUMBER, Payload
+from gatechart.turn.arguments import check_finite
+from gatechart.values.names import HIGHEST_NUMBER, Payload
 
 
 def _finite(payload: Payload) -> Payload:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, Field, Strict, TypeAdapter
 from pydantic_core import from_json
 
-from gatechart.values import LONGEST_VALUE
+from gatechart.values.search import LONGEST_VALUE
 
 _Figure: TypeAlias = (
     Annotated[int, Strict(), Field(ge=-(2**53), le=2**53)] | Annotated[float, Strict(), AllowInfNan(False)]

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from gatechart.handoff import (
+from gatechart.handoff.packet import (
     Attempt,
     FallbackKind,
     FallbackStep,
@@ -19,8 +19,10 @@ from gatechart.handoff import (
     SelectionTerms,
     ToolCall,
 )
-from gatechart.selection import explanation_of, needs_text
-from gatechart.values import DirectoryEntry, Explanation, HandoffRecord, HandoffStatus, Hours, Mark, Needs, WorkOutcome
+from gatechart.selection.explaining import explanation_of, needs_text
+from gatechart.values.directory import DirectoryEntry, Mark, WorkOutcome
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.profiles import Explanation, Hours, Needs
 
 Fact: TypeAlias = tuple[str, str | datetime]
 """The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""

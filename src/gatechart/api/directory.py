@@ -13,25 +13,14 @@ from gatechart.api.codec import CHOICE, DONE, ENTRIES, ENTRY, RECEIPT, Answer, C
 from gatechart.api.command import Command, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
 from gatechart.context import told_as
-from gatechart.graph import AnyGraph, graph_name
+from gatechart.graph.graph import AnyGraph, graph_name
 from gatechart.graph.selection_faults import needs_faults
-from gatechart.handoff import HandoffPacket
-from gatechart.values import (
-    LONGEST_NAME,
-    AgentId,
-    Choice,
-    Delay,
-    DirectoryEntry,
-    Mark,
-    Name,
-    Needs,
-    Profile,
-    Receipt,
-    delay_text,
-    name_of,
-)
-from gatechart.values.names import NO_NUL
-from gatechart.values.profiles import HIGHEST_CAPACITY
+from gatechart.handoff.packet import HandoffPacket
+from gatechart.values.delays import Delay, delay_text
+from gatechart.values.directory import DirectoryEntry, Mark
+from gatechart.values.mail import Receipt
+from gatechart.values.names import LONGEST_NAME, NO_NUL, AgentId, Name, name_of
+from gatechart.values.profiles import HIGHEST_CAPACITY, Choice, Needs, Profile
 
 _NOTHING: Final = Profile()
 

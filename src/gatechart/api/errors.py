@@ -12,18 +12,12 @@ from pydantic_core import to_jsonable_python
 
 from gatechart.api.codec import Answer
 from gatechart.context import problems_of
-from gatechart.errors import (
-    AgentEndedError,
-    AnswerUnreadableError,
-    DefinitionError,
-    EventError,
-    GatechartError,
-    RemoteDefinitionError,
-    RemoteEventError,
-    RemoteOutsideError,
-)
-from gatechart.values import Awaited, Snapshot
-from gatechart.values.agents import why_given_up
+from gatechart.errors.definition import RemoteDefinitionError
+from gatechart.errors.event import AgentEndedError
+from gatechart.errors.operation import RemoteEventError
+from gatechart.errors.outside import AnswerUnreadableError, RemoteOutsideError
+from gatechart.errors.root import DefinitionError, EventError, GatechartError
+from gatechart.values.agents import Awaited, Snapshot, why_given_up
 
 T = TypeVar("T")
 

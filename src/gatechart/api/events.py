@@ -12,8 +12,11 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import ACCEPTED, ACCEPTS, OUTCOME, RECEIPT, Answer
 from gatechart.api.command import Command, Executor, Moment, Plain, WritingCommand
 from gatechart.api.route import Route
-from gatechart.turn import checked_name, plain_payload
-from gatechart.values import AcceptedEvent, AgentId, Name, Outcome, Receipt
+from gatechart.turn.arguments import checked_name, plain_payload
+from gatechart.values.agents import Outcome
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId, Name
+from gatechart.values.possibilities import AcceptedEvent
 
 
 class SendCommand(WritingCommand):

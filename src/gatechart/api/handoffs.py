@@ -12,11 +12,15 @@ from gatechart.api.arguments import handoff_fields, made
 from gatechart.api.codec import ASKED, HANDOFFS, RECEIPT, Answer
 from gatechart.api.command import Command, Count, Deadline, Executor, WritingCommand
 from gatechart.api.route import Route
-from gatechart.errors import PayloadError
-from gatechart.graph import Fallbacks, Handoff
-from gatechart.handoff import FallbackStep, HandoffPacket, SelectionTerms, best_of, fallbacks_of
-from gatechart.handoff.packet import FALLBACK_FIELDS
-from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, all_shown
+from gatechart.errors.event import PayloadError
+from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.handoff.fallbacks import fallbacks_of
+from gatechart.handoff.packet import FALLBACK_FIELDS, FallbackStep, HandoffPacket, SelectionTerms
+from gatechart.handoff.selections import best_of
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus, Mode, Reason
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId
+from gatechart.values.secrets import all_shown
 
 
 class HandoffCommand(WritingCommand):

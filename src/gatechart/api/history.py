@@ -11,8 +11,12 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import CUT, HISTORY, JOURNAL, SNAPSHOT, Answer
 from gatechart.api.command import Command, Count, Executor, Limit, WritingCommand
 from gatechart.api.route import Route
-from gatechart.turn import check_version, checked_id, checked_key, checked_operator_reason
-from gatechart.values import CONVERSATION, AgentId, HistoryEntry, JournalEntry, Snapshot, TranscriptCut, all_shown
+from gatechart.turn.arguments import check_version, checked_id, checked_key, checked_operator_reason
+from gatechart.values.agents import Snapshot
+from gatechart.values.commits import CONVERSATION, JournalEntry, TranscriptCut
+from gatechart.values.names import AgentId
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.secrets import all_shown
 
 
 class SnapshotAtCommand(Command):

@@ -20,9 +20,12 @@ from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
 from gatechart.api.search import SearchingHome
 from gatechart.api.watchdog import WatchdogHome
-from gatechart.errors import ElsewhereError
-from gatechart.graph import AnyGraph
-from gatechart.values import AgentId, Capabilities, HistoryEntry, Snapshot
+from gatechart.errors.operation import ElsewhereError
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Snapshot
+from gatechart.values.homes import Capabilities
+from gatechart.values.names import AgentId
+from gatechart.values.queries import HistoryEntry
 
 
 class AgentHome(

@@ -8,8 +8,8 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import DONE, Answer
 from gatechart.api.command import Executor, WritingCommand
 from gatechart.api.route import Route
-from gatechart.graph import AnyGraph, graph_name
-from gatechart.values import Name
+from gatechart.graph.graph import AnyGraph, graph_name
+from gatechart.values.names import Name
 
 
 class ForgetLessonsCommand(WritingCommand):

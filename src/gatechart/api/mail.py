@@ -9,8 +9,10 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import MAIL, MAILS, Answer
 from gatechart.api.command import Command, Count, Executor, WritingCommand
 from gatechart.api.route import Route
-from gatechart.turn import known_number
-from gatechart.values import AgentId, Mail, MailStatus, all_shown, shown
+from gatechart.turn.arguments import known_number
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import AgentId
+from gatechart.values.secrets import all_shown, shown
 
 
 class MailCommand(Command):

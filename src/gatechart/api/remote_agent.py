@@ -7,21 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from gatechart.api.errors import ended_elsewhere
-from gatechart.errors import DeadMailError, NotReachedError, RuntimeClosedError
-from gatechart.graph import AnyGraph
-from gatechart.turn import fatal_mail
-from gatechart.values import (
-    AcceptedEvent,
-    AgentId,
-    Awaited,
-    HistoryEntry,
-    Mail,
-    MailStatus,
-    Name,
-    Outcome,
-    Snapshot,
-    Status,
-)
+from gatechart.errors.event import DeadMailError, NotReachedError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.graph.graph import AnyGraph
+from gatechart.turn.mail import fatal_mail
+from gatechart.values.agents import Awaited, Outcome, Snapshot, Status
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import AgentId, Name
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import HistoryEntry
 
 _FIRST_LOOK_S: Final = 0.02
 _LONGEST_LOOK_S: Final = 0.5

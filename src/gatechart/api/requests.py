@@ -11,8 +11,11 @@ from pydantic_core import from_json
 
 from gatechart.api.command import Command, WritingCommand
 from gatechart.api.home import AgentHome
-from gatechart.graph import AnyGraph
-from gatechart.values import AgentId, Capabilities, Outcome, Receipt, Snapshot
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Outcome, Snapshot
+from gatechart.values.homes import Capabilities
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId
 
 _ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": in calls that an earlier release left in the database
 _UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # in these verbs, the fields name something else

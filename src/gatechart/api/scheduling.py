@@ -12,10 +12,12 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import DONE, SCHEDULE, SCHEDULES, Answer
 from gatechart.api.command import Command, Executor, Limit, Plain, ScheduleName, WritingCommand
 from gatechart.api.route import Route
-from gatechart.graph import AnyGraph, graph_name
-from gatechart.turn import plain_payload
-from gatechart.values import Delay, Missed, Name, Overlap, Schedule, delay_text, name_of
-from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING
+from gatechart.graph.graph import AnyGraph, graph_name
+from gatechart.turn.arguments import plain_payload
+from gatechart.values.delays import Delay, delay_text
+from gatechart.values.names import Name, name_of
+from gatechart.values.recurrence import Missed
+from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING, Overlap, Schedule
 
 
 class ScheduleCommand(WritingCommand):

@@ -12,10 +12,13 @@ from gatechart.api.codec import AGENTS, COUNTS, Answer
 from gatechart.api.command import Command, Executor, Limit
 from gatechart.api.conditions import WANTED, Where
 from gatechart.api.route import Route
-from gatechart.errors import PayloadError, UnknownAgentError
-from gatechart.graph import AnyGraph, graph_name
-from gatechart.turn import plain_payload
-from gatechart.values import BY_START, LONGEST_VALUE, GraphCount, Name, Order, Page, Snapshot, Status, name_of
+from gatechart.errors.event import PayloadError, UnknownAgentError
+from gatechart.graph.graph import AnyGraph, graph_name
+from gatechart.turn.arguments import plain_payload
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.names import Name, name_of
+from gatechart.values.queries import BY_START, GraphCount, Order, Page
+from gatechart.values.search import LONGEST_VALUE
 
 _SOUGHT: Final = (
     f"a text of up to {LONGEST_VALUE} characters, a number, True or False, a list of such, "

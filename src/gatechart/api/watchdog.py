@@ -11,7 +11,8 @@ from gatechart.api.arguments import made
 from gatechart.api.codec import FINDINGS, HOSTS, Answer
 from gatechart.api.command import Command, Executor, Limit
 from gatechart.api.route import Route
-from gatechart.values import FindingKind, HealthFinding, HostRecord
+from gatechart.values.findings import FindingKind, HealthFinding
+from gatechart.values.hosts import HostRecord
 
 
 class FindingsCommand(Command):

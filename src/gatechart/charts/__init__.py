@@ -1,6 +1,6 @@
 """Charts as data: YAML and JSON in the shape that XState users know, read into graphs and written from them."""
 
-from gatechart.charts.cel import Cel
+from gatechart.charts.cel.guard import Cel
 from gatechart.charts.dump import bindings_of, dump
 from gatechart.charts.load import load, load_tool_policies
 from gatechart.charts.model import Dialect

@@ -11,13 +11,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from gatechart.charts.built_in import Assign, Log, Raise, SendEvent
-from gatechart.charts.cel import compiled
+from gatechart.charts.cel.guard import compiled
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import BuiltInForm, Except, Exceptions, Expression, Question, Reference
-from gatechart.errors import Fault, suggestion
-from gatechart.graph import Handoff, callable_name
-from gatechart.graph.callables import is_async
-from gatechart.values import is_reserved
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.graph.callables import callable_name, is_async
+from gatechart.graph.handoff import Handoff
+from gatechart.values.names import is_reserved
 
 Bind: TypeAlias = "Mapping[str, Any] | Sequence[Any] | object | None"
 Unbound: TypeAlias = Callable[[str, str], Any]

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.charts.cel import MAX_STEPS, Cel, seen
+from gatechart.charts.cel.guard import MAX_STEPS, Cel, seen
 from gatechart.context import AgentContext, canonical_json
-from gatechart.errors import GuardBudgetError
-from gatechart.values import Delay, Event, delay_text, seconds_of
+from gatechart.errors.operation import GuardBudgetError
+from gatechart.values.agents import Event
+from gatechart.values.delays import Delay, delay_text, seconds_of
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from gatechart.charts.bindings import Bindings
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import Reference, Values
 from gatechart.context import AgentContext
-from gatechart.errors import suggestion
+from gatechart.errors.root import suggestion
 
 
 class InitialContext(AgentContext):

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from gatechart.charts.built_in import BuiltIn
-from gatechart.charts.cel import Cel
+from gatechart.charts.cel.guard import Cel
 from gatechart.charts.contexts import InitialContext, initial_values
 from gatechart.charts.escapes import written_escape
 from gatechart.charts.model import Except, Fixed
@@ -20,36 +20,22 @@ from gatechart.charts.signals import written_signals
 from gatechart.charts.tool_policies import written_policies
 from gatechart.charts.yaml_text import write_yaml
 from gatechart.context import AgentContext
-from gatechart.errors import FileFault, InvalidChartError
-from gatechart.graph import (
-    ANY,
-    ROOT,
-    Accepts,
-    AnyGraph,
-    Best,
-    EntryPoint,
-    EscapePlan,
-    EventType,
-    Fallbacks,
-    Handoff,
-    Human,
-    Initial,
-    Invoke,
-    JsonSchema,
-    OnRefusal,
-    OtherGraph,
-    Precedence,
-    SameTarget,
-    Signals,
-    State,
-    Then,
-    To,
-    Transfers,
-    Transition,
-    callable_name,
-)
-from gatechart.graph.handoff import Fallback
-from gatechart.values import Every, Mode, Profile, Retry, delay_text
+from gatechart.errors.definition import FileFault, InvalidChartError
+from gatechart.graph.callables import callable_name
+from gatechart.graph.compile import ROOT
+from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Precedence, State, Then, Transition
+from gatechart.graph.escape import EscapePlan
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Accepts, Fallback, Fallbacks, Handoff, Human, OtherGraph, SameTarget
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.selection import Best
+from gatechart.graph.signals import Signals
+from gatechart.graph.transfers import To, Transfers
+from gatechart.values.delays import Retry, delay_text
+from gatechart.values.handoffs import Mode
+from gatechart.values.profiles import Profile
+from gatechart.values.recurrence import Every
 
 
 def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002

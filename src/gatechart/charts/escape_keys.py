@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.escape import (
+from gatechart.escape.strategies import (
     Alert,
     AwaitBreaker,
     CutOut,
-    GiveUp,
     Nudge,
     Repair,
     Reroute,
     Restart,
     Rollback,
-    Strategy,
     SwitchTool,
-    ToHuman,
 )
+from gatechart.graph.escape import GiveUp, Strategy, ToHuman
 from gatechart.graph.signals import usual_name
 
 STRATEGIES: Final[dict[type[Strategy], dict[str, str]]] = {

@@ -12,12 +12,15 @@ from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.handing_on import HandingOn
 from gatechart.charts.model import BestForm, InvokeForm
 from gatechart.charts.parts import Handoffs
-from gatechart.errors import suggestion
-from gatechart.escape import getting_out
-from gatechart.graph import GAVE_UP, EscapePlan, Fallbacks, GiveUp, Handoff, HandOn, Invoke, Strategy, ToHuman
-from gatechart.graph.escape import Tactics
+from gatechart.errors.root import suggestion
+from gatechart.escape.presets import getting_out
+from gatechart.graph.definition import Invoke
+from gatechart.graph.escape import GAVE_UP, EscapePlan, GiveUp, HandOn, Strategy, Tactics, ToHuman
+from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.signals import usual_name
-from gatechart.values import Name, Reason, seconds_of
+from gatechart.values.delays import seconds_of
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import Name
 
 _REASONS: Final = tuple(reason.value for reason in Reason)
 _USUAL: Final = EscapePlan({})

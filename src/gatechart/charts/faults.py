@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.charts import former_keys
 from gatechart.charts.words import in_keys
-from gatechart.errors import FileFault, InvalidChartError, suggestion
-from gatechart.values import Retry
+from gatechart.errors.definition import FileFault, InvalidChartError
+from gatechart.errors.root import suggestion
+from gatechart.values.delays import Retry
 from gatechart.values.names import is_number
 
 Scalar: TypeAlias = str | int | float | bool | None

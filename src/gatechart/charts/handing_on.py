@@ -23,7 +23,10 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.names import Names
 from gatechart.charts.selection import made_best
-from gatechart.graph import Best, Fallbacks, Handoff, Invoke, To, Transfers
+from gatechart.graph.definition import Invoke
+from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.selection import Best
+from gatechart.graph.transfers import To, Transfers
 
 
 class HandingOn:

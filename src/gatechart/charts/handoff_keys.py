@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.values import Mode, Reason
+from gatechart.values.handoffs import Mode, Reason
 
 OF_AN_AGENT: Final = {"agent": "name", "best": "best", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
 HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {

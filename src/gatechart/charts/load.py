@@ -35,30 +35,34 @@ from gatechart.charts.signals import Named, SignalReader
 from gatechart.charts.source import Source, read
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.words import in_keys
-from gatechart.checks import RULES
+from gatechart.checks.checking import RULES
 from gatechart.context import AgentContext, ContextT
-from gatechart.errors import Fault, InvalidGraphError, suggestion
-from gatechart.graph import (
+from gatechart.errors.definition import Fault, InvalidGraphError
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import (
     ANY,
-    Accepts,
     Allow,
-    AnyGraph,
     EntryPoint,
-    EscapePlan,
-    EventType,
     Initial,
-    Migration,
     OnRefusal,
     Precedence,
-    Signals,
     State,
-    StateTransitionGraph,
     Then,
     Transition,
+    after_event,
+    beginning,
+    recurring_event,
 )
-from gatechart.graph.definition import after_event, beginning, recurring_event
-from gatechart.values import DELAY_FORMS, Delay, Every, Name, ToolPolicies, delay_text, name_of, seconds_of
-from gatechart.values.delays import DELAY_TEXTS
+from gatechart.graph.escape import EscapePlan
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph.handoff import Accepts
+from gatechart.graph.migration import Migration
+from gatechart.graph.signals import Signals
+from gatechart.values.delays import DELAY_FORMS, DELAY_TEXTS, Delay, delay_text, seconds_of
+from gatechart.values.names import Name, name_of
+from gatechart.values.recurrence import Every
+from gatechart.values.tool_policies import ToolPolicies
 
 
 @overload

@@ -13,9 +13,14 @@ from typing import Any, TypeAlias
 
 from gatechart.charts.faults import Spot
 from gatechart.context import canonical_json
-from gatechart.graph import Human, NeedRule, OtherGraph, SameTarget, callable_name
-from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Every, Needs, Profile, Refused, Retry, ToolPolicies
+from gatechart.graph.callables import callable_name, takes_third
+from gatechart.graph.handoff import Human, OtherGraph, SameTarget
+from gatechart.graph.selection import NeedRule
+from gatechart.values.agents import Refused
+from gatechart.values.delays import Delay, Retry
+from gatechart.values.profiles import Needs, Profile
+from gatechart.values.recurrence import Every
+from gatechart.values.tool_policies import ToolPolicies
 
 
 class Dialect(StrEnum):

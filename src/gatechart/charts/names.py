@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from gatechart.charts import xstate
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import ChartForm, Dialect, EventForm, StateForm, TransitionForm
-from gatechart.errors import suggestion
-from gatechart.graph import ANY
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import ANY
 
 
 class Names:

@@ -24,8 +24,8 @@ from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import read_profile
 from gatechart.charts.tool_policies import read_policies
 from gatechart.charts.transfers import transfers_form
-from gatechart.graph import OnRefusal, Precedence
-from gatechart.values import Every, Missed
+from gatechart.graph.definition import OnRefusal, Precedence
+from gatechart.values.recurrence import Every, Missed
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")

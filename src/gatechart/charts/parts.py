@@ -29,8 +29,9 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import best_form, read_profile
-from gatechart.graph import Human, OtherGraph, SameTarget
-from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, Retry, seconds_of
+from gatechart.graph.handoff import Human, OtherGraph, SameTarget
+from gatechart.values.delays import DELAY_REMEDY, Delay, Retry, seconds_of
+from gatechart.values.handoffs import Mode, Reason
 from gatechart.values.profiles import HIGHEST_CAPACITY
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each

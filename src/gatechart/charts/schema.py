@@ -16,10 +16,11 @@ from gatechart.charts.handoff_keys import (
 from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, require_in_selections, selection_kinds
 from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
 from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
-from gatechart.checks import RULES
-from gatechart.graph import OnRefusal, Precedence
-from gatechart.values import LONGEST_S, PATTERN, Missed
+from gatechart.checks.checking import RULES
+from gatechart.graph.definition import OnRefusal, Precedence
+from gatechart.values.delays import LONGEST_S, PATTERN
 from gatechart.values.profiles import HIGHEST_CAPACITY
+from gatechart.values.recurrence import Missed
 
 _WAITING: Final = {
     "on": "on",

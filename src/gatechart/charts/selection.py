@@ -11,11 +11,11 @@ from gatechart.charts.faults import Faults, Fields, Spot, kind_of, text_of
 from gatechart.charts.model import BestForm, Reference
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.charts.words import in_keys
-from gatechart.errors import suggestion
-from gatechart.graph import Best, NeedRule, callable_name
-from gatechart.graph.selection import FILTERS, SCORERS
-from gatechart.values import DAYS, LOWEST_TIER, Hours, Needs, Profile, Reason
-from gatechart.values.profiles import HIGHEST_TIER
+from gatechart.errors.root import suggestion
+from gatechart.graph.callables import callable_name
+from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import DAYS, HIGHEST_TIER, LOWEST_TIER, Hours, Needs, Profile
 
 Written: TypeAlias = Callable[[Any], Any]
 

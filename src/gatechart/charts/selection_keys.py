@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.values import DAYS, LONGEST_S
-from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
+from gatechart.values.delays import LONGEST_S
+from gatechart.values.profiles import DAYS, HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
 
 SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
     "profile": {

@@ -6,29 +6,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gatechart.graph.signals import usual_name
-from gatechart.signals import (
-    Confidence,
-    ErrorRate,
-    GoesInCircles,
-    Keywords,
-    Lacks,
-    NoProgress,
-    Noticed,
-    Preset,
-    Repeats,
-    RetriesOver,
-    Risk,
-    SameCall,
-    SameQuestion,
-    Sentiment,
-    ToolFailures,
-    ToolRefusals,
-    UserAsked,
-    VisitsOver,
-    handing_on,
-    looping,
-)
-from gatechart.values import Detector
+from gatechart.signals.circles import GoesInCircles
+from gatechart.signals.failures import ErrorRate, RetriesOver, ToolFailures, ToolRefusals
+from gatechart.signals.lacking import Lacks
+from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
+from gatechart.signals.no_progress import NoProgress, VisitsOver
+from gatechart.signals.presets import Preset, handing_on, looping
+from gatechart.signals.questions import SameQuestion
+from gatechart.signals.repeats import Repeats, SameCall
+from gatechart.signals.said import Keywords, UserAsked
+from gatechart.values.detectors import Detector
 
 DETECTORS: Final[dict[type[Detector], dict[str, str]]] = {
     Repeats: {"period": "count", "times": "count", "window": "count"},

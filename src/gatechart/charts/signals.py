@@ -24,10 +24,12 @@ from gatechart.charts.signal_keys import (
     SIGNAL_KEYS,
     SYMPTOM,
 )
-from gatechart.graph import Handoff, Signal, Signals
-from gatechart.graph.signals import answered, name_after, usual_name
-from gatechart.signals import Keywords, Preset, UserAsked
-from gatechart.values import AnyOf, Detector, Inverted, Reason, Symptom
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.signals import Signal, Signals, answered, name_after, usual_name
+from gatechart.signals.presets import Preset
+from gatechart.signals.said import Keywords, UserAsked
+from gatechart.values.detectors import AnyOf, Detector, Inverted, Symptom
+from gatechart.values.handoffs import Reason
 
 _FORM: Final = "write a preset, a detector, or `any:`, `all:`, `not:` or `any_of:` with detectors"
 _REASONS: Final = tuple(reason.value for reason in Reason)

@@ -8,16 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.words import in_keys
-from gatechart.values import (
-    BreakerPolicy,
-    Capability,
-    PoliciesByTool,
-    Rate,
-    Retry,
-    ToolPolicies,
-    under_tool,
-)
-from gatechart.values.tool_policies import RATE_REMEDY
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry
+from gatechart.values.tool_policies import RATE_REMEDY, Capability, PoliciesByTool, Rate, ToolPolicies, under_tool
 
 TOOL_KEYS: Final[dict[str, dict[str, str]]] = {
     "tool": {

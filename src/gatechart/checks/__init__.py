@@ -9,7 +9,7 @@ from gatechart.checks.event_rules import RaisesEvents
 from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
 from gatechart.checks.paths import Path, PathStep, TooManyConfigurationsError, paths
 from gatechart.checks.state_rules import NamesFields
-from gatechart.graph import Allow
+from gatechart.graph.definition import Allow
 
 __all__ = [
     "RULES",

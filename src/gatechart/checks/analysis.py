@@ -11,12 +11,16 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
-from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, EntryPoint, Kind, Node, Precedence, Recall, askings
+from gatechart.graph.compile import ROOT, Asking, Edge, Kind, Node, askings
+from gatechart.graph.definition import Allow, EntryPoint, Precedence, Recall
 from gatechart.graph.descriptors import prefixes_of, words_of
+from gatechart.graph.graph import AnyGraph
 from gatechart.graph.precedence import broader
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
-from gatechart.values import Candidate, EventName, Mode, StateName
+from gatechart.values.handoffs import Mode
+from gatechart.values.names import EventName, StateName
+from gatechart.values.profiles import Candidate
 
 
 @dataclass(frozen=True, slots=True)

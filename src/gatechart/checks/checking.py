@@ -18,9 +18,10 @@ from gatechart.checks import (
 )
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
-from gatechart.errors import suggestion
-from gatechart.graph import Allow, AnyGraph
-from gatechart.values import Candidate
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import Allow
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.profiles import Candidate
 
 
 def check(graph: AnyGraph, *, allow: Sequence[Allow] = ()) -> tuple[Finding, ...]:

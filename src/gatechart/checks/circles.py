@@ -8,9 +8,13 @@ from functools import cached_property
 from typing import Final
 
 from gatechart.checks.analysis import Analysis, Way
-from gatechart.graph import ROOT, SIGNAL, AnyGraph, Edge, Handoff, Kind, Node, Step
+from gatechart.graph.callables import Step
+from gatechart.graph.compile import ROOT, Edge, Kind, Node
 from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
-from gatechart.values import EventName, StateName, may_be_reserved
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.signals import SIGNAL
+from gatechart.values.names import EventName, StateName, may_be_reserved
 
 _FAILED: Final = "error.execution"
 _ENDED: Final = "done.state."

@@ -11,8 +11,13 @@ from gatechart.checks.handoff_rules import place_of
 from gatechart.checks.selection_rules import required_fields
 from gatechart.checks.state_rules import NamesFields
 from gatechart.context import has_any_field
-from gatechart.errors import listing
-from gatechart.graph import AnyGraph, Asking, Best, EntryPoint, askings, callable_name, own_fields
+from gatechart.errors.root import listing
+from gatechart.graph.callables import callable_name
+from gatechart.graph.compile import Asking, askings
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.packet_fields import own_fields
+from gatechart.graph.selection import Best
 
 
 @rule("GC505", Severity.NOTE, "an entry point with fields that entities may fill")

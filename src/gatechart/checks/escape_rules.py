@@ -8,22 +8,21 @@ from typing import Final
 
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.escape import Reroute, Restart, Rollback, SwitchTool, routes
-from gatechart.graph import EVERY_SIGNAL, REFUSED_TOOL, ROOT, AnyGraph, EntryPoint, EscapePlan, Signal, Strategy
-from gatechart.kernel import matches
-from gatechart.signals import (
-    Confidence,
-    GoesInCircles,
-    Keywords,
-    Lacks,
-    NoProgress,
-    Risk,
-    SameQuestion,
-    Sentiment,
-    UserAsked,
-    VisitsOver,
-)
-from gatechart.values import StateName
+from gatechart.escape import routes
+from gatechart.escape.strategies import Reroute, Restart, Rollback, SwitchTool
+from gatechart.graph.compile import ROOT
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.escape import EVERY_SIGNAL, REFUSED_TOOL, EscapePlan, Strategy
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.signals import Signal
+from gatechart.kernel.select import matches
+from gatechart.signals.circles import GoesInCircles
+from gatechart.signals.lacking import Lacks
+from gatechart.signals.measures import Confidence, Risk, Sentiment
+from gatechart.signals.no_progress import NoProgress, VisitsOver
+from gatechart.signals.questions import SameQuestion
+from gatechart.signals.said import Keywords, UserAsked
+from gatechart.values.names import StateName
 
 _WITHOUT_TOOL: Final = (
     Confidence,

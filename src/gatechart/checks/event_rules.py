@@ -8,27 +8,21 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, shadowed
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.errors import nearest
-from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Node, OnRefusal, Precedence, steps_of
-from gatechart.graph.compile import walk
+from gatechart.errors.root import nearest
+from gatechart.graph.compile import ROOT, Edge, Kind, Node, steps_of, walk
+from gatechart.graph.definition import OnRefusal, Precedence
 from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.escape_edges import plans_in
+from gatechart.graph.graph import AnyGraph
 from gatechart.graph.precedence import NOT_ANY, event_words
-from gatechart.values import (
-    ALARM,
-    ERROR_REFUSED,
-    ESCAPE,
-    FOUND,
-    OFFERED,
-    TRANSFER,
-    EventName,
-    FindingKind,
-    StateName,
-    is_reserved,
-)
+from gatechart.values.alarms import ALARM
+from gatechart.values.escapes import ESCAPE
+from gatechart.values.findings import FOUND, FindingKind
 from gatechart.values.framework import (
     is_framework_event,
 )
+from gatechart.values.names import ERROR_REFUSED, OFFERED, EventName, StateName, is_reserved
+from gatechart.values.transfers import TRANSFER
 
 
 @rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always pre-empts")

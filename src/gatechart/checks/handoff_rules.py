@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.errors import suggestion
-from gatechart.graph import ROOT, AnyGraph, Asking, Best, Edge, Handoff, askings
+from gatechart.errors.root import suggestion
+from gatechart.graph.compile import ROOT, Asking, Edge, askings
 from gatechart.graph.descriptors import words_of
-from gatechart.values import EventName, Mode, StateName
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.selection import Best
+from gatechart.values.handoffs import Mode
+from gatechart.values.names import EventName, StateName
 
 
 @rule("GC501", Severity.ERROR, "a handoff on the way to a final state, where nothing can wait")

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from gatechart.errors import DefinitionError
-from gatechart.graph import AnyGraph, Edge, TransferRole
+from gatechart.errors.root import DefinitionError
+from gatechart.graph.compile import Edge
 from gatechart.graph.descriptors import EVERY, words_of
-from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep, without_unasked
-from gatechart.kernel.select import Candidates, Configuration
-from gatechart.values import EventName, Memory, Name, StateName
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.transfer_edges import TransferRole
+from gatechart.kernel.plan import Done, Plan, plan_entry, plan_microstep
+from gatechart.kernel.select import Candidates, Configuration, awaited_events, candidates, without_unasked
+from gatechart.values.names import EventName, Memory, Name, StateName
 
 
 @dataclass(eq=False)

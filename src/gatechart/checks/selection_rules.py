@@ -12,11 +12,16 @@ from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.checks.handoff_rules import place_of
 from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
-from gatechart.errors import nearest
-from gatechart.graph import TEXT_SCORERS, AnyGraph, Asking, Best, EntryPoint, NeedRule, askings
-from gatechart.signals import Lacks
-from gatechart.values import TRANSFER, Needs, Profile, Reason
+from gatechart.errors.root import nearest
+from gatechart.graph.compile import Asking, askings
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.selection import TEXT_SCORERS, Best, NeedRule
+from gatechart.signals.lacking import Lacks
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs, Profile
 from gatechart.values.texts import folded
+from gatechart.values.transfers import TRANSFER
 
 _KINDS: Final = {"capabilities": "capability", "domains": "domain"}
 _IN_A_PACKET: Final = frozenset({"internal_state", "entities"})  # fields of a conversation that the packet includes

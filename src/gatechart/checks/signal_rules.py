@@ -9,16 +9,24 @@ from typing import Final
 from gatechart.checks.analysis import Analysis, is_taken
 from gatechart.checks.circles import Circle, Circles
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.graph import EVERY_SIGNAL, AnyGraph, EntryPoint, Signal, Signals
 from gatechart.graph.compile import walk
+from gatechart.graph.definition import EntryPoint
 from gatechart.graph.descriptors import words_of
+from gatechart.graph.escape import EVERY_SIGNAL
 from gatechart.graph.escape_edges import plans_in
+from gatechart.graph.graph import AnyGraph
 from gatechart.graph.signal_faults import MOST_MOVES
-from gatechart.kernel import matches
-from gatechart.signals import Lacks, NoProgress, Repeats, RetriesOver, Sentiment, VisitsOver
+from gatechart.graph.signals import Signal, Signals
+from gatechart.kernel.select import matches
+from gatechart.signals.failures import RetriesOver
+from gatechart.signals.lacking import Lacks
+from gatechart.signals.measures import Sentiment
+from gatechart.signals.no_progress import NoProgress, VisitsOver
 from gatechart.signals.periods import LONG
-from gatechart.values import CALLED, NOTED, PROGRESSED, REASONED, SAID, Detector, StateName, Symptom
-from gatechart.values.detectors import EVERY_TURN
+from gatechart.signals.repeats import Repeats
+from gatechart.values.detectors import EVERY_TURN, Detector, Symptom
+from gatechart.values.names import StateName
+from gatechart.values.trail import CALLED, NOTED, PROGRESSED, REASONED, SAID
 
 _OF_INVOKES: Final = CALLED | REASONED | NOTED
 """Kinds of entries that only invokes write."""

@@ -10,9 +10,13 @@ from typing import Any, Final, Protocol, runtime_checkable
 from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.context import has_any_field
-from gatechart.errors import listing, suggestion
-from gatechart.graph import ROOT, UNDOING, AnyGraph, EntryPoint, Kind, Node, callable_name, steps_of
-from gatechart.values import StateName
+from gatechart.errors.root import listing, suggestion
+from gatechart.graph.callables import callable_name
+from gatechart.graph.compile import ROOT, Kind, Node, steps_of
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.escape import UNDOING
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.names import StateName
 
 # States
 

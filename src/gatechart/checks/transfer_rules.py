@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from gatechart.checks.analysis import Analysis, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.errors import listing
-from gatechart.graph import To, packet_fields
+from gatechart.errors.root import listing
+from gatechart.graph import packet_fields
+from gatechart.graph.transfers import To
 
 
 @rule("GC601", Severity.WARNING, "a state with transfers from which no final state can be reached")

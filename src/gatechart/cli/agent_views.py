@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from gatechart.api import COUNTS, MAIL, OUTCOME, SNAPSHOT, TURN
+from gatechart.api.codec import COUNTS, MAIL, OUTCOME, SNAPSHOT, TURN
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -28,32 +28,20 @@ from gatechart.cli.output import (
 )
 from gatechart.cli.signal_views import attempt_lines, fired_lines
 from gatechart.drawing.text import function_text, visible
-from gatechart.errors import nearest
-from gatechart.graph import AnyGraph, Edge
-from gatechart.kernel import Configuration, awaited_events, candidates, deferred_events, sendable, without_hidden
-from gatechart.turn import FORKED
-from gatechart.values import (
-    TRANSFER,
-    AcceptedEvent,
-    ActiveInvocation,
-    Agrees,
-    Event,
-    EventName,
-    FailureReport,
-    GraphCount,
-    HistoryEntry,
-    Mail,
-    MailStatus,
-    Origin,
-    Outcome,
-    Refusal,
-    RefusalReason,
-    Snapshot,
-    Status,
-    hidden,
-    shown,
-)
+from gatechart.errors.root import nearest
+from gatechart.graph.compile import Edge
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.select import Configuration, awaited_events, candidates, deferred_events, sendable, without_hidden
+from gatechart.turn.rollback import FORKED
+from gatechart.values.agents import Event, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.failure_reports import FailureReport
 from gatechart.values.frozen import value
+from gatechart.values.mail import ActiveInvocation, Mail, MailStatus
+from gatechart.values.names import EventName
+from gatechart.values.possibilities import AcceptedEvent, Agrees
+from gatechart.values.queries import GraphCount, HistoryEntry
+from gatechart.values.secrets import hidden, shown
+from gatechart.values.transfers import TRANSFER
 
 
 @value

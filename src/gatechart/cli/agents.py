@@ -25,16 +25,20 @@ from gatechart.cli.options import (
 )
 from gatechart.cli.output import clock_text, emit, is_confirmed, print_hint, print_warning
 from gatechart.cli.transcripts import JournalOption
-from gatechart.errors import StoreCorruptError
-from gatechart.values import CONVERSATION, MailStatus, Outcome, Role, Snapshot, ended_in_loop
+from gatechart.errors.outside import StoreCorruptError
+from gatechart.values.agents import Outcome, Snapshot, ended_in_loop
+from gatechart.values.commits import CONVERSATION
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 
 if TYPE_CHECKING:
     from gatechart import stores, turn
-    from gatechart.api import AgentHome
+    from gatechart.api.home import AgentHome
     from gatechart.cli import agent_views, connection, loading
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
-    from gatechart.graph import AnyGraph, EntryPoint
+    from gatechart.graph.definition import EntryPoint
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
     from gatechart.stores import memory
 else:

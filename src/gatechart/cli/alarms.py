@@ -13,7 +13,7 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, read_payload
 from gatechart.cli.output import emit
 from gatechart.cli.reading import WhereOption
-from gatechart.values import RaisedAlarm
+from gatechart.values.alarms import RaisedAlarm
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, loading

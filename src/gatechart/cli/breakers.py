@@ -24,11 +24,13 @@ from gatechart.cli.options import (
 )
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.values import HIGHEST_NUMBER, BreakerRecord, BreakerState
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.names import HIGHEST_NUMBER
 
 if TYPE_CHECKING:
     from gatechart import tools
-    from gatechart.api import AgentHome, codec
+    from gatechart.api import codec
+    from gatechart.api.home import AgentHome
     from gatechart.cli import connection
 else:
     codec, connection, tools = late("gatechart.api.codec", "gatechart.cli.connection", "gatechart.tools")

@@ -12,14 +12,16 @@ import typer
 
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import settings_of
-from gatechart.values import DIRECTORY_GRAPH, SCHEDULE_GRAPH, Query, Role
+from gatechart.values.framework import DIRECTORY_GRAPH, SCHEDULE_GRAPH
+from gatechart.values.homes import Role
+from gatechart.values.queries import Query
 
 if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.cli import agent_views, loading
-    from gatechart.graph import AnyGraph
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
-    from gatechart.values import Snapshot
+    from gatechart.values.agents import Snapshot
 else:
     agent_views, loading, registry, stores = late(
         "gatechart.cli.agent_views", "gatechart.cli.loading", "gatechart.hosting.registry", "gatechart.stores"

@@ -12,22 +12,28 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, Final, TypeAlias, TypeVar
 
-from gatechart.api import AgentHome, UnderRequest
+from gatechart.api.home import AgentHome
+from gatechart.api.requests import UnderRequest
 from gatechart.cli.deployment import load_packet_migrations, load_tool_policies, opened_choosing, opened_services
 from gatechart.cli.errors import UsageError
 from gatechart.cli.options import SHORTEST_S, TIMEOUT_S, TOKEN_VARIABLE, Settings
 from gatechart.cli.output import print_hint
 from gatechart.cli.watching import Watching
 from gatechart.clients.database import DatabaseClient, open_database_client
-from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError, needing
-from gatechart.graph import AnyGraph
+from gatechart.errors.extras import needing
+from gatechart.errors.outside import OwnerGoneError, StoreMissingError, StoreOwnedError
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
+from gatechart.hosting.limits import Limits
+from gatechart.hosting.retention import Retention
 from gatechart.hosting.system import SystemClock
-from gatechart.runtime import Limits, Retention, Runtime
-from gatechart.runtime.runtime import DEFAULTS
-from gatechart.stores import open_store
+from gatechart.runtime.runtime import DEFAULTS, Runtime
 from gatechart.stores.memory import MEMORY_URL
-from gatechart.stores.opening import open_asking
-from gatechart.values import MailStatus, Role, Side, Snapshot
+from gatechart.stores.opening import open_asking, open_store
+from gatechart.values.agents import Snapshot
+from gatechart.values.handoffs import Side
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 
 
 @asynccontextmanager

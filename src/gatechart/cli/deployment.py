@@ -12,10 +12,10 @@ from typing import Any
 from gatechart.cli.errors import ChoosingError, PacketMigrationsError, ServicesError
 from gatechart.cli.loading import App, imported, of_project
 from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, TOOL_POLICIES_VARIABLE, Settings
-from gatechart.errors import suggestion
-from gatechart.handoff import PacketMigration
+from gatechart.errors.root import suggestion
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing, check_choosing
-from gatechart.values import ToolPolicies
+from gatechart.values.tool_policies import ToolPolicies
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ def load_tool_policies() -> Mapping[str, ToolPolicies]:
     file = _named(os.environ.get(TOOL_POLICIES_VARIABLE), "tool_policies")
     if file is None:
         return {}
-    from gatechart.charts import load_tool_policies as load  # noqa: PLC0415  only this needs it, and it is slow to import
+    from gatechart.charts.load import load_tool_policies as load  # noqa: PLC0415  only this needs it, and it is slow to import
 
     return load(file.folder / file.name)
 

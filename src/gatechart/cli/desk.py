@@ -17,18 +17,14 @@ from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.reading import LimitOption
 from gatechart.cli.remedies import in_commands
-from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
-from gatechart.values import (
-    OFFERED,
-    ActiveIn,
-    HandoffQuery,
-    MailStatus,
-    Mode,
-    Query,
-    Role,
-    Snapshot,
-    Status,
-)
+from gatechart.errors.event import UnknownAgentError, UnknownGraphError
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.handoffs import HandoffQuery, Mode
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
+from gatechart.values.names import OFFERED
+from gatechart.values.queries import ActiveIn, Query
 
 if TYPE_CHECKING:
     from gatechart import stores, turn
@@ -36,10 +32,10 @@ if TYPE_CHECKING:
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
     from gatechart.contrib import human_desk
-    from gatechart.graph import AnyGraph
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
     from gatechart.ports import Store
-    from gatechart.runtime import Runtime
+    from gatechart.runtime.runtime import Runtime
 else:
     agent_views, connection, desk_views, loading, human_desk, registry, stores, turn = late(
         "gatechart.cli.agent_views",

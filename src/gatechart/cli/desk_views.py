@@ -23,10 +23,12 @@ from gatechart.cli.output import (
     status_text,
     zoned_text,
 )
-from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
+from gatechart.contrib.human_desk.context import DeskContext, Subtask, SubtaskStatus
+from gatechart.contrib.human_desk.graph import RANKS
 from gatechart.drawing.text import visible
-from gatechart.handoff import Priority
-from gatechart.values import Mode, Outcome, Snapshot, Status
+from gatechart.handoff.packet import Priority
+from gatechart.values.agents import Outcome, Snapshot, Status
+from gatechart.values.handoffs import Mode
 
 _STYLES: Final = {Priority.URGENT: "bold red", Priority.HIGH: "yellow", Priority.NORMAL: "", Priority.LOW: "dim"}
 _STEPS: Final = {SubtaskStatus.ASKED: "yellow", SubtaskStatus.COMPLETED: "cyan", SubtaskStatus.FAILED: "bold red"}

@@ -15,16 +15,19 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, ServerOption, Settings, TimeoutOption, duration_option, read_json
 from gatechart.cli.output import Cell, emit, in_zone, moment_text, print_facts, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.errors import UnknownEntryError
-from gatechart.values import LONGEST_S, Choice, DirectoryEntry, Mark, Needs, Reason, WorkOutcome
-from gatechart.values.profiles import HIGHEST_CAPACITY, HIGHEST_TIER
+from gatechart.errors.event import UnknownEntryError
+from gatechart.values.delays import LONGEST_S
+from gatechart.values.directory import DirectoryEntry, Mark, WorkOutcome
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import HIGHEST_CAPACITY, HIGHEST_TIER, Choice, Needs
 
 if TYPE_CHECKING:
     from gatechart import handoff
-    from gatechart.api import AgentHome, arguments, codec, descriptions
+    from gatechart.api import arguments, codec, descriptions
     from gatechart.api import directory as verbs
+    from gatechart.api.home import AgentHome
     from gatechart.cli import connection, dry_runs, handoff_views, loading
-    from gatechart.graph import AnyGraph
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
 else:
     arguments, codec, connection, descriptions, dry_runs, handoff, handoff_views, loading, registry, verbs = late(

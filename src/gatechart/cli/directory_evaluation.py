@@ -12,12 +12,12 @@ from gatechart.cli.directory import known_graphs
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import ServerOption, Settings
 from gatechart.cli.output import Cell, emit, print_facts, print_table
-from gatechart.values import Role
+from gatechart.values.homes import Role
 
 if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.cli import connection, deployment
-    from gatechart.graph import AnyGraph
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import evaluating, timeliness
     from gatechart.ports import Store
     from gatechart.selection import evaluation, exploration, learned, rehearsal

@@ -13,7 +13,8 @@ from gatechart.cli.errors import ExitCode
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import emit, in_zone, moment_text, print_hint, print_line, print_table
-from gatechart.values import HealthFinding, Severity
+from gatechart.values.alerts import Severity
+from gatechart.values.findings import HealthFinding
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, loading

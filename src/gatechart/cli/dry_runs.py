@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, TypeAlias
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.output import Cell, print_facts, print_line
-from gatechart.errors import GatechartError, asking
-from gatechart.values import Choice, Needs, Reason
+from gatechart.errors.failures import asking
+from gatechart.errors.root import GatechartError
 from gatechart.values.frozen import replaced, value
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Choice, Needs
 
 if TYPE_CHECKING:
     from gatechart import graph as graphs
     from gatechart import handoff as packets
     from gatechart import selection
-    from gatechart.api import AgentHome, codec
+    from gatechart.api import codec
+    from gatechart.api.home import AgentHome
     from gatechart.cli import handoff_views
-    from gatechart.graph import AnyGraph, Asking, Best
+    from gatechart.graph.compile import Asking
+    from gatechart.graph.graph import AnyGraph
     from gatechart.graph.handoff import Fallback
-    from gatechart.handoff import HandoffPacket, SelectionTerms
+    from gatechart.graph.selection import Best
+    from gatechart.handoff.packet import HandoffPacket, SelectionTerms
 else:
     graphs, packets, selection, codec, handoff_views = late(
         "gatechart.graph",

@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 
 import typer
 
-from gatechart.errors import AgentEndedError, DefinitionError, EventError, EventRefusedError, OutsideError, suggestion
-from gatechart.values import Reason
+from gatechart.errors.event import AgentEndedError, EventRefusedError
+from gatechart.errors.root import DefinitionError, EventError, OutsideError, suggestion
+from gatechart.values.handoffs import Reason
 
 
 class ExitCode(IntEnum):

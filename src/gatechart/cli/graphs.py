@@ -23,25 +23,24 @@ from gatechart.cli.output import (
     print_table,
     print_warning,
 )
-from gatechart.errors import listing
-from gatechart.values import (
-    DirectoryEntry,
-    HistoryEntry,
-    Role,
-    Snapshot,
-)
+from gatechart.errors.root import listing
+from gatechart.values.agents import Snapshot
+from gatechart.values.directory import DirectoryEntry
+from gatechart.values.homes import Role
+from gatechart.values.queries import HistoryEntry
 
 if TYPE_CHECKING:
     from gatechart import charts, checks, drawing, stores
     from gatechart import graph as graph_package
     from gatechart import handoff as handoff_package
-    from gatechart.checks import Allowed, Finding, Report
+    from gatechart.checks.finding import Allowed, Finding, Report
     from gatechart.cli import connection, loading, stand_ins
     from gatechart.cli.loading import Graphs
     from gatechart.cli.stand_ins import StandIns
     from gatechart.drawing import render
     from gatechart.drawing import text as drawing_text
-    from gatechart.graph import AnyGraph, EntryPoint
+    from gatechart.graph.definition import EntryPoint
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
 else:
     charts, checks, drawing, render, drawing_text, graph_package, handoff_package, registry, stores = late(

@@ -8,8 +8,9 @@ from typing import Final
 
 from rich.text import Text
 
-from gatechart.api import HANDOFF, descriptions
+from gatechart.api import descriptions
 from gatechart.api.choice_tables import choice_table
+from gatechart.api.codec import HANDOFF
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -23,19 +24,13 @@ from gatechart.cli.output import (
 )
 from gatechart.cli.remedies import in_commands
 from gatechart.drawing.text import visible
-from gatechart.errors import PacketError
-from gatechart.handoff import (
-    HandoffPacket,
-    Message,
-    read_packet,
-)
+from gatechart.errors.event import PacketError
 from gatechart.handoff.media import text_of_parts
-from gatechart.values import (
-    Explanation,
-    HandoffRecord,
-    HandoffStatus,
-    shown,
-)
+from gatechart.handoff.packet import HandoffPacket, Message
+from gatechart.handoff.reading import read_packet
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.profiles import Explanation
+from gatechart.values.secrets import shown
 
 
 def handoff_document(handoff: HandoffRecord) -> Document:

@@ -19,32 +19,26 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption, read_deadline
 from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption
-from gatechart.errors import FeedLaggedError, NoHandoffError
+from gatechart.errors.event import NoHandoffError
+from gatechart.errors.operation import FeedLaggedError
 from gatechart.hosting.system import SystemClock
-from gatechart.values import (
-    AgentId,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mode,
-    Needs,
-    Reason,
-    Receipt,
-    Role,
-    Side,
-    Snapshot,
-)
+from gatechart.values.agents import Snapshot
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Side
+from gatechart.values.homes import Role
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId
+from gatechart.values.profiles import Needs
 
 if TYPE_CHECKING:
     from gatechart import graph as graph_package
     from gatechart import handoff as handoff_package
     from gatechart import stores, turn
-    from gatechart.api import AgentHome
+    from gatechart.api.home import AgentHome
     from gatechart.cli import connection, handoff_views, loading
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
-    from gatechart.graph import Best
-    from gatechart.handoff import HandoffPacket
+    from gatechart.graph.selection import Best
+    from gatechart.handoff.packet import HandoffPacket
     from gatechart.hosting import registry
     from gatechart.ports import Store
 else:

@@ -29,8 +29,9 @@ from gatechart.cli.errors import (
 )
 from gatechart.cli.options import Dialect, Settings
 from gatechart.context import AgentContext
-from gatechart.errors import GatechartError, InvalidChartError, suggestion
-from gatechart.graph import AnyGraph, StateTransitionGraph
+from gatechart.errors.definition import InvalidChartError
+from gatechart.errors.root import GatechartError, suggestion
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
 from gatechart.hosting.registry import Registry
 
 
@@ -159,7 +160,7 @@ def _loaded(
 
 
 def _scxml(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> AnyGraph:
-    from gatechart.contrib.scxml import read  # noqa: PLC0415  only this needs it, and it is slow to import
+    from gatechart.contrib.scxml.reader import read  # noqa: PLC0415  only this needs it, and it is slow to import
 
     if app.dialect is not None and app.dialect != Dialect.SCXML:
         raise AppDialectError(app.name, app.dialect, "an .scxml file has its own; leave out --dialect")
@@ -172,7 +173,7 @@ def _of_transitions(app: App, path: Path, bind: list[Any], entries: Sequence[str
     from gatechart.charts.source import read  # noqa: PLC0415
 
     try:
-        from gatechart.contrib.transitions import graph_from  # noqa: PLC0415  it needs a package that may be missing
+        from gatechart.contrib.transitions.bridge import graph_from  # noqa: PLC0415  it needs a package that may be missing
     except ModuleNotFoundError:
         problem = "it needs the package transitions; run `pip install transitions`"
         raise AppDialectError(app.name, Dialect.TRANSITIONS, problem) from None

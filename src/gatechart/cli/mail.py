@@ -17,8 +17,11 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, read_due, read_json, read_payload
 from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption
-from gatechart.errors import GatechartError, UnknownMailError
-from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
+from gatechart.errors.operation import UnknownMailError
+from gatechart.errors.root import GatechartError
+from gatechart.values.homes import Role
+from gatechart.values.mail import Mail, MailStatus, Receipt
+from gatechart.values.queries import MailQuery
 
 if TYPE_CHECKING:
     from gatechart import stores

@@ -21,7 +21,7 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
 from gatechart.cli.remedies import in_commands
-from gatechart.errors import GatechartError
+from gatechart.errors.root import GatechartError
 
 if TYPE_CHECKING:
     from gatechart import api

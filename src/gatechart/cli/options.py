@@ -19,7 +19,8 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 import typer
 
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.values import DEFAULT_URL, DELAY_REMEDY, delay_text, seconds_of
+from gatechart.values.delays import DELAY_REMEDY, delay_text, seconds_of
+from gatechart.values.names import DEFAULT_URL
 
 P = ParamSpec("P")
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done

@@ -22,7 +22,8 @@ from rich.text import Text
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings
-from gatechart.values import EARLIEST, Status
+from gatechart.values.agents import Status
+from gatechart.values.names import EARLIEST
 
 if TYPE_CHECKING:
     import pydantic_core

@@ -18,27 +18,17 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
-from gatechart.errors import DefinitionError, GatechartError, StoreCorruptError
-from gatechart.values import (
-    BY_CHANGE,
-    BY_START,
-    ActiveIn,
-    FailureReport,
-    Mail,
-    MailQuery,
-    MailStatus,
-    Page,
-    Query,
-    Role,
-    Snapshot,
-    Status,
-    ended_in_loop,
-    entries_in,
-    failure_report,
-)
+from gatechart.errors.outside import StoreCorruptError
+from gatechart.errors.root import DefinitionError, GatechartError
+from gatechart.values.agents import Snapshot, Status, ended_in_loop
+from gatechart.values.failure_reports import FailureReport, failure_report
 from gatechart.values.framework import (
     is_framework_graph,
 )
+from gatechart.values.homes import Role
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.queries import BY_CHANGE, BY_START, ActiveIn, MailQuery, Page, Query
+from gatechart.values.trail import entries_in
 
 if TYPE_CHECKING:
     from gatechart import stores, turn

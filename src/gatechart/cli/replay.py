@@ -17,14 +17,15 @@ from gatechart.cli.errors import ExitCode
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, read_since
 from gatechart.cli.output import Document, emit, in_zone, moment_text, print_hint, print_line, print_table, working
-from gatechart.values import Fidelity, ReplayedTurn, Role
+from gatechart.values.homes import Role
+from gatechart.values.replays import Fidelity, ReplayedTurn
 
 if TYPE_CHECKING:
     import pydantic_core
 
     from gatechart import stores
     from gatechart.cli import deployment, loading
-    from gatechart.graph import AnyGraph
+    from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import replay as replaying
 else:
     pydantic_core, stores, deployment, loading, replaying = late(

@@ -15,11 +15,11 @@ from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import NamespaceOption, Settings, duration_option
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working, zoned_text
-from gatechart.values import LONGEST_S
+from gatechart.values.delays import LONGEST_S
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, deployment, loading
-    from gatechart.restate.migration import Moved
+    from gatechart.restate.migration.report import Moved
 else:
     connection, deployment, loading = late(
         "gatechart.cli.connection", "gatechart.cli.deployment", "gatechart.cli.loading"

@@ -26,19 +26,23 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import Settings, duration_option, read_duration
 from gatechart.cli.output import clock_text, emit, print_hint, print_json_line, print_line, print_warning
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
-from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
+from gatechart.errors.operation import FeedLaggedError, RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError
 from gatechart.hosting.system import SystemClock
 from gatechart.tasks import start_task
-from gatechart.values import HistoryEntry, Query, Role, Snapshot
+from gatechart.values.agents import Snapshot
+from gatechart.values.homes import Role
+from gatechart.values.queries import HistoryEntry, Query
 
 if TYPE_CHECKING:
     from gatechart import runtime as runtime_package
     from gatechart import stores
     from gatechart.cli import agent_views, connection, loading
     from gatechart.drawing import text as drawing_text
+    from gatechart.hosting.retention import Retention
     from gatechart.hosting.subscriptions import Subscription
     from gatechart.ports import Store
-    from gatechart.runtime import Retention, Runtime
+    from gatechart.runtime.runtime import Runtime
 else:
     agent_views, connection, loading, drawing_text, runtime_package, stores = late(
         "gatechart.cli.agent_views",

@@ -13,11 +13,12 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
 from gatechart.cli.output import Cell, emit, in_zone, is_confirmed, moment_text, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.values import Every, Missed, Overlap, Schedule
-from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING, is_too_short
+from gatechart.values.recurrence import Every, Missed
+from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING, Overlap, Schedule, is_too_short
 
 if TYPE_CHECKING:
-    from gatechart.api import AgentHome, codec
+    from gatechart.api import codec
+    from gatechart.api.home import AgentHome
     from gatechart.cli import connection, loading
     from gatechart.cli.connection import Connection
 else:

@@ -27,16 +27,16 @@ from gatechart.cli.run import (
 )
 from gatechart.cli.watching import AlertsFileOption, WatchdogOption, watching_of
 from gatechart.hosting.system import SystemClock
-from gatechart.values import Rate
 from gatechart.values.directory import MOST_ENTRIES
+from gatechart.values.tool_policies import Rate
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from gatechart import runtime as runtime_package
     from gatechart.cli import connection, loading
-    from gatechart.graph import AnyGraph
-    from gatechart.runtime import Runtime
+    from gatechart.graph.graph import AnyGraph
+    from gatechart.runtime.runtime import Runtime
     from gatechart.serving import Lifecycle, Server
 else:
     connection, loading, runtime_package = late(

@@ -9,26 +9,12 @@ from typing import Any, Final
 
 from gatechart.cli.output import Cell, Document, in_zone, moment_text, print_hint, print_line, print_table
 from gatechart.drawing.text import visible
-from gatechart.values import (
-    ESCAPE_DUE,
-    NO_ESCAPES,
-    REFUSED,
-    Called,
-    Escapes,
-    Event,
-    Evidence,
-    FiredSignal,
-    Moved,
-    Noted,
-    Payload,
-    Progressed,
-    Reaction,
-    Reasoned,
-    Said,
-    TrailEntry,
-    Tried,
-    Waited,
-)
+from gatechart.values.agents import Event
+from gatechart.values.detectors import Evidence
+from gatechart.values.escapes import ESCAPE_DUE, NO_ESCAPES, Escapes, Tried
+from gatechart.values.fired_signals import FiredSignal, Reaction
+from gatechart.values.names import Payload
+from gatechart.values.trail import REFUSED, Called, Moved, Noted, Progressed, Reasoned, Said, TrailEntry, Waited
 
 _REACTIONS: Final = {
     Reaction.TAKEN: "",

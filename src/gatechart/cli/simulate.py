@@ -33,16 +33,17 @@ from gatechart.cli.output import (
     zoned_text,
 )
 from gatechart.cli.remedies import in_commands
-from gatechart.errors import GatechartError, InvalidChartError
-from gatechart.values import Outcome, Status
+from gatechart.errors.definition import InvalidChartError
+from gatechart.errors.root import GatechartError
+from gatechart.values.agents import Outcome, Status
 
 if TYPE_CHECKING:
     from gatechart import drawing, runtime, testing
     from gatechart.cli import agent_views, deployment, loading, simulation, stand_ins
     from gatechart.cli.simulation import Choice, Game, Lines
     from gatechart.cli.stand_ins import StandIns
-    from gatechart.graph import AnyGraph
-    from gatechart.testing import Rehearsal
+    from gatechart.graph.graph import AnyGraph
+    from gatechart.testing.rehearsal import Rehearsal
 else:
     drawing, runtime, testing, agent_views, deployment, loading, simulation, stand_ins = late(
         "gatechart.drawing",

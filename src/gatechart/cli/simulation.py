@@ -15,11 +15,13 @@ import typer
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.output import interruptible, print_hint
-from gatechart.errors import MailFailedError
-from gatechart.graph import AnyGraph
-from gatechart.testing import Rehearsal
-from gatechart.turn import possible
-from gatechart.values import AcceptedEvent, Mail, MailStatus, Outcome
+from gatechart.errors.operation import MailFailedError
+from gatechart.graph.graph import AnyGraph
+from gatechart.testing.rehearsal import Rehearsal
+from gatechart.turn.possibilities import possible
+from gatechart.values.agents import Outcome
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.possibilities import AcceptedEvent
 
 _MOST_WAITING: Final = 100  # mail that is shown
 _YES_OR_NO: Final = {"y": True, "yes": True, "n": False, "no": False}

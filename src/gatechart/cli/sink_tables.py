@@ -13,8 +13,8 @@ from gatechart.alerts.mailbox import Mailbox
 from gatechart.alerts.sinks import AlertSink
 from gatechart.alerts.webhook import Webhook
 from gatechart.cli.errors import UsageError
-from gatechart.errors import GatechartError, suggestion
-from gatechart.graph import Handoff
+from gatechart.errors.root import GatechartError, suggestion
+from gatechart.graph.handoff import Handoff
 from gatechart.hosting.watching import Watchdog
 
 

@@ -25,12 +25,9 @@ from gatechart.cli.output import (
     print_table,
     working,
 )
-from gatechart.values import (
-    Fate,
-    Forgotten,
-    Migrated,
-    Status,
-)
+from gatechart.values.agents import Status
+from gatechart.values.migrations import Fate, Migrated
+from gatechart.values.queries import Forgotten
 
 if TYPE_CHECKING:
     from gatechart import stores

@@ -15,10 +15,10 @@ from gatechart.cli.late_imports import late
 from gatechart.cli.options import EngineOption, NamespaceOption, ServerOption, Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, print_table
 from gatechart.drawing.text import visible
-from gatechart.values import CONVERSATION, JournalEntry
+from gatechart.values.commits import CONVERSATION, JournalEntry
 
 if TYPE_CHECKING:
-    from gatechart.api import AgentHome
+    from gatechart.api.home import AgentHome
     from gatechart.cli import connection, handoff_views
     from gatechart.handoff import media
     from gatechart.models import transcript

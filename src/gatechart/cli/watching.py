@@ -11,7 +11,7 @@ import typer
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late_imports import late
-from gatechart.errors import GatechartError, suggestion
+from gatechart.errors.root import GatechartError, suggestion
 
 if TYPE_CHECKING:
     from gatechart.alerts import sinks

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.clients.database import DatabaseClient, open_database_client
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 
 if TYPE_CHECKING:
     from gatechart.clients.errors import (

@@ -12,24 +12,29 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Any, Final
 
-from gatechart.api import AgentHome, Command, check_writable, read_reply
-from gatechart.errors import (
-    OutsideError,
+from gatechart.api.arguments import check_writable
+from gatechart.api.command import Command
+from gatechart.api.errors import read_reply
+from gatechart.api.home import AgentHome
+from gatechart.errors.outside import (
     OwnerGoneError,
     RequestTimeoutError,
     StoreBusyError,
     StoreFailedError,
     StoreUnreachableError,
 )
-from gatechart.graph import AnyGraph
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.system import random_id
 from gatechart.ports import Asking, Store
 from gatechart.runtime.runtime import Runtime
-from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.tasks import start_task
-from gatechart.turn import checked_id
-from gatechart.values import AgentId, Capabilities, Request, Role, Snapshot
+from gatechart.turn.arguments import checked_id
+from gatechart.values.agents import Snapshot
+from gatechart.values.homes import Capabilities, Role
+from gatechart.values.names import DEFAULT_URL, AgentId
+from gatechart.values.queries import Request
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors import DefinitionError, EventError, OutsideError
+from gatechart.errors.root import DefinitionError, EventError, OutsideError
 
 
 @dataclass(eq=False)

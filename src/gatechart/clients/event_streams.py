@@ -13,12 +13,13 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from gatechart.api import TURN as TURN_ANSWER
+from gatechart.api.codec import TURN as TURN_ANSWER
 from gatechart.api.route import END, ITEM, MISSED, TURN
 from gatechart.clients.errors import ChangesMissedError, ItemsMissedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.server import is_not_ready, refusal
-from gatechart.values import HistoryEntry, Retry
+from gatechart.values.delays import Retry
 from gatechart.values.frozen import value
+from gatechart.values.queries import HistoryEntry
 
 _SILENCE_S: Final = 45.0  # three heartbeats of the server; after that the connection counts as dead
 _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)

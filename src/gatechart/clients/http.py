@@ -14,19 +14,25 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from gatechart.api import AgentHome, Command, ListAnswer, Part, check_writable
 from gatechart.api.agents import StopCommand
+from gatechart.api.arguments import check_writable
+from gatechart.api.codec import ListAnswer, Part
+from gatechart.api.command import Command
 from gatechart.api.events import PostCommand, SendCommand
 from gatechart.api.handoffs import CancelHandoffCommand
+from gatechart.api.home import AgentHome
 from gatechart.api.route import CHANGES, MOST, STREAM
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.event_streams import Changes, Events, Published
 from gatechart.clients.server import UNAVAILABLE, checked_token, checked_url, is_not_ready, refusal, tellable
-from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
-from gatechart.graph import AnyGraph
+from gatechart.errors.event import NoHandoffError, PayloadError, UnknownAgentError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.registry import Registry
-from gatechart.turn import known_id
-from gatechart.values import AgentId, Capabilities, Retry, Snapshot
+from gatechart.turn.arguments import known_id
+from gatechart.values.agents import Snapshot
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Capabilities
+from gatechart.values.names import AgentId
 
 T = TypeVar("T")
 

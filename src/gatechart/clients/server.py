@@ -8,9 +8,11 @@ from typing import Final
 import httpx
 from pydantic import ValidationError
 
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.clients.errors import ClientTokenError, ServerAnswerError, ServerUnreachableError, UnauthorizedError
-from gatechart.errors import GatechartError, PayloadError, RemoteEventError
+from gatechart.errors.event import PayloadError
+from gatechart.errors.operation import RemoteEventError
+from gatechart.errors.root import GatechartError
 
 UNAVAILABLE: Final = 503
 

@@ -4,7 +4,7 @@ The pages read from a home of agents and change nothing. `gatechart serve` serve
 Requires the extra `gatechart[serve]`.
 """
 
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 
 with needing("serve", "gatechart.console"):
     from gatechart.console.html import STYLE, html_of, style_sheet

@@ -13,7 +13,7 @@ from gatechart.api import descriptions
 from gatechart.api.route import quoted_part
 from gatechart.console.pages import HOME, Page
 from gatechart.drawing.text import visible
-from gatechart.values import EARLIEST
+from gatechart.values.names import EARLIEST
 
 STYLE: Final = f"{HOME}/style.css"
 """The path of the style sheet, whose content is `style_sheet()`."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from gatechart.api import AgentHome, descriptions
+from gatechart.api import descriptions
 from gatechart.api.choice_tables import choice_table
-from gatechart.errors import NoHandoffError, PacketError, UnknownEntryError
-from gatechart.handoff import read_packet
-from gatechart.values import HandoffRecord, HandoffStatus
+from gatechart.api.home import AgentHome
+from gatechart.errors.event import NoHandoffError, PacketError, UnknownEntryError
+from gatechart.handoff.reading import read_packet
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 
 _LENGTH: Final = 50  # rows of a list
 

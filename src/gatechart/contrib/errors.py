@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors import DefinitionError, Fault
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import DefinitionError
 
 
 @dataclass(eq=False)

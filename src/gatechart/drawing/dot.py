@@ -14,8 +14,12 @@ from gatechart.drawing.map_dot import write_map_dot
 from gatechart.drawing.palette import FONT, MEDIUM, Theme, Tone
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
 from gatechart.drawing.sketch import Look, look_of, sketch
-from gatechart.graph import ROOT, AnyGraph, Kind, Recall
-from gatechart.values import HistoryEntry, Snapshot, StateName
+from gatechart.graph.compile import ROOT, Kind
+from gatechart.graph.definition import Recall
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Snapshot
+from gatechart.values.names import StateName
+from gatechart.values.queries import HistoryEntry
 
 # Edge weights: how hard Graphviz works to draw a line short and straight. A label stays near the source of a long line.
 _FAR_HALF = 1

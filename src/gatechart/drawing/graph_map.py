@@ -11,9 +11,11 @@ from gatechart.drawing.naming import asks_for_people, best_text, event_text, gua
 from gatechart.drawing.outline import door_of
 from gatechart.drawing.shapes import Card, Door, Map, Route, Way
 from gatechart.drawing.trail import read_trail
-from gatechart.graph import AnyGraph, Asking, Best, Human, OtherGraph, askings
-from gatechart.graph.handoff import Fallback
-from gatechart.values import Reason
+from gatechart.graph.compile import Asking, askings
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Fallback, Human, OtherGraph
+from gatechart.graph.selection import Best
+from gatechart.values.handoffs import Reason
 
 _SIGNAL: Final = "«signal» "  # prefix of the text for a signal's event
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gatechart.drawing.shapes import Arrow, Box, Outline
-from gatechart.values import StateName
+from gatechart.values.names import StateName
 
 _LeafPair: TypeAlias = tuple[StateName, StateName]  # source and target leaf
 

@@ -10,7 +10,8 @@ from gatechart.drawing.labels import Labels, doorway
 from gatechart.drawing.language import bare_table, cell, font, row
 from gatechart.drawing.palette import SMALL
 from gatechart.drawing.shapes import Map, Outline
-from gatechart.graph import Kind, Recall
+from gatechart.graph.compile import Kind
+from gatechart.graph.definition import Recall
 
 _COLUMNS: Final = 3
 

@@ -18,8 +18,12 @@ from gatechart.drawing.palette import BETWEEN, Theme
 from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part, Route
 from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.drawing.text import places_text, visible
-from gatechart.graph import ROOT, AnyGraph, Kind, Recall
-from gatechart.values import HistoryEntry, Snapshot, StateName
+from gatechart.graph.compile import ROOT, Kind
+from gatechart.graph.definition import Recall
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Snapshot
+from gatechart.values.names import StateName
+from gatechart.values.queries import HistoryEntry
 
 _SPECIAL = re.compile(r"""["#$%&'*;<=>?@\\^`{|}~!]""")
 _IN_TITLES = str.maketrans("<>", "‹›")  # in titles, Mermaid interprets markup but not entities

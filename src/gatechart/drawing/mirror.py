@@ -15,7 +15,7 @@ from typing import Final
 from gatechart.drawing.endpoints import EDGE, NAME, NODE, POSITION
 from gatechart.drawing.language import identity
 from gatechart.drawing.shapes import Box, Outline
-from gatechart.graph import Kind
+from gatechart.graph.compile import Kind
 
 _CLUSTER: Final = re.compile(rf'(subgraph {NAME} \{{\s*graph \[bb=")([\d.,-]+)("[^\]]*?\blp=")([\d.,-]+)(")', re.DOTALL)
 _WIDTH: Final = re.compile(r'\bbb="[-\d.]+,[-\d.]+,([-\d.]+),')

@@ -11,20 +11,17 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from gatechart.drawing.text import function_text, visible
-from gatechart.graph import (
-    EVERY_SIGNAL,
-    ROOT,
-    Best,
-    Edge,
-    EscapePlan,
-    EventType,
-    Invoke,
-    JsonSchema,
-    Node,
-    TransferRole,
-    callable_name,
-)
-from gatechart.values import EventName, Needs, StateName, TransferCounts
+from gatechart.graph.callables import callable_name
+from gatechart.graph.compile import ROOT, Edge, Node
+from gatechart.graph.definition import Invoke
+from gatechart.graph.escape import EVERY_SIGNAL, EscapePlan
+from gatechart.graph.events import EventType
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.selection import Best
+from gatechart.graph.transfer_edges import TransferRole
+from gatechart.values.names import EventName, StateName
+from gatechart.values.profiles import Needs
+from gatechart.values.transfers import TransferCounts
 
 ELSE: Final = "else"
 """The guard text of an unguarded transition that follows guarded ones on the same event."""

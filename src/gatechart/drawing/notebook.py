@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from gatechart.drawing.render import to_svg
-from gatechart.errors import DrawingError
-from gatechart.graph import AnyGraph
-from gatechart.values import Snapshot
+from gatechart.errors.outside import DrawingError
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Snapshot
 
 logger = logging.getLogger(__name__)
 

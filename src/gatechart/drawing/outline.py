@@ -20,23 +20,18 @@ from gatechart.drawing.naming import (
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Outline, Part
 from gatechart.drawing.text import function_text
 from gatechart.drawing.trail import Trail, active_states, read_trail
-from gatechart.graph import (
-    ROOT,
-    AnyGraph,
-    Best,
-    Edge,
-    EntryPoint,
-    Handoff,
-    Kind,
-    Node,
-    SameTarget,
-    State,
-    Step,
-    TransferRole,
-    askings,
-    callable_name,
-)
-from gatechart.values import HistoryEntry, Snapshot, StateName, TransferCounts, delay_text
+from gatechart.graph.callables import Step, callable_name
+from gatechart.graph.compile import ROOT, Edge, Kind, Node, askings
+from gatechart.graph.definition import EntryPoint, State
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Handoff, SameTarget
+from gatechart.graph.selection import Best
+from gatechart.graph.transfer_edges import TransferRole
+from gatechart.values.agents import Snapshot
+from gatechart.values.delays import delay_text
+from gatechart.values.names import StateName
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.transfers import TransferCounts
 
 _INSTEAD: Final = (TransferRole.REPLACED, TransferRole.ENDED)  # roles of transitions taken in place of a choice
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from gatechart.errors import DrawingError, suggestion
+from gatechart.errors.outside import DrawingError
+from gatechart.errors.root import suggestion
 
 FONT: Final = "Arial,Helvetica,sans-serif"  # fonts of its widths are on nearly every system
 LARGE: Final = 15.0  # points

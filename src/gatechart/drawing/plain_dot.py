@@ -15,8 +15,8 @@ from gatechart.drawing.language import Markup, Value, cell, edge, font, identity
 from gatechart.drawing.palette import FONT, MEDIUM, SMALL, Theme, Tone
 from gatechart.drawing.shapes import Arrow, Box, Door, Map, Outline, Route
 from gatechart.drawing.sketch import Look
-from gatechart.graph import ROOT, Kind
-from gatechart.values import StateName
+from gatechart.graph.compile import ROOT, Kind
+from gatechart.values.names import StateName
 
 ENGINE: Final = "osage"
 NOTE: Final = "too large for a full layout: arrows are straight, and what is written on them is their tooltip"

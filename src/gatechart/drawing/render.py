@@ -25,9 +25,11 @@ from gatechart.drawing.mirror import in_order
 from gatechart.drawing.plain_dot import ENGINE, write_plain_dot, write_plain_map
 from gatechart.drawing.shapes import Map, Outline
 from gatechart.drawing.sketch import Look, look_of, sketch
-from gatechart.errors import DrawingError, listing
-from gatechart.graph import AnyGraph
-from gatechart.values import HistoryEntry, Snapshot
+from gatechart.errors.outside import DrawingError
+from gatechart.errors.root import listing
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Snapshot
+from gatechart.values.queries import HistoryEntry
 
 LIMIT_S: Final = 20.0
 _log = logging.getLogger(__name__)

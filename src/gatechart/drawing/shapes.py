@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gatechart.graph import ROOT, Kind, Recall
-from gatechart.values import StateName
+from gatechart.graph.compile import ROOT, Kind
+from gatechart.graph.definition import Recall
+from gatechart.values.names import StateName
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from gatechart.drawing.graph_map import map_of
 from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import LIGHT, Theme, theme_of
 from gatechart.drawing.shapes import Map, Outline
-from gatechart.errors import DrawingError
-from gatechart.graph import AnyGraph, StateTransitionGraph
-from gatechart.values import HistoryEntry, Snapshot
+from gatechart.errors.outside import DrawingError
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.values.agents import Snapshot
+from gatechart.values.queries import HistoryEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
-from gatechart.graph import ROOT, AnyGraph, Edge, Kind
-from gatechart.kernel import Plan, plan_entry, plan_microstep
+from gatechart.errors.event import UnknownGraphError, UnknownStateError
+from gatechart.errors.outside import DrawingError
+from gatechart.graph.compile import ROOT, Edge, Kind
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.plan import Plan, plan_entry, plan_microstep
 from gatechart.kernel.select import Configuration
-from gatechart.values import HistoryEntry, Memory, Snapshot, StateName
+from gatechart.values.agents import Snapshot
+from gatechart.values.names import Memory, StateName
+from gatechart.values.queries import HistoryEntry
 
 
 @dataclass(frozen=True, slots=True)

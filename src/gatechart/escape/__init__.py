@@ -28,7 +28,7 @@ from gatechart.escape.strategies import (
     Rollback,
     SwitchTool,
 )
-from gatechart.graph import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
+from gatechart.graph.escape import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
 
 __all__ = [
     "Alert",

@@ -7,19 +7,13 @@ from datetime import datetime, timedelta
 
 from gatechart.escape.learning import NONE, clearly_better_first
 from gatechart.escape.scene import Scene, failed_tools, where_found
-from gatechart.graph import AnyGraph, EscapePlan, Strategy
-from gatechart.values import (
-    CameTo,
-    Escapes,
-    Finding,
-    Lessons,
-    Payload,
-    Reason,
-    StateName,
-    Tally,
-    Tried,
-)
+from gatechart.graph.escape import EscapePlan, Strategy
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.escapes import CameTo, Escapes, Finding, Tried
 from gatechart.values.frozen import replaced, value
+from gatechart.values.handoffs import Reason
+from gatechart.values.lessons import Lessons, Tally
+from gatechart.values.names import Payload, StateName
 
 
 @value

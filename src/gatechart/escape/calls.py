@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gatechart.values import MOST_KEYS, PastTurn, Payload, Undoing
-from gatechart.values.escapes import KeptKey
+from gatechart.values.escapes import MOST_KEYS, KeptKey, PastTurn, Undoing
+from gatechart.values.names import Payload
 
 CALLED: Final = "trail.call"
 BEGAN: Final = "trail.began"

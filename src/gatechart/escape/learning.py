@@ -13,7 +13,7 @@ from math import sqrt
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from gatechart.values import Lessons, Tally
+from gatechart.values.lessons import Lessons, Tally
 
 T = TypeVar("T")
 

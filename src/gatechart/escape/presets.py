@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from gatechart.escape.strategies import AwaitBreaker, Nudge, Reroute, Restart, SwitchTool
-from gatechart.graph import EVERY_SIGNAL, REFUSED_TOOL, Best, EscapePlan, GiveUp, Strategy, ToHuman
-from gatechart.values import Delay, Name
+from gatechart.graph.escape import EVERY_SIGNAL, REFUSED_TOOL, EscapePlan, GiveUp, Strategy, ToHuman
+from gatechart.graph.selection import Best
+from gatechart.values.delays import Delay
+from gatechart.values.names import Name
 
 FAILING: Final = ("failing_tool", "tool_failures", "retries_over", "error_rate")
 """Names of signals about failing tools, as in the presets of signals and the detectors."""

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from gatechart.escape.attempts import Tactic, last_resort, nearest_plan
 from gatechart.escape.scene import Scene
 from gatechart.escape.strategies import Restart
-from gatechart.values import FOUND, WATCHDOG_AGENT, Escapes, Event, Finding, Payload, Reason
+from gatechart.values.agents import Event
+from gatechart.values.escapes import Escapes, Finding
+from gatechart.values.findings import FOUND
+from gatechart.values.framework import WATCHDOG_AGENT
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import Payload
 
 
 def asked_restart(found: Payload, at: Mapping[str, str]) -> Payload:

@@ -13,21 +13,16 @@ from copy import copy
 from itertools import product
 from typing import Final
 
-from gatechart.errors import UnknownStateError
-from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Recall, callable_name
-from gatechart.kernel import (
-    Candidates,
-    Configuration,
-    Done,
-    Plan,
-    candidates,
-    plan_entry,
-    plan_microstep,
-    without_unasked,
-)
+from gatechart.errors.event import UnknownStateError
+from gatechart.graph.callables import callable_name
+from gatechart.graph.compile import ROOT, Edge, Kind
+from gatechart.graph.definition import Recall
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.plan import Done, Plan, plan_entry, plan_microstep
+from gatechart.kernel.select import Candidates, Configuration, candidates, without_unasked
 from gatechart.kernel.tree import Tree
-from gatechart.values import EventName, Memory, StateName
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import EventName, Memory, StateName
 
 MOST_MICROSTEPS: Final = 4_000
 """Microsteps that a search tries, beyond the number for a chart without regions; then it gives up."""

@@ -7,27 +7,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from gatechart.escape.calls import CALLED, CallsMade
-from gatechart.graph import UNDOING, AnyGraph
-from gatechart.values import CALLED as CALLS
-from gatechart.values import (
-    ESCAPE,
-    NO_LESSONS,
-    REFUSED,
-    STARTED,
-    TRAIL,
-    BreakerState,
-    Called,
-    Event,
-    Finding,
-    Lessons,
-    PastTurn,
-    Payload,
-    Reason,
-    Snapshot,
-    StateName,
-    entries_in,
-)
+from gatechart.graph.escape import UNDOING
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.breakers import BreakerState
+from gatechart.values.escapes import ESCAPE, Finding, PastTurn
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import Reason
+from gatechart.values.lessons import NO_LESSONS, Lessons
+from gatechart.values.names import STARTED, TRAIL, Payload, StateName
+from gatechart.values.trail import CALLED as CALLS
+from gatechart.values.trail import REFUSED, Called, entries_in
 
 _OWN: Final = ("agent.", ESCAPE, TRAIL)  # event prefixes of turns without a move of the chart
 

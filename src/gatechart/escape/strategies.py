@@ -11,38 +11,34 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from gatechart.errors import Fault
+from gatechart.errors.definition import Fault
 from gatechart.escape.learning import NONE, clearly_better_first, fails_least_first
 from gatechart.escape.routes import leads_away, routes
 from gatechart.escape.scene import Scene
-from gatechart.graph import GAVE_UP, Adds, Invoke, Nameable, Strategy, callable_name
-from gatechart.graph.callables import fits, is_async
-from gatechart.graph.escape import unknown_names
+from gatechart.graph.callables import callable_name, fits, is_async
+from gatechart.graph.definition import Invoke
+from gatechart.graph.escape import GAVE_UP, Adds, Nameable, Strategy, unknown_names
 from gatechart.graph.names import names_of
 from gatechart.graph.signals import usual_name
-from gatechart.kernel import candidates
-from gatechart.values import (
-    STARTED,
-    BreakerState,
+from gatechart.kernel.select import candidates
+from gatechart.values.breakers import BreakerState
+from gatechart.values.delays import Delay, seconds_of
+from gatechart.values.escapes import (
+    AwaitBreakers,
+    BreakerWait,
     CutBlock,
-    Delay,
     EnterAt,
     GoBack,
-    Name,
     NoWay,
-    Payload,
     SendAlert,
-    StateName,
     SwitchTo,
     TakeTransition,
-    Tally,
     TellModel,
     Way,
-    name_of,
-    seconds_of,
 )
-from gatechart.values.escapes import AwaitBreakers, BreakerWait
 from gatechart.values.frozen import fill, value
+from gatechart.values.lessons import Tally
+from gatechart.values.names import STARTED, Name, Payload, StateName, name_of
 
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
 """A function of the context that returns the payload for an entry point."""

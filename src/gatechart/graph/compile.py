@@ -30,8 +30,12 @@ from gatechart.graph.names import texts
 from gatechart.graph.selection import Best, Filter, Scorer
 from gatechart.graph.transfer_edges import Added, TransferRole, answers, choices_first, choices_last
 from gatechart.graph.transfers import Transfers
-from gatechart.values import Delay, EventName, Every, Mode, PoliciesByTool, StateName
+from gatechart.values.delays import Delay
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import Mode
+from gatechart.values.names import EventName, StateName
+from gatechart.values.recurrence import Every
+from gatechart.values.tool_policies import PoliciesByTool
 
 ROOT: Final[StateName] = ANY
 

@@ -17,24 +17,13 @@ from gatechart.graph.names import is_called, names_of, one_or_more
 from gatechart.graph.selection import Best
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfers import Transfers
-from gatechart.values import (
-    RECURRING,
-    Delay,
-    Event,
-    EventName,
-    Every,
-    Name,
-    PoliciesByTool,
-    Profile,
-    Refused,
-    Retry,
-    StateName,
-    ToolPolicies,
-    delay_text,
-    name_of,
-    seconds_of,
-)
+from gatechart.values.agents import Event, Refused
+from gatechart.values.delays import Delay, Retry, delay_text, seconds_of
 from gatechart.values.frozen import fill, value
+from gatechart.values.names import RECURRING, EventName, Name, StateName, name_of
+from gatechart.values.profiles import Profile
+from gatechart.values.recurrence import Every
+from gatechart.values.tool_policies import PoliciesByTool, ToolPolicies
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
 """Type of the context that the functions of a state or a transition receive: their graph's context."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gatechart.values import EventName
+from gatechart.values.names import EventName
 
 EVERY: Final = "*"
 

@@ -6,25 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.names import one_or_more
 from gatechart.graph.selection import Best
 from gatechart.graph.signals import usual_name
-from gatechart.values import (
-    ESCAPE,
-    Delay,
-    EventName,
-    Mode,
-    Name,
-    Reason,
-    StateName,
-    TakeTransition,
-    Way,
-    name_of,
-    seconds_of,
-)
+from gatechart.values.delays import Delay, seconds_of
+from gatechart.values.escapes import ESCAPE, TakeTransition, Way
 from gatechart.values.frozen import fill, value
+from gatechart.values.handoffs import Mode, Reason
+from gatechart.values.names import EventName, Name, StateName, name_of
 
 GAVE_UP: Final[StateName] = "GAVE_UP"
 """Final state for failure that a plan adds. Its output is the evidence."""

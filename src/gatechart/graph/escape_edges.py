@@ -10,7 +10,9 @@ from gatechart.graph.definition import ANY, Invoke, State, Transition
 from gatechart.graph.escape import GAVE_UP, UNDO, UNDO_FAILED, UNDOING, Adds, EscapePlan, Strategy
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
-from gatechart.values import ERROR_MAIL, ESCAPE_DUE, Event, Payload, StateName
+from gatechart.values.agents import Event
+from gatechart.values.escapes import ESCAPE_DUE
+from gatechart.values.names import ERROR_MAIL, Payload, StateName
 
 
 def plans_in(plan: EscapePlan | None, states: Iterable[State[Any]]) -> tuple[EscapePlan, ...]:

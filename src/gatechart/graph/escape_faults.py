@@ -8,7 +8,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.context import has_any_field
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.definition import EntryPoint, Invoke, State
 from gatechart.graph.escape import (
     EVERY_SIGNAL,
@@ -27,7 +28,7 @@ from gatechart.graph.escape_edges import goes_back, plans_in, state_names
 from gatechart.graph.function_faults import handoff_faults
 from gatechart.graph.names import texts
 from gatechart.graph.signals import Signal
-from gatechart.values import DELAY_REMEDY
+from gatechart.values.delays import DELAY_REMEDY
 
 _USUAL_LAST: Final = GiveUp()
 _ANYTHING: Final = Nameable((), None, None)  # the names of an unknown graph

@@ -10,20 +10,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from gatechart.context import describe_fields
-from gatechart.errors import Fault
+from gatechart.errors.definition import Fault
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.values import (
-    LONGEST_NAME,
-    EventName,
-    Name,
-    is_reserved,
-    name_of,
-    unkept,
-)
 from gatechart.values.framework import (
     is_framework_event,
 )
 from gatechart.values.frozen import fill
+from gatechart.values.names import LONGEST_NAME, EventName, Name, is_reserved, name_of, unkept
 
 
 @dataclass(frozen=True)

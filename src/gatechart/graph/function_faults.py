@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from gatechart.errors import Fault
+from gatechart.errors.definition import Fault
 from gatechart.graph.callables import callable_name, fits, is_async, yields
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
 from gatechart.graph.selection import Best
 from gatechart.graph.selection_faults import best_faults
-from gatechart.values import (
-    DELAY_REMEDY,
-    seconds_of,
-)
+from gatechart.values.delays import DELAY_REMEDY, seconds_of
 from gatechart.values.framework import (
     is_framework_graph,
 )

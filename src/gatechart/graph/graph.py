@@ -13,7 +13,9 @@ from typing import Any, Final, Generic, TypeAlias, overload
 from pydantic import ValidationError
 
 from gatechart.context import AgentContext, ContextPool, ContextT, problems_of, read_only_context
-from gatechart.errors import EntryRefusedError, IncompatibleGraphError, InvalidGraphError, UnknownStateError
+from gatechart.errors.definition import InvalidGraphError
+from gatechart.errors.event import EntryRefusedError, UnknownStateError
+from gatechart.errors.operation import IncompatibleGraphError
 from gatechart.graph.compile import (
     ROOT,
     Node,
@@ -46,7 +48,10 @@ from gatechart.graph.signal_edges import answering, declared_signals, waiting_st
 from gatechart.graph.signals import Given, Signals, signals_in
 from gatechart.graph.transfer_edges import with_waiting_states
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
-from gatechart.values import EventName, Name, PoliciesByTool, Profile, Snapshot, StateName, name_of
+from gatechart.values.agents import Snapshot
+from gatechart.values.names import EventName, Name, StateName, name_of
+from gatechart.values.profiles import Profile
+from gatechart.values.tool_policies import PoliciesByTool
 
 EVERYTHING: Final = Accepts()
 

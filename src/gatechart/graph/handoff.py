@@ -12,8 +12,11 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext
 from gatechart.graph.callables import callable_name
 from gatechart.graph.selection import Best
-from gatechart.values import AgentId, Delay, Event, EventName, Mode, Name, Reason, Retry, name_of
+from gatechart.values.agents import Event
+from gatechart.values.delays import Delay, Retry
 from gatechart.values.frozen import fill
+from gatechart.values.handoffs import Mode, Reason
+from gatechart.values.names import AgentId, EventName, Name, name_of
 from gatechart.values.profiles import HIGHEST_CAPACITY
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatechart.errors import Fault, listing
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import listing
 from gatechart.graph.callables import callable_name, fits, is_async
-from gatechart.values import Stored
+from gatechart.values.migrations import Stored
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import EnumType
 from typing import Any
 
-from gatechart.values import Name, name_of
+from gatechart.values.names import Name, name_of
 
 
 def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:

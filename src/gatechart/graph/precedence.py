@@ -9,7 +9,8 @@ from gatechart.graph.compile import Edge, Kind, Node
 from gatechart.graph.definition import Precedence
 from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.signals import SIGNAL
-from gatechart.values import ESCAPE, EventName, StateName
+from gatechart.values.escapes import ESCAPE
+from gatechart.values.names import EventName, StateName
 
 NOT_ANY: Final = (SIGNAL, ESCAPE)
 """Prefixes of the events that `*` does not take."""

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from gatechart.context import has_any_field
-from gatechart.errors import Fault, suggestion
-from gatechart.values import LONGEST_NAME
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.values.names import LONGEST_NAME
 
 _SECRET: Final = (SecretStr, SecretBytes, Secret)
 _NESTED: Final = (list, tuple, set, frozenset)

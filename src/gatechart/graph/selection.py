@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import UnknownSelectorError
+from gatechart.errors.event import UnknownSelectorError
 from gatechart.graph.callables import callable_name
 from gatechart.graph.names import one_or_more
-from gatechart.values import Candidate, Needs, Reason
 from gatechart.values.frozen import fill
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Candidate, Needs
 from gatechart.values.texts import UNSPACED, folded, marks
 
 Filter: TypeAlias = Callable[[Any, Candidate], bool | str]  # (packet, candidate); False or a reason excludes it

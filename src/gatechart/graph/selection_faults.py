@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, Final, TypeGuard
 
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.selection import FILTERS, SCORERS, Best, NeedRule
-from gatechart.values import LONGEST_S, LOWEST_TIER, Hours, Needs, Profile, unkept
-from gatechart.values.names import is_number
-from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
+from gatechart.values.delays import LONGEST_S
+from gatechart.values.names import is_number, unkept
+from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT, LOWEST_TIER, Hours, Needs, Profile
 
 _PROFILE: Final = 'write Profile(capabilities=("process_refund",), domains=("refunds",), tier=2)'
 _NEEDS: Final = 'write Needs(capabilities=("process_refund",), domains=("refunds",), tier=2)'

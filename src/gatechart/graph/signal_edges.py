@@ -9,7 +9,7 @@ from typing import Any
 from gatechart.graph.definition import ANY, EntryPoint, State, Transition
 from gatechart.graph.handoff import Handoff, unanswered
 from gatechart.graph.signals import Signal, Signals
-from gatechart.values import StateName
+from gatechart.values.names import StateName
 
 
 def declared_signals(signals: Signals | None, doors: Iterable[EntryPoint]) -> tuple[Signal, ...]:

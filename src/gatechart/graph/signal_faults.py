@@ -9,12 +9,13 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.context import has_any_field
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.definition import EntryPoint, State
 from gatechart.graph.function_faults import handoff_faults
 from gatechart.graph.names import texts
 from gatechart.graph.signals import Signal, Signals
-from gatechart.values import LONGEST_NAME, unkept
+from gatechart.values.names import LONGEST_NAME, unkept
 
 MOST_MOVES: Final = 200
 """The longest window for repeats, in moves and calls: a detector stores a character for each."""

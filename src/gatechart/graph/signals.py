@@ -9,9 +9,10 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import names_of, one_or_more
-from gatechart.values import Detector, EventName, Name, Reason, StateName, Symptom, name_of
-from gatechart.values.detectors import require_symptoms
+from gatechart.values.detectors import Detector, Symptom, require_symptoms
 from gatechart.values.frozen import fill
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import EventName, Name, StateName, name_of
 
 SIGNAL: Final = "signal."
 """Prefix of the event of a signal; its name follows."""

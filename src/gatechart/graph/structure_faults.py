@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.compile import walk
 from gatechart.graph.definition import ANY, State, Transition
 from gatechart.graph.function_faults import action_faults, guard_faults
 from gatechart.graph.names import texts
-from gatechart.values import DELAY_REMEDY, ToolPolicies, is_reserved, seconds_of
+from gatechart.values.delays import DELAY_REMEDY, seconds_of
+from gatechart.values.names import is_reserved
+from gatechart.values.tool_policies import ToolPolicies
 
 
 def kind_faults(state: State[Any]) -> Iterator[Fault]:

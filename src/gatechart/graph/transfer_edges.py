@@ -11,8 +11,9 @@ from gatechart.graph.definition import State, Transition
 from gatechart.graph.handoff import unanswered
 from gatechart.graph.names import texts
 from gatechart.graph.transfers import To, Transfers
-from gatechart.values import StateName, TransferCounts, count_of
 from gatechart.values.frozen import value
+from gatechart.values.names import StateName
+from gatechart.values.transfers import TransferCounts, count_of
 
 
 class TransferRole(StrEnum):

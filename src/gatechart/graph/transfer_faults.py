@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gatechart.errors import Fault, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import walk
 from gatechart.graph.definition import State

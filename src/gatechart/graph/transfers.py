@@ -11,8 +11,10 @@ from pydantic import BaseModel
 from gatechart.graph.handoff import Fallbacks, Handoff, Told
 from gatechart.graph.names import names_of, one_or_more
 from gatechart.graph.selection import Best
-from gatechart.values import TRANSFER, Delay, EventName, Name, StateName, TransferCounts, count_of, name_of
+from gatechart.values.delays import Delay
 from gatechart.values.frozen import fill
+from gatechart.values.names import EventName, Name, StateName, name_of
+from gatechart.values.transfers import TRANSFER, TransferCounts, count_of
 
 
 @dataclass(frozen=True, init=False)

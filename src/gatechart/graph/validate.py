@@ -13,7 +13,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.context import AgentContext, has_any_field
-from gatechart.errors import Fault, nearest, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, Precedence, State, Transition
@@ -51,7 +52,9 @@ from gatechart.graph.structure_faults import (
 )
 from gatechart.graph.transfer_edges import answers, choices_first, choices_last
 from gatechart.graph.transfer_faults import transfer_faults
-from gatechart.values import DELAY_REMEDY, LONGEST_NAME, Profile, unkept
+from gatechart.values.delays import DELAY_REMEDY
+from gatechart.values.names import LONGEST_NAME, unkept
+from gatechart.values.profiles import Profile
 
 _CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows the existing ones
 _MOST_FAULTS: Final = 100  # faults reported in allowances; the rest is reported once these are fixed

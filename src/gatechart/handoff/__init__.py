@@ -1,6 +1,6 @@
 """The handoff of work to another agent: the packet, its lifecycle, and fallbacks. Values and pure functions."""
 
-from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph.handoff import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.handoff.conversation import (
     SUMMARY,
     ConversationContext,

@@ -12,8 +12,8 @@ from pydantic import Field, JsonValue, PrivateAttr, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import AgentContext, problems_of, values_of, write_context
-from gatechart.errors import PacketError, PayloadError
-from gatechart.graph import own_fields
+from gatechart.errors.event import PacketError, PayloadError
+from gatechart.graph.packet_fields import own_fields
 from gatechart.handoff.filling import filling_values, fitting
 from gatechart.handoff.media import AnyPart, problems_in
 from gatechart.handoff.message_ids import id_in_turn, merged_messages, random_id
@@ -28,7 +28,7 @@ from gatechart.handoff.packet import (
     ToolCall,
 )
 from gatechart.secrets import has_secrets, marked
-from gatechart.values import Reason
+from gatechart.values.handoffs import Reason
 from gatechart.values.secrets import withheld
 
 SUMMARY: Final = "summary"

@@ -7,8 +7,8 @@ from datetime import datetime
 from math import inf
 from typing import Any, Final
 
-from gatechart.graph import Best, Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.graph.handoff import Fallback
+from gatechart.graph.handoff import Fallback, Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph.selection import Best
 from gatechart.handoff.packet import (
     FALLBACK_FIELDS,
     Attempt,
@@ -19,7 +19,8 @@ from gatechart.handoff.packet import (
     readable,
 )
 from gatechart.handoff.selections import best_of, declared_terms, with_attempt, with_selection
-from gatechart.values import Obstacle, Reason, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Obstacle, Reason
 
 
 def fallback_steps(

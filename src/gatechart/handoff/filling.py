@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from gatechart.context import AgentContext, canonical_json, new_context
 from gatechart.handoff.packet import HandoffPacket
 from gatechart.secrets import has_secrets
-from gatechart.values import revealed
+from gatechart.values.secrets import revealed
 
 
 def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str, JsonValue]:

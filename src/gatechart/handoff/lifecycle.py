@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gatechart.errors import HandoffStateError
-from gatechart.values import HandoffStatus
+from gatechart.errors.event import HandoffStateError
+from gatechart.values.handoffs import HandoffStatus
 
 LEGAL: Final[Mapping[HandoffStatus, tuple[HandoffStatus, ...]]] = MappingProxyType(
     {

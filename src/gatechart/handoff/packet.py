@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
-from gatechart.values import Mode, Needs, Obstacle, Reason, in_utc
+from gatechart.values.handoffs import Mode, Obstacle, Reason
+from gatechart.values.names import in_utc
+from gatechart.values.profiles import Needs
 
 Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 """An aware time, kept in UTC: zones with seconds in their offset would not survive JSON."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import PacketError, is_failure
+from gatechart.errors.event import PacketError
+from gatechart.errors.failures import is_failure
 from gatechart.handoff.packet import FALLBACK_FIELDS, SCHEMA_VERSION, HandoffPacket, readable
 from gatechart.values.frozen import value
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from gatechart.graph import Best
+from gatechart.graph.selection import Best
 from gatechart.handoff.packet import Attempt, HandoffPacket, SelectionTerms, readable
-from gatechart.values import Needs, Obstacle
+from gatechart.values.handoffs import Obstacle
+from gatechart.values.profiles import Needs
 
 
 def best_of(terms: SelectionTerms) -> Best:

@@ -13,8 +13,10 @@ from uuid import uuid5
 from gatechart.api.history import CutCommand, JournalCommand
 from gatechart.hosting.invoke_journal import KEYS, RESERVED, InvokeJournal, mark
 from gatechart.hosting.media_entries import MEDIA, without_referrers
-from gatechart.values import AgentId, Invocation, JournalEntry, JournalRecord, Mail, TranscriptCut
+from gatechart.values.commits import JournalEntry, JournalRecord, TranscriptCut
 from gatechart.values.frozen import replaced as value_replaced
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import AgentId
 
 _RUN = mark("run")
 _OF_TURNS = frozenset({"turn", "result", "feedback"})

@@ -8,19 +8,23 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gatechart.api import AgentHome
 from gatechart.api.alarms import AlarmCommand
+from gatechart.api.home import AgentHome
 from gatechart.context import AgentContext, canonical_json
-from gatechart.errors import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
-from gatechart.graph import AnyGraph, EntryPoint, FrameworkGraph, State
+from gatechart.errors.event import AgentExistsError, EventIdReusedError, PayloadError, UnknownAgentError
+from gatechart.graph.definition import EntryPoint, State
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.own_agents import OwnAgents, check_own
-from gatechart.turn import Turn, log_of
-from gatechart.values import ALARM, ALARM_NAME, WATCHDOG_NAME, AgentId, Event, RaisedAlarm, Send, Snapshot, Status
+from gatechart.turn.turn_context import Turn, log_of
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.alarms import ALARM, ALARM_NAME, WATCHDOG_NAME, RaisedAlarm
+from gatechart.values.effects import Send
 from gatechart.values.framework import (
     ALARM_AGENT,
     ALARM_GRAPH,
     check_not_framework,
 )
+from gatechart.values.names import AgentId
 
 _DIGEST: Final = 32  # hexadecimal digits
 _NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from gatechart.errors import BreakerOpenError
+from gatechart.errors.operation import BreakerOpenError
 
 SPREAD_S: Final = 4.0
 """Seconds, per refused call, over which the waiting calls are spread after the break."""

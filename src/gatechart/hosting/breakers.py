@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 from gatechart.api.breakers import BreakersCommand
-from gatechart.errors import BreakerOpenError, is_failure
-from gatechart.turn import one_line, told
-from gatechart.values import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+from gatechart.errors.failures import is_failure
+from gatechart.errors.operation import BreakerOpenError
+from gatechart.turn.turn_context import one_line, told
+from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 
 if TYPE_CHECKING:
-    from gatechart.tools import Breaker
+    from gatechart.tools.breaker import Breaker
 
 MOST_IDLE: Final = 1000  # breakers in memory before those that are as good as unused are forgotten
 LONGEST_REASON: Final = 500  # characters of what opened a breaker
@@ -150,7 +151,7 @@ def breaker_page(known: Sequence[BreakerRecord], command: BreakersCommand) -> Se
 
 
 def _breaker(name: str, stored: BreakerRecord | None = None) -> Breaker:
-    from gatechart.tools import Breaker  # noqa: PLC0415  a runtime without breakers does without their chart
+    from gatechart.tools.breaker import Breaker  # noqa: PLC0415  a runtime without breakers does without their chart
 
     return Breaker(name, stored)
 

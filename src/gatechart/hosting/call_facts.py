@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gatechart.secrets import hidden, marked, marked_by
-from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox
-from gatechart.values import Payload, revealed
+from gatechart.tools.arguments import ArgumentsMisfitError
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.toolbox import ToolBox
+from gatechart.values.names import Payload
+from gatechart.values.secrets import revealed
 
 
 def shown(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:

@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
-from gatechart.handoff import HandoffPacket
+from gatechart.handoff.packet import HandoffPacket
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.kept_choices import KeptChoice, Ranked, told_of
 from gatechart.selection.history import HistoryIndex
 from gatechart.selection.learned import AllScored, Learned, departs, rival_of, unlearned
 from gatechart.selection.observations import Observation, Observations
 from gatechart.selection.rewards import Reward
-from gatechart.values import Candidate, Choice
 from gatechart.values.frozen import value
+from gatechart.values.profiles import Candidate, Choice
 
 LONGEST: Final = 500  # characters of a user's and an agent's id together; of longer ones nothing is kept
 UNDECIDED_FOR: Final = timedelta(days=7)  # how long a choice without an outcome counts as one that may be lost

@@ -10,33 +10,30 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from gatechart.api.directory import ChooseCommand
-from gatechart.errors import (
-    ChoiceFailedError,
-    Fault,
-    InvalidChoosingError,
-    OutsideError,
-    SelectionAnswerError,
-    asking,
-    contained,
-)
+from gatechart.errors.definition import Fault, InvalidChoosingError
+from gatechart.errors.failures import SelectionAnswerError, asking, contained
+from gatechart.errors.operation import ChoiceFailedError
+from gatechart.errors.root import OutsideError
 from gatechart.graph.callables import callable_name
 from gatechart.graph.function_faults import call_faults
 from gatechart.graph.selection import WEIGHTS, check_selectors
 from gatechart.graph.selection_faults import is_amount, is_share
-from gatechart.handoff import HandoffPacket, SelectionTerms
+from gatechart.handoff.packet import HandoffPacket, SelectionTerms
 from gatechart.hosting.choice_learning import Learning, Lesson, noted
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import ensure
 from gatechart.hosting.failed_work import just_failed
-from gatechart.selection import Embed, EmbeddingIndex, Likeness, choose, index_of, problem_of, texts_of
+from gatechart.selection import choose
+from gatechart.selection.asking import problem_of
+from gatechart.selection.embeddings import Embed, EmbeddingIndex
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.observations import packed
 from gatechart.selection.rewards import Reward, kind_of, reward_of
-from gatechart.selection.texts import Least
-from gatechart.values import Candidate, Choice, Profile
+from gatechart.selection.texts import Least, Likeness, index_of, texts_of
 from gatechart.values.frozen import replaced, value
 from gatechart.values.names import is_number
+from gatechart.values.profiles import Candidate, Choice, Profile
 
 
 class Chooser(Protocol):

@@ -9,30 +9,25 @@ from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Final, Protocol
 
-from gatechart.api import AgentHome
-from gatechart.errors import ElsewhereError, SelectionAnswerError, UnknownGraphError, asking
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.api.home import AgentHome
+from gatechart.errors.event import UnknownGraphError
+from gatechart.errors.failures import SelectionAnswerError, asking
+from gatechart.errors.operation import ElsewhereError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.directory_graph import FORGET, EntryContext, digest_of, entry_context, entry_of, mentions
 from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
-from gatechart.selection import spoken
+from gatechart.selection.features import spoken
 from gatechart.selection.performance import Performance
 from gatechart.selection.scorers import number_in
-from gatechart.values import (
-    DIRECTORY_GRAPH,
-    ENTRY_AGENT,
-    HIGHEST_NUMBER,
-    AgentId,
-    Candidate,
-    DirectoryEntry,
-    Mark,
-    Snapshot,
-    Status,
-)
-from gatechart.values.directory import MOST_ENTRIES, counted_under
-from gatechart.values.framework import is_framework_agent
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.directory import MOST_ENTRIES, DirectoryEntry, Mark, counted_under
+from gatechart.values.framework import DIRECTORY_GRAPH, ENTRY_AGENT, is_framework_agent
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import HIGHEST_NUMBER, AgentId
+from gatechart.values.profiles import Candidate
 
 PAGE: Final = 1000
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)

@@ -9,28 +9,20 @@ from typing import Any, Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NonNegativeInt
 
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, State, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.kept_choices import KeptChoice, with_choice, with_outcome, with_quality
 from gatechart.hosting.own_agents import NoPayload
 from gatechart.selection.performance import Performance
 from gatechart.selection.rewards import ANY_KIND, Outcome, reward_of
-from gatechart.turn import Turn
-from gatechart.values import (
-    CHOSEN,
-    DIRECTORY_GRAPH,
-    OUTCOME,
-    AgentId,
-    Candidate,
-    DirectoryEntry,
-    Ended,
-    Event,
-    Mark,
-    Profile,
-    Snapshot,
-    WorkOutcome,
-)
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.directory import CHOSEN, OUTCOME, DirectoryEntry, Ended, Mark, WorkOutcome
+from gatechart.values.framework import DIRECTORY_GRAPH
 from gatechart.values.frozen import replaced
-from gatechart.values.names import FRAMEWORK
+from gatechart.values.names import FRAMEWORK, AgentId
+from gatechart.values.profiles import Candidate, Profile
 
 MOST_BYTES: Final = 32_768  # of what is registered of an entry
 MOST_OUTCOMES: Final = 50  # that an entry remembers one by one

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gatechart.api import Command
+from gatechart.api.command import Command
 from gatechart.api.directory import (
     RATINGS,
     DeregisterEntryCommand,
@@ -19,7 +19,7 @@ from gatechart.api.directory import (
 )
 from gatechart.api.handoffs import HandoffCommand
 from gatechart.context import canonical_json
-from gatechart.errors import (
+from gatechart.errors.event import (
     AgentExistsError,
     EntryTakenError,
     NoHandoffError,
@@ -46,23 +46,14 @@ from gatechart.hosting.directory_graph import (
 )
 from gatechart.hosting.new_entries import check_new_entry
 from gatechart.ports import Store
-from gatechart.turn import checked_key, known_id
-from gatechart.turn.arguments import checked_delay
-from gatechart.values import (
-    DIRECTORY_GRAPH,
-    ENTRY_AGENT,
-    AgentId,
-    Candidate,
-    DirectoryEntry,
-    HandoffRecord,
-    HandoffStatus,
-    Mark,
-    Payload,
-    Receipt,
-    Snapshot,
-    Status,
-)
-from gatechart.values.framework import check_not_framework
+from gatechart.turn.arguments import checked_delay, checked_key, known_id
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.directory import DirectoryEntry, Mark
+from gatechart.values.framework import DIRECTORY_GRAPH, ENTRY_AGENT, check_not_framework
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.mail import Receipt
+from gatechart.values.names import AgentId, Payload
+from gatechart.values.profiles import Candidate
 
 logger = logging.getLogger(__name__)
 

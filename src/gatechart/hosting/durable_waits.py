@@ -10,7 +10,8 @@ from typing import Protocol
 
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.values import LONGEST_S, Payload
+from gatechart.values.delays import LONGEST_S
+from gatechart.values.names import Payload
 
 
 class WaitHost(Protocol):

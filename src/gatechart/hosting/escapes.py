@@ -6,12 +6,20 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from gatechart.escape import Scene, Tactic, ToolFacts, finding_asked
-from gatechart.graph import AnyGraph
+from gatechart.escape.attempts import Tactic
+from gatechart.escape.restarts import finding_asked
+from gatechart.escape.scene import Scene, ToolFacts
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.turn import Void, committed_context, tactic_of, take_way_out
-from gatechart.values import NO_LESSONS, Event, HistoryEntry, Lessons, PastTurn, Snapshot, Status, Tried, TurnRecord
+from gatechart.turn.escape_turns import tactic_of, take_way_out
+from gatechart.turn.handoff_acceptance import Void
+from gatechart.turn.turns import committed_context
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.escapes import PastTurn, Tried
 from gatechart.values.frozen import replaced
+from gatechart.values.lessons import NO_LESSONS, Lessons
+from gatechart.values.queries import HistoryEntry
 
 logger = logging.getLogger(__name__)
 

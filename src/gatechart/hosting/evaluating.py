@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from gatechart.api import AgentHome
-from gatechart.graph import AnyGraph
+from gatechart.api.home import AgentHome
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.directory_graph import EntryContext, entry_context
 from gatechart.hosting.timeliness import Retimed, Timeliness, causes, retimed, timeliness
 from gatechart.ports import Store
@@ -15,7 +15,8 @@ from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.rehearsal import evaluate_learned
 from gatechart.selection.rewards import Reward, reward_of
-from gatechart.values import DIRECTORY_GRAPH, Status
+from gatechart.values.agents import Status
+from gatechart.values.framework import DIRECTORY_GRAPH
 from gatechart.values.frozen import value
 
 PAGE = 1_000

@@ -6,36 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from gatechart.api import AgentHome
+from gatechart.api.home import AgentHome
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
 from gatechart.hosting.misplaced import misplaced
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
-from gatechart.turn import is_passed_over
-from gatechart.values import (
-    ALERTS_GRAPH,
-    EARLIEST,
-    ActiveIn,
-    AgentId,
-    HealthFinding,
-    HostRecord,
-    Mail,
-    MailQuery,
-    MailStatus,
-    Order,
-    Payload,
-    Query,
-    Snapshot,
-    StateName,
-    Status,
-)
+from gatechart.turn.mail import is_passed_over
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.findings import HealthFinding
 from gatechart.values.framework import (
+    ALERTS_GRAPH,
     is_framework_graph,
 )
-from gatechart.watchdog import (
-    Norm,
-    WatchdogTerms,
-    declared_norms,
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import EARLIEST, AgentId, Payload, StateName
+from gatechart.values.queries import ActiveIn, MailQuery, Order, Query
+from gatechart.watchdog.norms import Norm, declared_norms, learned_norms, silences
+from gatechart.watchdog.rules import (
     found_breakers,
     found_hosts,
     found_mail,
@@ -44,10 +32,9 @@ from gatechart.watchdog import (
     found_stuck,
     found_undelivered,
     found_undone,
-    learned_norms,
-    silences,
     troubles_of,
 )
+from gatechart.watchdog.terms import WatchdogTerms
 
 _AGENTS: Final = 200  # of a graph from whose turns it is learned how long is normal
 _TURNS: Final = 50  # of each

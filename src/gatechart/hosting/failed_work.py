@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from gatechart.api import AgentHome
-from gatechart.handoff import Attempt
-from gatechart.values import AgentId, HandoffRecord, HandoffStatus, Obstacle
+from gatechart.api.home import AgentHome
+from gatechart.handoff.packet import Attempt
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus, Obstacle
+from gatechart.values.names import AgentId
 
 
 async def just_failed(home: AgentHome, agent_id: AgentId) -> tuple[Attempt, ...]:

@@ -6,27 +6,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from gatechart.errors import (
-    OutsideError,
+from gatechart.errors.event import UnknownAgentError
+from gatechart.errors.operation import UnwritableError
+from gatechart.errors.outside import (
     OwnershipLostError,
     StoreBusyError,
     StoreMissingError,
     StoreReadOnlyError,
     StoreUnreachableError,
-    UnknownAgentError,
-    UnwritableError,
 )
+from gatechart.errors.root import OutsideError
 from gatechart.ports import Store
 from gatechart.tasks import start_task
-from gatechart.values import (
-    AgentId,
+from gatechart.values.commits import (
     Answer,
     BreakerChange,
     JournalRecord,
-    Mail,
     MailChange,
     MailEnd,
-    MailQuery,
     Posting,
     Report,
     ReserveSlot,
@@ -37,6 +34,9 @@ from gatechart.values import (
     refuse_unknown_unit,
 )
 from gatechart.values.frozen import value
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId
+from gatechart.values.queries import MailQuery
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,12 @@ from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 from gatechart.context import canonical_json
-from gatechart.errors import EventIdReusedError
+from gatechart.errors.event import EventIdReusedError
 from gatechart.ports import Store
-from gatechart.values import HIGHEST_NUMBER, AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
+from gatechart.values.agents import Event
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus
+from gatechart.values.names import HIGHEST_NUMBER, AgentId
+from gatechart.values.queries import HistoryEntry
 
 AppliedIds: TypeAlias = AbstractSet[int]  # hashes of the ids of all events that an agent has applied
 MOST_APPLIED_IDS: Final = 128  # kept in memory for one agent: a few kilobytes

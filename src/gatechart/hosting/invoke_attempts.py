@@ -10,26 +10,23 @@ from inspect import isawaitable
 from typing import Any, Final, Literal
 
 from gatechart.context import read_only_context
-from gatechart.errors import (
-    BreakerOpenError,
-    GatechartError,
-    InvocationOverError,
-    ToolFailedError,
-    UnknownInvokeError,
-    contained,
-    failure_in,
-    message_of,
-)
-from gatechart.graph import AnyGraph, Invoke
+from gatechart.errors.definition import UnknownInvokeError
+from gatechart.errors.failures import contained, failure_in, message_of
+from gatechart.errors.operation import BreakerOpenError, InvocationOverError
+from gatechart.errors.root import GatechartError
+from gatechart.errors.tools import ToolFailedError
+from gatechart.graph.definition import Invoke
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness, Place
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.invoke_host import InvokeHost
 from gatechart.hosting.invoke_journal import InvokeJournal
 from gatechart.hosting.invoke_trail import TrailDesk
-from gatechart.turn import plain_payload
-from gatechart.values import ActiveInvocation, Invocation, Payload
+from gatechart.turn.arguments import plain_payload
 from gatechart.values.frozen import value
+from gatechart.values.mail import ActiveInvocation, Invocation
+from gatechart.values.names import Payload
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, cast, get_type
 
 from typing_extensions import TypeVar
 
-from gatechart.errors import ExitRaisedError, PayloadError, StepRepeatedError, call_contained, is_failure
-from gatechart.graph import AnyGraph, unwrapped
+from gatechart.errors.event import PayloadError
+from gatechart.errors.failures import ExitRaisedError, call_contained, is_failure
+from gatechart.errors.operation import StepRepeatedError
+from gatechart.graph.callables import unwrapped
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.breakers import BY_DEFAULT, GuardedCall
 from gatechart.hosting.durable_waits import Waits
@@ -23,29 +26,22 @@ from gatechart.hosting.invoke_journal import InvokeJournal, checked_step, mark
 from gatechart.hosting.invoke_trail import TrailDesk, kind_of
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_policies import tool_layers
-from gatechart.turn import checked_key, checked_words, plain_payload
-from gatechart.values import (
-    LONGEST_TOLD,
-    NO_ESCAPES,
-    AgentId,
-    BreakerPolicy,
-    Delay,
-    Escapes,
-    Invocation,
-    Mail,
-    Noted,
-    Reasoned,
-    Retry,
-    revealed,
-    seconds_in,
-)
+from gatechart.turn.arguments import checked_key, checked_words, plain_payload
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Delay, Retry, seconds_in
+from gatechart.values.escapes import NO_ESCAPES, Escapes
 from gatechart.values.frozen import value
-from gatechart.values.names import is_number
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import AgentId, is_number
+from gatechart.values.secrets import revealed
+from gatechart.values.trail import LONGEST_TOLD, Noted, Reasoned
 
 if TYPE_CHECKING:  # functions that call no tool and choose no transfer do without these modules
     from gatechart.hosting.tool_calls import ToolCalls
     from gatechart.hosting.transfers import TransferDesk, TransferOutcome
-    from gatechart.tools import AnyTool, RetryOn, Tool, ToolResult
+    from gatechart.tools.definition import AnyTool, Tool
+    from gatechart.tools.results import ToolResult
+    from gatechart.tools.retries import RetryOn
     from gatechart.turn.transfer_offer import TransferOffer
 
 UNDONE: Final = mark("undone")
@@ -403,7 +399,7 @@ class Work(Generic[ServicesT]):
     def _next_try_s(self, step: Step, retry: Retry, failed: int, error: BaseException) -> float | None:
         if not isinstance(error, Exception):  # such as SystemExit
             error = ExitRaisedError(type(error).__name__)
-        from gatechart.tools import next_try_s  # noqa: PLC0415  see above
+        from gatechart.tools.retries import next_try_s  # noqa: PLC0415  see above
 
         draw = self._journal.draw(f"try {self._journal.attempt} {failed} {step.name}")
         return next_try_s(retry, failed, draw, error, step.retry_on, self.now)

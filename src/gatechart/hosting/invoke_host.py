@@ -6,13 +6,16 @@ from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from gatechart.errors import InvocationOverError
-from gatechart.graph import EntryPoint
+from gatechart.errors.operation import InvocationOverError
+from gatechart.graph.definition import EntryPoint
 from gatechart.hosting.breakers import Breakers
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_trail import TrailHost
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.values import EventName, Invocation, JournalRecord, Mail, Outcome, Payload, Snapshot
+from gatechart.values.agents import Outcome, Snapshot
+from gatechart.values.commits import JournalRecord
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import EventName, Payload
 
 T = TypeVar("T")
 

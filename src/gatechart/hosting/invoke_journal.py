@@ -7,9 +7,9 @@ from random import Random
 from typing import ClassVar, Final, Protocol
 from uuid import UUID, uuid5
 
-from gatechart.errors import PayloadError
-from gatechart.turn import checked_key
-from gatechart.values import Invocation, Mail
+from gatechart.errors.event import PayloadError
+from gatechart.turn.arguments import checked_key
+from gatechart.values.mail import Invocation, Mail
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")
 """The namespace of idempotency keys."""

@@ -16,30 +16,22 @@ from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from gatechart.escape import looks_back
-from gatechart.graph import AnyGraph
+from gatechart.escape.scene import looks_back
 from gatechart.graph.compile import Kind
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.turn import BEGAN, foreseen, has_plans, payload_during, payload_of
-from gatechart.values import (
-    NO_ESCAPES,
-    Called,
-    Escapes,
-    Event,
-    Invocation,
-    Mail,
-    Noted,
-    Payload,
-    Reasoned,
-    Snapshot,
-    StateName,
-    Waited,
-    digest_of,
-)
+from gatechart.turn.escape_requests import has_plans
+from gatechart.turn.noticing import foreseen
+from gatechart.turn.trail_mail import BEGAN, payload_during, payload_of
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.escapes import NO_ESCAPES, Escapes
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import Payload, StateName
+from gatechart.values.trail import Called, Noted, Reasoned, Waited, digest_of
 
 if TYPE_CHECKING:  # functions that call no tool do without this module
-    from gatechart.tools import ToolFailure, ToolResult
+    from gatechart.tools.results import ToolFailure, ToolResult
 
 Entry: TypeAlias = Called | Noted | Reasoned | Waited
 

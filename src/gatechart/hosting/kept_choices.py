@@ -8,13 +8,13 @@ from math import isnan
 from typing import Any, Final
 
 from gatechart.context import canonical_json
-from gatechart.errors import SelectionAnswerError, asking
+from gatechart.errors.failures import SelectionAnswerError, asking
 from gatechart.selection.evaluation import Recorded
 from gatechart.selection.exploration import was_drawn
 from gatechart.selection.observations import Observation
 from gatechart.selection.rewards import Outcome, Reward, reward_of
 from gatechart.selection.scorers import number_in
-from gatechart.values import Ended, WorkOutcome
+from gatechart.values.directory import Ended, WorkOutcome
 from gatechart.values.frozen import replaced, value
 
 MOST_CHOICES: Final = 200

@@ -9,10 +9,12 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import problems_of
-from gatechart.errors import StepResultError, contained, message_of
+from gatechart.errors.failures import contained, message_of
+from gatechart.errors.operation import StepResultError
 from gatechart.secrets import describes_secrets, marked
-from gatechart.turn import check_finite, check_numbers_kept
-from gatechart.values import MASK, SECRET, AgentId, revealed_text
+from gatechart.turn.arguments import check_finite, check_numbers_kept
+from gatechart.values.names import AgentId
+from gatechart.values.secrets import MASK, SECRET, revealed_text
 
 
 class KeptResult:

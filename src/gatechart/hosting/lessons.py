@@ -8,15 +8,19 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
-from gatechart.api import AgentHome
+from gatechart.api.home import AgentHome
 from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.context import AgentContext
-from gatechart.errors import AgentExistsError, UnknownAgentError
-from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, State, Transition
+from gatechart.errors.event import AgentExistsError, UnknownAgentError
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.own_agents import OwnAgents
-from gatechart.turn import known_id
-from gatechart.values import LEARN, LESSONS_GRAPH, NO_LESSONS, AgentId, Event, Lessons, Snapshot, Tally
-from gatechart.values.framework import LESSONS_AGENT
+from gatechart.turn.arguments import known_id
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.framework import LESSONS_AGENT, LESSONS_GRAPH
+from gatechart.values.lessons import LEARN, NO_LESSONS, Lessons, Tally
+from gatechart.values.names import AgentId
 
 LEARNING: Final = "LEARNING"
 MOST_NAMES: Final = 200

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gatechart.values import BEAT_S, Retry
+from gatechart.values.delays import Retry
 from gatechart.values.directory import MOST_ENTRIES
+from gatechart.values.hosts import BEAT_S
 
 
 class WhenFull(Enum):

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from gatechart.handoff import MediaPart, Message, ToolCall
 from gatechart.handoff.media import AnyPart, apart, parts_in
+from gatechart.handoff.packet import MediaPart, Message, ToolCall
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.values import AgentId
+from gatechart.values.names import AgentId
 
 MEDIA: Final = mark("media")
 """The beginning of the names of these entries."""

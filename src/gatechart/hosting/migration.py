@@ -11,44 +11,32 @@ from typing import Final
 from pydantic import ValidationError
 
 from gatechart.context import problems_of, read_context, rewritten
-from gatechart.errors import ContextInvalidError, IncompatibleGraphError, PayloadError, contained, failure_in
-from gatechart.graph import AnyGraph, Migration, callable_name
+from gatechart.errors.event import ContextInvalidError, PayloadError
+from gatechart.errors.failures import contained, failure_in
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.graph.callables import callable_name
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.migration import Migration
 from gatechart.hosting.registry import Registry
-from gatechart.kernel import misfit
+from gatechart.kernel.legal import misfit
 from gatechart.ports import Store
-from gatechart.turn import (
-    Standing,
-    attended,
-    beginnings,
-    checked_due,
-    delegated,
-    plain_payload,
-    raised_name,
-    still_awaited,
-    told,
-    with_trail_of,
-)
-from gatechart.values import (
-    HIGHEST_NUMBER,
-    ActiveInvocation,
-    AgentId,
-    Effect,
-    Event,
-    Invocation,
-    Mail,
-    MailQuery,
-    MailStatus,
-    OpenHandoff,
-    ReplaceInvocation,
-    ReplaceMail,
-    Snapshot,
-    StateName,
-    Status,
-    Stored,
-    TurnRecord,
-    revealed_text,
-)
+from gatechart.turn.arguments import checked_due, plain_payload, raised_name
+from gatechart.turn.handoff_state import Standing, still_awaited
+from gatechart.turn.handoff_turns import delegated
+from gatechart.turn.noticing import with_trail_of
+from gatechart.turn.rollback import attended
+from gatechart.turn.turn_context import told
+from gatechart.turn.turns import beginnings
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import Effect, ReplaceInvocation, ReplaceMail
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import OpenHandoff
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.migrations import Stored
+from gatechart.values.names import HIGHEST_NUMBER, AgentId, StateName
+from gatechart.values.queries import MailQuery
+from gatechart.values.secrets import revealed_text
 
 MIGRATED: Final = "agent.migrated"
 PAGE: Final = 1000

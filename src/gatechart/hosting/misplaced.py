@@ -6,13 +6,10 @@ import logging
 from typing import Final
 
 from gatechart.ports import AgentStore
-from gatechart.values import (
-    Page,
-    Query,
-)
 from gatechart.values.framework import (
     loss_from,
 )
+from gatechart.values.queries import Page, Query
 
 logger = logging.getLogger(__name__)
 

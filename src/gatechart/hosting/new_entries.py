@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gatechart.api.directory import RegisterEntryCommand
-from gatechart.errors import LookAlikeError, PayloadError, TooManyEntriesError
+from gatechart.errors.directory import LookAlikeError, TooManyEntriesError
+from gatechart.errors.event import PayloadError
 from gatechart.hosting.directory import Directory
 from gatechart.values.look_alikes import CLEAR, first_alike, unclear
 

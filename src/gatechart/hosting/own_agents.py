@@ -8,19 +8,14 @@ from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from gatechart.errors import AgentExistsError
-from gatechart.values import (
-    AgentId,
-    EventName,
-    Outcome,
-    Payload,
-    Snapshot,
-)
+from gatechart.errors.event import AgentExistsError
+from gatechart.values.agents import Outcome, Snapshot
 from gatechart.values.framework import (
     check_not_framework,
     is_framework_agent,
     is_framework_graph,
 )
+from gatechart.values.names import AgentId, EventName, Payload
 
 
 class NoPayload(BaseModel):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, Final
 
-from gatechart.values import Payload
+from gatechart.values.names import Payload
 
 _BUSY: Final = 0.9  # processors in use from which on a process counts as busy
 

@@ -6,31 +6,22 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from gatechart.api.handoffs import HandoffsCommand
-from gatechart.errors import (
-    AmbiguousEntryError,
-    AmbiguousTriggerError,
-    DuplicateGraphError,
-    IncompatibleGraphError,
-    NoGraphError,
-    UndeclaredInvokeError,
-    UnknownGraphError,
-    UnknownTriggerError,
-)
-from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
+from gatechart.errors.definition import AmbiguousEntryError, AmbiguousTriggerError, DuplicateGraphError, NoGraphError
+from gatechart.errors.event import UnknownGraphError, UnknownTriggerError
+from gatechart.errors.operation import IncompatibleGraphError, UndeclaredInvokeError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
+from gatechart.graph.migration import Migration, way
 from gatechart.hosting.own_agents import check_open
-from gatechart.kernel import misfit, path_of
+from gatechart.kernel.legal import misfit, path_of
 from gatechart.ports import Store
-from gatechart.turn import committed_context, known_id, payload_data, sought_id
-from gatechart.values import (
-    EventName,
-    HandoffQuery,
-    KnownGraph,
-    Name,
-    Payload,
-    Snapshot,
-    Status,
-    name_of,
-)
+from gatechart.turn.arguments import known_id, sought_id
+from gatechart.turn.payloads import payload_data
+from gatechart.turn.turns import committed_context
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.handoffs import HandoffQuery
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.names import EventName, Name, Payload, name_of
 
 logger = logging.getLogger(__name__)
 

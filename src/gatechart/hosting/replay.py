@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.errors import IncompatibleGraphError, PayloadError, StoreCorruptError, UnknownVersionError
-from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
+from gatechart.errors.event import PayloadError, UnknownVersionError
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.errors.outside import StoreCorruptError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import MIGRATED
 from gatechart.hosting.replayed_turn import (
@@ -22,21 +24,14 @@ from gatechart.hosting.replayed_turn import (
     played,
 )
 from gatechart.ports import Store
-from gatechart.turn import FORKED, REQUESTED, ROLLED_BACK, STOPPED
-from gatechart.values import (
-    NO_TRAIL,
-    TRAIL,
-    AgentId,
-    Difference,
-    Fidelity,
-    HistoryEntry,
-    Query,
-    ReplayedTurn,
-    Snapshot,
-    Status,
-    Trail,
-    TurnRecord,
-)
+from gatechart.turn.handoff_turns import REQUESTED
+from gatechart.turn.rollback import FORKED, ROLLED_BACK, STOPPED
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.names import TRAIL, AgentId
+from gatechart.values.queries import HistoryEntry, Query
+from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
+from gatechart.values.trail import NO_TRAIL, Trail
 
 _BEGIN_ANEW: Final = frozenset({ROLLED_BACK, FORKED})  # turns with which the trail begins anew
 # turns of operators, which no graph decides

@@ -9,27 +9,24 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Final
 
-from gatechart.errors import GatechartError, IncompatibleGraphError
-from gatechart.graph import AnyGraph, way
-from gatechart.handoff import PacketMigration
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.errors.root import GatechartError
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.migration import way
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.kernel import misfit
-from gatechart.turn import Rejection, Void, replay_turn
-from gatechart.values import (
-    RECURRING,
-    Difference,
-    Event,
-    Mail,
-    Outcome,
-    ReplaceMail,
-    Snapshot,
-    Status,
-    TurnRecord,
-    shown,
-)
-from gatechart.values.effects import compared
+from gatechart.kernel.legal import misfit
+from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.replaying import replay_turn
+from gatechart.values.agents import Event, Outcome, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import ReplaceMail, compared
 from gatechart.values.frozen import replaced
+from gatechart.values.mail import Mail
+from gatechart.values.names import RECURRING
+from gatechart.values.replays import Difference
+from gatechart.values.secrets import shown
 
 _TIMERS: Final = ("after.", RECURRING)
 _NUMBER: Final = 1  # of the mail as which an event goes through migrations

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
-from gatechart.errors import PayloadError
-from gatechart.values import Pruning, Status, seconds_of
+from gatechart.errors.event import PayloadError
+from gatechart.values.agents import Status
+from gatechart.values.delays import seconds_of
+from gatechart.values.queries import Pruning
 
 ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
 Age: TypeAlias = datetime | timedelta | str  # no bare number: nobody may take days for seconds where data is deleted

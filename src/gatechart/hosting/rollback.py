@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.errors import OpenHandoffError
-from gatechart.handoff import is_open
+from gatechart.errors.event import OpenHandoffError
+from gatechart.handoff.lifecycle import is_open
 from gatechart.ports import Store
-from gatechart.turn import ACCEPTED
-from gatechart.values import HIGHEST_NUMBER, AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Snapshot
+from gatechart.turn.handoff_offers import ACCEPTED
+from gatechart.values.agents import Snapshot
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus, Mode
+from gatechart.values.names import HIGHEST_NUMBER, AgentId
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:

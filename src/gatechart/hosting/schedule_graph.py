@@ -8,27 +8,22 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gatechart.api import AgentHome
+from gatechart.api.home import AgentHome
 from gatechart.context import AgentContext
-from gatechart.errors import ActionFailedError, EventError, UnknownAgentError
-from gatechart.graph import ANY, AnyGraph, EntryPoint, EventType, FrameworkGraph, Invoke, State, Transition
+from gatechart.errors.event import ActionFailedError, UnknownAgentError
+from gatechart.errors.root import EventError
+from gatechart.graph.definition import ANY, EntryPoint, Invoke, State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.own_agents import NoPayload
-from gatechart.turn import Turn
-from gatechart.values import (
-    SCHEDULE_GRAPH,
-    AgentId,
-    Event,
-    Every,
-    Missed,
-    Overlap,
-    Retry,
-    Schedule,
-    Snapshot,
-    Status,
-)
-from gatechart.values.names import FRAMEWORK
-from gatechart.values.schedules import MOST_RUNNING, SHORTEST_PERIOD_S, is_too_short
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.delays import Retry
+from gatechart.values.framework import SCHEDULE_GRAPH
+from gatechart.values.names import FRAMEWORK, AgentId
+from gatechart.values.recurrence import Every, Missed
+from gatechart.values.schedules import MOST_RUNNING, SHORTEST_PERIOD_S, Overlap, Schedule, is_too_short
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gatechart.api import AgentHome, Command
+from gatechart.api.command import Command
+from gatechart.api.home import AgentHome
 from gatechart.api.scheduling import (
     DeleteScheduleCommand,
     PauseScheduleCommand,
@@ -15,23 +16,26 @@ from gatechart.api.scheduling import (
     ScheduleCommand,
     SchedulesCommand,
 )
-from gatechart.errors import (
+from gatechart.errors.directory import LookAlikeError
+from gatechart.errors.event import (
     AgentExistsError,
-    ElsewhereError,
-    LookAlikeError,
     PayloadError,
     UnknownAgentError,
     UnknownGraphError,
     UnknownScheduleError,
 )
+from gatechart.errors.operation import ElsewhereError
 from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
-from gatechart.turn import checked_new_id, fit_payload
-from gatechart.values import SCHEDULE_GRAPH, AgentId, Every, Schedule, Snapshot, Status, delay_text
-from gatechart.values.framework import SCHEDULE_AGENT, check_not_framework
+from gatechart.turn.arguments import checked_new_id, fit_payload
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.delays import delay_text
+from gatechart.values.framework import SCHEDULE_AGENT, SCHEDULE_GRAPH, check_not_framework
 from gatechart.values.look_alikes import first_alike, unclear
-from gatechart.values.schedules import is_too_short
+from gatechart.values.names import AgentId
+from gatechart.values.recurrence import Every
+from gatechart.values.schedules import Schedule, is_too_short
 
 
 async def scheduled(home: AgentHome, own: OwnAgents, registry: Registry, command: Any) -> Any:

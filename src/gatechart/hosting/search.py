@@ -5,32 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from gatechart.api import Bounds
+from gatechart.api.conditions import Bounds
 from gatechart.api.search import CountsCommand, FindCommand
-from gatechart.errors import UnknownFieldError, UnknownPlaceError, UnknownStateError
+from gatechart.errors.event import UnknownFieldError, UnknownPlaceError, UnknownStateError
 from gatechart.hosting.registry import Registry
 from gatechart.ports import AgentStore
-from gatechart.turn import check_limit, known_id
-from gatechart.values import (
-    BY_CHANGE,
-    BY_START,
-    COMPARE,
-    HIGHEST_NUMBER,
-    ActiveIn,
-    Comparison,
-    Condition,
-    GraphCount,
-    Order,
-    Query,
-    StateName,
-    kind_bounds,
-    prefix_bounds,
-    sort_key,
-    unkept,
-)
+from gatechart.turn.arguments import check_limit, known_id
 from gatechart.values.framework import (
     is_framework_graph,
 )
+from gatechart.values.names import HIGHEST_NUMBER, StateName, unkept
+from gatechart.values.queries import BY_CHANGE, BY_START, ActiveIn, GraphCount, Order, Query
+from gatechart.values.search import COMPARE, Comparison, Condition, kind_bounds, prefix_bounds, sort_key
 
 
 def agent_query(registry: Registry, command: FindCommand) -> Query:

@@ -12,12 +12,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from gatechart.errors import OutsideError, OwnershipLostError
+from gatechart.errors.outside import OwnershipLostError
+from gatechart.errors.root import OutsideError
 from gatechart.hosting.process_usage import usage_of
 from gatechart.hosting.system import random_id
 from gatechart.ports import SignsOfLife
 from gatechart.tasks import start_task
-from gatechart.values import HostRecord, Payload, Role
+from gatechart.values.homes import Role
+from gatechart.values.hosts import HostRecord
+from gatechart.values.names import Payload
 
 logger = logging.getLogger(__name__)
 

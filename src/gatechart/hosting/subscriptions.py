@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Hashable
 from typing import Generic, TypeVar
 
-from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.errors.operation import FeedLaggedError, RuntimeClosedError
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

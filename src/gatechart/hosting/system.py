@@ -8,7 +8,7 @@ from functools import partial
 from secrets import token_hex
 from typing import Final
 
-from gatechart.values import AgentId
+from gatechart.values.names import AgentId
 
 LONGEST_NAP_S: Final = 5.0
 

@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from enum import Enum, StrEnum, auto
 from typing import Any
 
-from gatechart.api import AgentHome
-from gatechart.errors import UnknownAgentError
-from gatechart.graph import AnyGraph
+from gatechart.api.home import AgentHome
+from gatechart.errors.event import UnknownAgentError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.directory_graph import EntryContext
 from gatechart.hosting.replay import Replay, earlier
 from gatechart.ports import Store
-from gatechart.values import AgentId, FiredSignal, HandoffRecord, HandoffStatus
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.names import AgentId
 
 PAGE = 1_000
 

@@ -15,7 +15,8 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Protocol, TypeVar
 
-from gatechart.errors import BreakerOpenError, InvocationOverError, StepResultError, failure_in, is_failure, message_of
+from gatechart.errors.failures import failure_in, is_failure, message_of
+from gatechart.errors.operation import BreakerOpenError, InvocationOverError, StepResultError
 from gatechart.hosting.breaker_waits import refusal_text, wait_for_breakers
 from gatechart.hosting.breakers import Breakers, refusal_of
 from gatechart.hosting.durable_waits import Waits
@@ -24,31 +25,15 @@ from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.hosting.tool_records import CallRecords, Progress
 from gatechart.hosting.tool_run import ToolRun
-from gatechart.tools import (
-    MOST_RETRY_AFTER_S,
-    AnyTool,
-    FailureKind,
-    ToolContext,
-    ToolFailure,
-    ToolResult,
-    is_in_doubt,
-    is_worth_retrying,
-    retry_after_s,
-)
-from gatechart.values import (
-    LONGEST_S,
-    AgentId,
-    BreakerPolicy,
-    BreakerState,
-    Payload,
-    Permit,
-    Rate,
-    Rejection,
-    Retry,
-    ToolPolicies,
-)
+from gatechart.tools.definition import AnyTool, ToolContext
+from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
+from gatechart.tools.retries import MOST_RETRY_AFTER_S, is_in_doubt, is_worth_retrying, retry_after_s
+from gatechart.values.breakers import BreakerPolicy, BreakerState, Permit, Rejection
+from gatechart.values.delays import LONGEST_S, Retry
 from gatechart.values.escapes import BreakerWait
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import AgentId, Payload
+from gatechart.values.tool_policies import Rate, ToolPolicies
 
 logger = logging.getLogger(__name__)
 

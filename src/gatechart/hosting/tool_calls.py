@@ -10,7 +10,8 @@ from typing import Any
 from uuid import uuid5
 
 from gatechart.context import canonical_json
-from gatechart.errors import PayloadError, suggestion
+from gatechart.errors.event import PayloadError
+from gatechart.errors.root import suggestion
 from gatechart.hosting.call_facts import shown
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
@@ -19,8 +20,13 @@ from gatechart.hosting.invoke_trail import TrailDesk
 from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
-from gatechart.tools import AnyTool, ArgumentsMisfitError, FailureKind, ToolFailure, ToolResult
-from gatechart.values import NO_ESCAPES, BreakerState, Escapes, Payload, PoliciesByTool, ToolPolicies, unkept
+from gatechart.tools.arguments import ArgumentsMisfitError
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
+from gatechart.values.breakers import BreakerState
+from gatechart.values.escapes import NO_ESCAPES, Escapes
+from gatechart.values.names import Payload, unkept
+from gatechart.values.tool_policies import PoliciesByTool, ToolPolicies
 
 
 class ToolCalls:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gatechart.errors import NoToolBoxError
-from gatechart.escape import ToolFacts
-from gatechart.graph import AnyGraph
+from gatechart.errors.tools import NoToolBoxError
+from gatechart.escape.scene import ToolFacts
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.tool_policies import tool_box, tool_layers
-from gatechart.values import BreakerRecord, PoliciesByTool, StateName
+from gatechart.values.breakers import BreakerRecord
 from gatechart.values.frozen import replaced
+from gatechart.values.names import StateName
+from gatechart.values.tool_policies import PoliciesByTool
 
 if TYPE_CHECKING:  # a runtime without tools does without them
-    from gatechart.tools import AnyTool, ToolBox
+    from gatechart.tools.definition import AnyTool
+    from gatechart.tools.toolbox import ToolBox
 
 
 def tool_facts(

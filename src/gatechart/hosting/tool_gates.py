@@ -9,7 +9,7 @@ from bisect import insort
 from collections import Counter
 from datetime import datetime, timedelta
 
-from gatechart.values import PoliciesByTool, Rate
+from gatechart.values.tool_policies import PoliciesByTool, Rate
 
 
 class ToolGates:

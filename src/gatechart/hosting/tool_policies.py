@@ -6,14 +6,16 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gatechart.errors import Fault, InvalidToolError, NoToolBoxError
-from gatechart.graph import AnyGraph
+from gatechart.errors.definition import Fault
+from gatechart.errors.tools import InvalidToolError, NoToolBoxError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.turn import box_in
-from gatechart.values import PoliciesByTool, StateName
+from gatechart.turn.escape_requests import box_in
+from gatechart.values.names import StateName
+from gatechart.values.tool_policies import PoliciesByTool
 
 if TYPE_CHECKING:  # a runtime without tools does without them
-    from gatechart.tools import ToolBox
+    from gatechart.tools.toolbox import ToolBox
 
 logger = logging.getLogger(__name__)
 

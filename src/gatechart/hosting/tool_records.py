@@ -17,13 +17,16 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from gatechart.context import canonical_json
-from gatechart.errors import CallReusedError
+from gatechart.errors.tools import CallReusedError
 from gatechart.hosting.call_facts import undo_of
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.hosting.invoke_trail import NOTHING_MORE, TrailDesk
 from gatechart.hosting.media_entries import value_apart
-from gatechart.tools import AnyTool, FailureKind, ToolBox, ToolFailure, ToolResult
-from gatechart.values import Payload, Waited
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
+from gatechart.tools.toolbox import ToolBox
+from gatechart.values.names import Payload
+from gatechart.values.trail import Waited
 
 LONGEST_CALL_ID: Final = 200
 """Maximum length of an id that a caller gives, in characters; names of records hold more than that."""

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from inspect import isawaitable
 from typing import Any, cast
 
-from gatechart.errors import call_contained, contained
+from gatechart.errors.failures import call_contained, contained
 from gatechart.graph.callables import is_async
 from gatechart.tasks import start_task
 

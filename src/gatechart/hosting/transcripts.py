@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, cast
 
-from gatechart.graph import AnyGraph, unwrapped
-from gatechart.handoff import Message, read_packet
+from gatechart.graph.callables import unwrapped
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.packet import Message
+from gatechart.handoff.reading import read_packet
 from gatechart.hosting.media_entries import held_by
-from gatechart.values import Effect, Offer, TurnRecord
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import Effect, Offer
 from gatechart.values.frozen import replaced
 
 MOST_BYTES: Final = 256 * 1024

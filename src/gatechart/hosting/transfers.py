@@ -7,15 +7,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from gatechart.errors import CallReusedError
-from gatechart.graph import AnyGraph, Edge, To, TransferRole
+from gatechart.errors.tools import CallReusedError
+from gatechart.graph.compile import Edge
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.transfer_edges import TransferRole
+from gatechart.graph.transfers import To
 from gatechart.hosting.invoke_host import TransferHost
 from gatechart.hosting.invoke_journal import InvokeJournal, mark
-from gatechart.tools import ArgumentsMisfitError, ToolBox, model_name, without_nulls
-from gatechart.turn import checked_key, plain_payload
+from gatechart.tools.arguments import ArgumentsMisfitError
+from gatechart.tools.naming import model_name
+from gatechart.tools.schemas import without_nulls
+from gatechart.tools.toolbox import ToolBox
+from gatechart.turn.arguments import checked_key, plain_payload
 from gatechart.turn.transfer_offer import TransferOffer, offer_of
-from gatechart.values import Outcome, StateName, count_of
+from gatechart.values.agents import Outcome
 from gatechart.values.frozen import value
+from gatechart.values.names import StateName
+from gatechart.values.transfers import count_of
 
 CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of the ids of choices
 LONGEST_SHOWN: Final = 4_000  # characters of what the model was shown that the history keeps

@@ -6,8 +6,9 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
-from gatechart.errors import ActionFailedError, ContextInvalidError, MicrostepLimitError, TurnTimeoutError
-from gatechart.values import AgentId, Payload
+from gatechart.errors.event import ActionFailedError, ContextInvalidError, MicrostepLimitError
+from gatechart.errors.operation import TurnTimeoutError
+from gatechart.values.names import AgentId, Payload
 from gatechart.watchdog.terms import SENT_WINDOW_S
 
 WINDOW: Final = timedelta(seconds=SENT_WINDOW_S)

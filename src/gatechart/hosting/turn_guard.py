@@ -7,9 +7,10 @@ from collections.abc import Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from gatechart.errors import InsideTurnError, TurnTimeoutError, contain
-from gatechart.graph import AnyGraph
-from gatechart.values import AgentId
+from gatechart.errors.failures import contain
+from gatechart.errors.operation import InsideTurnError, TurnTimeoutError
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.names import AgentId
 
 T = TypeVar("T")
 

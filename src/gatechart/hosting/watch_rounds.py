@@ -7,25 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gatechart.api import AgentHome
-from gatechart.errors import (
-    AgentExistsError,
-    GatechartError,
-    OutsideError,
-    OwnershipLostError,
-    RuntimeClosedError,
-)
-from gatechart.graph import AnyGraph
+from gatechart.api.home import AgentHome
+from gatechart.errors.event import AgentExistsError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError
+from gatechart.errors.root import GatechartError, OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.examining import Examiner
 from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
 from gatechart.hosting.watching import Watchdog
-from gatechart.kernel import Configuration, awaited_events, matches
-from gatechart.values import FOUND, WATCHDOG_AGENT, AgentId, HealthFinding
-from gatechart.values.findings import has_lasted
-from gatechart.values.framework import WATCHDOG_GRAPH
-from gatechart.watchdog import Act
+from gatechart.kernel.select import Configuration, awaited_events, matches
+from gatechart.values.findings import FOUND, HealthFinding, has_lasted
+from gatechart.values.framework import WATCHDOG_AGENT, WATCHDOG_GRAPH
+from gatechart.values.names import AgentId
+from gatechart.watchdog.terms import Act
 
 logger = logging.getLogger(__name__)
 

@@ -7,15 +7,21 @@ from typing import Any, Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from gatechart.context import AgentContext
-from gatechart.escape import asked_restart
-from gatechart.graph import AnyGraph, EntryPoint, EventType, FrameworkGraph, Transition
+from gatechart.escape.restarts import asked_restart
+from gatechart.graph.definition import EntryPoint, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.watching import Watchdog
-from gatechart.turn import Turn, alert_effects, log_of
-from gatechart.values import ESCAPE_DUE, FOUND, AgentId, AlertMessage, Event, FindingKind, Payload, Send, Severity
-from gatechart.values.findings import has_lasted
+from gatechart.turn.alerts import alert_effects
+from gatechart.turn.turn_context import Turn, log_of
+from gatechart.values.agents import Event
+from gatechart.values.alerts import AlertMessage, Severity
+from gatechart.values.effects import Send
+from gatechart.values.escapes import ESCAPE_DUE
+from gatechart.values.findings import FOUND, FindingKind, has_lasted
 from gatechart.values.framework import WATCHDOG_GRAPH
-from gatechart.values.names import FRAMEWORK
-from gatechart.watchdog import Act
+from gatechart.values.names import FRAMEWORK, AgentId, Payload
+from gatechart.watchdog.terms import Act
 
 LOOKED, ACTED = f"{FRAMEWORK}looked", f"{FRAMEWORK}acted"
 MOST_OPEN: Final = 500  # findings that are kept; of more, the worst

@@ -8,12 +8,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
 
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from gatechart.graph.names import one_or_more
 from gatechart.hosting.registry import Registry
-from gatechart.turn import checked_key
-from gatechart.values import Delay, FindingKind, Name, name_of, seconds_in
-from gatechart.watchdog import Act, WatchdogTerms
+from gatechart.turn.arguments import checked_key
+from gatechart.values.delays import Delay, seconds_in
+from gatechart.values.findings import FindingKind
+from gatechart.values.names import Name, name_of
+from gatechart.watchdog.terms import Act, WatchdogTerms
 
 E = TypeVar("E", bound=StrEnum)
 

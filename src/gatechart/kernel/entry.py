@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatechart.graph import Kind
+from gatechart.graph.compile import Kind
 from gatechart.kernel.tree import Tree
-from gatechart.values import StateName
 from gatechart.values.frozen import value
+from gatechart.values.names import StateName
 
 
 @value

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from gatechart.graph import ROOT, AnyGraph, Kind, Node
+from gatechart.graph.compile import ROOT, Kind, Node
+from gatechart.graph.graph import AnyGraph
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
-from gatechart.values import Memory, StateName
+from gatechart.values.names import Memory, StateName
 
 
 def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:

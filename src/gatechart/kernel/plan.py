@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Recall, Step
+from gatechart.graph.callables import Step
+from gatechart.graph.compile import ROOT, Edge, Kind
+from gatechart.graph.definition import Recall
+from gatechart.graph.graph import AnyGraph
 from gatechart.kernel.entry import Entry, entry_of
 from gatechart.kernel.select import Configuration
 from gatechart.kernel.tree import Tree
-from gatechart.values import EventName, Memory, StateName
 from gatechart.values.frozen import value
+from gatechart.values.names import EventName, Memory, StateName
 
 
 @value

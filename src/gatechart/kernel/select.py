@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from gatechart.graph import AnyGraph, Edge, Precedence
+from gatechart.graph.compile import Edge
+from gatechart.graph.definition import Precedence
 from gatechart.graph.descriptors import EVERY, words_of
+from gatechart.graph.graph import AnyGraph
 from gatechart.graph.precedence import NOT_ANY, breadth
-from gatechart.values import EventName, StateName, is_reserved
+from gatechart.values.names import EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]

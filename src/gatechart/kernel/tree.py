@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gatechart.graph import ROOT, Edge, Kind, Node
-from gatechart.values import Memory, StateName
+from gatechart.graph.compile import ROOT, Edge, Kind, Node
 from gatechart.values.frozen import value
+from gatechart.values.names import Memory, StateName
 
 
 @value

@@ -1,6 +1,6 @@
 """Tools that come in from MCP servers. It needs the extra `gatechart[mcp]`."""
 
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 
 with needing("mcp", "the tools of MCP servers"):
     from gatechart.mcp.servers import HttpServer, McpServer, StdioServer

@@ -24,7 +24,7 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter
 
-from gatechart.errors import McpServerError
+from gatechart.errors.mcp import McpServerError
 from gatechart.mcp.bounds import MOST_PAGES, MOST_TOOLS
 from gatechart.mcp.listed import PROBLEM
 from gatechart.mcp.pins import digest_of
@@ -32,7 +32,7 @@ from gatechart.mcp.results import McpContent, ResultError, content_of, error_tex
 from gatechart.mcp.servers import McpServer
 from gatechart.mcp.wire import SENDING, Sending
 from gatechart.tasks import start_task
-from gatechart.tools import ToolError
+from gatechart.tools.retries import ToolError
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock
 
 from gatechart.context import canonical_json
-from gatechart.errors import McpPinsError
+from gatechart.errors.mcp import McpPinsError
 
 
 def digest_of(definition: Mapping[str, Any]) -> str:

@@ -18,9 +18,9 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from gatechart.graph import JsonSchema
-from gatechart.handoff import MediaPart, TextPart
+from gatechart.graph.payload_schema import JsonSchema
 from gatechart.handoff.media import MOST_MEDIA_BYTES
+from gatechart.handoff.packet import MediaPart, TextPart
 from gatechart.mcp.bounds import MOST_BYTES
 from gatechart.tools.checkable import checkable
 

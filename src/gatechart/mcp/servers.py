@@ -15,11 +15,11 @@ from mcp.client import Transport
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from gatechart.errors import McpServerError
+from gatechart.errors.mcp import McpServerError
 from gatechart.mcp.bounds import MOST_MESSAGE_BYTES
 from gatechart.mcp.lines import BOUNDED_UTF_8
 from gatechart.mcp.wire import BoundedHttpClient, bounded
-from gatechart.tools import ToolOptions
+from gatechart.tools.definition import ToolOptions
 from gatechart.values.frozen import fill
 
 Wanted: TypeAlias = Mapping[str, ToolOptions] | Iterable[str]

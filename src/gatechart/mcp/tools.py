@@ -10,13 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gatechart.errors import Fault, InvalidToolError, McpServerError, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.mcp import McpServerError
+from gatechart.errors.root import suggestion
+from gatechart.errors.tools import InvalidToolError
 from gatechart.mcp.connection import Connection, Listing
 from gatechart.mcp.pins import ToolPins, digest_of
 from gatechart.mcp.results import McpContent
 from gatechart.mcp.servers import McpServer
-from gatechart.tools import AnyTool, Tool, ToolOptions
-from gatechart.turn import one_line
+from gatechart.tools.definition import AnyTool, Tool, ToolOptions
+from gatechart.turn.turn_context import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from gatechart.errors import ModelFailedError
-from gatechart.handoff import ProviderMessage
+from gatechart.errors.models import ModelFailedError
+from gatechart.handoff.packet import ProviderMessage
 from gatechart.models.anthropic_messages import sent_messages
 from gatechart.models.anthropic_stream import MessageCollector
 from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
@@ -22,7 +22,8 @@ from gatechart.models.media import IMAGES
 from gatechart.models.model import ModelReply, ModelRequest, Prices
 from gatechart.models.provider import ANTHROPIC_SDK, Provider, checked_settings
 from gatechart.models.usage import anthropic_usage
-from gatechart.tools import anthropic_tools, model_name
+from gatechart.tools.naming import model_name
+from gatechart.tools.schemas import anthropic_tools
 
 if TYPE_CHECKING:
     from gatechart.models.provider import Http

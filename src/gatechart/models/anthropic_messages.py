@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
+from gatechart.handoff.packet import MediaPart, Message, TextPart, ToolCall
 from gatechart.models.arguments import read_arguments
 from gatechart.models.dialects import ANTHROPIC
 from gatechart.models.media import is_accepted, stand_in, text_in

@@ -7,9 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import contained, failure_in, message_of
-from gatechart.handoff import ToolCall
-from gatechart.handoff.packet import readable
+from gatechart.errors.failures import contained, failure_in, message_of
+from gatechart.handoff.packet import ToolCall, readable
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,12 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from gatechart.handoff import ToolCall
+from gatechart.handoff.packet import ToolCall
 from gatechart.secrets import hidden
-from gatechart.tools import AnyTool, ToolBox, ToolResult
-from gatechart.values import LONGEST_TOLD
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.results import ToolResult
+from gatechart.tools.toolbox import ToolBox
+from gatechart.values.trail import LONGEST_TOLD
 
 
 def told_of(result: ToolResult[Any], tools: ToolBox) -> tuple[JsonValue, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, cast
 
-from gatechart.handoff import SUMMARY
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.models.limits import Summarize

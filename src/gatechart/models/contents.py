@@ -9,13 +9,13 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from gatechart.handoff import Message, ToolCall
 from gatechart.handoff.media import without_bytes
+from gatechart.handoff.packet import Message, ToolCall
 from gatechart.hosting.tool_records import LONGEST_CALL_ID
 from gatechart.models.dialects import with_call_arguments
 from gatechart.models.model import is_by_model
 from gatechart.secrets import hidden
-from gatechart.values import unkept
+from gatechart.values.names import unkept
 
 
 def with_arguments(message: Message, changed: Callable[[str, dict[str, JsonValue]], dict[str, JsonValue]]) -> Message:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BeforeValidator, JsonValue, PlainSerializer
 
-from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
+from gatechart.handoff.packet import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models.arguments import read_arguments
 from gatechart.models.media import media_from_url
 from gatechart.models.model import AGENT

@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from gatechart.handoff import MediaPart, Message, TextPart
+from gatechart.handoff.packet import MediaPart, Message, TextPart
 from gatechart.models.dialects import StoredMessage
 from gatechart.models.model import Finish, Usage
 

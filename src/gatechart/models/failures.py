@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
-from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import ExtraMissingError
+from gatechart.errors.models import ModelFailedError
 from gatechart.tools.retries import asked_wait
 
 _LONGEST: Final = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from gatechart.handoff import MediaPart, Message
+from gatechart.handoff.packet import MediaPart, Message
 from gatechart.models.model import Finish
 
 # Sources: the API references of OpenAI, Anthropic, Azure, Mistral, Gemini, DeepSeek, Zhipu, OpenRouter and Bedrock, and

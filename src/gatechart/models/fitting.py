@@ -13,8 +13,9 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from gatechart.handoff import SUMMARY, MediaPart, Message, TextPart, ToolCall
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.handoff.media import AnyPart
+from gatechart.handoff.packet import MediaPart, Message, TextPart, ToolCall
 from gatechart.models.media import stand_in
 from gatechart.models.model import result_text
 from gatechart.models.tokens import tokens_in, tokens_of, tokens_of_message, tokens_of_part, tokens_of_result

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gatechart.handoff import SUMMARY, Message, TextPart, ToolCall
+from gatechart.handoff.conversation import SUMMARY
+from gatechart.handoff.packet import Message, TextPart, ToolCall
 from gatechart.models.contents import digest_of, digest_of_calls
 from gatechart.models.model import result_text
 from gatechart.models.transcript import Transcript

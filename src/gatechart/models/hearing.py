@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gatechart.handoff import Message, ToolCall
+from gatechart.handoff.packet import Message, ToolCall
 from gatechart.models.contents import REMOVED, contents_digest, digest_of, identity, newest_versions
 from gatechart.models.entries import Entry, Feedback, Heard, ModelTurn, Nudged, Replacement, Slot
 from gatechart.models.transcript import Transcript

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from gatechart.handoff import Message, ProviderMessage
+from gatechart.handoff.packet import Message, ProviderMessage
 from gatechart.models.bounds import AnswerBounds
 from gatechart.models.dialects import calls_in, message_of
 from gatechart.models.failures import invalid_answer

@@ -9,9 +9,9 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from gatechart.errors import BudgetUsedUpError
-from gatechart.handoff import MediaPart, TextPart
+from gatechart.errors.models import BudgetUsedUpError
 from gatechart.handoff.media import AnyPart
+from gatechart.handoff.packet import MediaPart, TextPart
 from gatechart.models.model import Usage
 
 _INSTRUCTIONS: Final = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-from gatechart.handoff import ConversationContext
+from gatechart.handoff.conversation import ConversationContext
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.media_entries import fetch_missing, message_apart
 from gatechart.hosting.tool_records import names_of_calls

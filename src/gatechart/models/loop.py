@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gatechart.errors import ToolNameTakenError
-from gatechart.handoff import ConversationContext, Message
+from gatechart.errors.models import ToolNameTakenError
+from gatechart.handoff.conversation import ConversationContext
+from gatechart.handoff.packet import Message
 from gatechart.hosting.invoke_context import Work
 from gatechart.models.approvals import Approval
 from gatechart.models.completeness import accepted_finishes
@@ -17,8 +18,11 @@ from gatechart.models.loop_terms import LoopTerms, Prompt
 from gatechart.models.model import Finish, Model
 from gatechart.models.output import ANSWER, Check, Output
 from gatechart.models.transcript import Transcript
-from gatechart.tools import AnyTool
-from gatechart.values import CONVERSATION, BreakerPolicy, Retry, under_tool
+from gatechart.tools.definition import AnyTool
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.commits import CONVERSATION
+from gatechart.values.delays import Retry
+from gatechart.values.tool_policies import under_tool
 
 NO_LIMITS = Budget()
 USUAL_RETRY = Retry(attempts=4, jitter=0.1)

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue
 
-from gatechart.errors import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
-from gatechart.handoff import SUMMARY, ConversationContext, Message, ToolCall
+from gatechart.errors.models import BudgetUsedUpError, IncompleteAnswerError, ModelFailedError, ToolNameTakenError
+from gatechart.handoff.conversation import SUMMARY, ConversationContext
 from gatechart.handoff.media import AnyPart, parts_in, text_of_parts
 from gatechart.handoff.message_ids import random_id
-from gatechart.handoff.packet import readable
+from gatechart.handoff.packet import Message, ToolCall, readable
 from gatechart.hosting.agent_journal import AgentJournal
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.media_entries import with_bytes
@@ -48,9 +48,14 @@ from gatechart.models.tokens import tokens_of
 from gatechart.models.transcript import KeptTranscripts, Transcript, with_secrets
 from gatechart.secrets import marked_by, revealed
 from gatechart.tasks import start_task
-from gatechart.tools import AnyTool, ArgumentsMisfitError, ToolBox, ToolResult, is_passing, without_nulls
-from gatechart.turn import one_line
-from gatechart.values import LONGEST_TOLD, digest_of
+from gatechart.tools.arguments import ArgumentsMisfitError
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.results import ToolResult
+from gatechart.tools.retries import is_passing
+from gatechart.tools.schemas import without_nulls
+from gatechart.tools.toolbox import ToolBox
+from gatechart.turn.turn_context import one_line
+from gatechart.values.trail import LONGEST_TOLD, digest_of
 
 R = TypeVar("R", bound=Replacement)
 

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gatechart.errors import ModelFailedError, suggestion
-from gatechart.handoff import ConversationContext, Message
+from gatechart.errors.models import ModelFailedError
+from gatechart.errors.root import suggestion
+from gatechart.handoff.conversation import ConversationContext
+from gatechart.handoff.packet import Message
 from gatechart.models.approvals import Approval
 from gatechart.models.limits import Budget, Summarize
 from gatechart.models.model import Finish, Model
 from gatechart.models.output import Output
-from gatechart.tools import ToolBox
-from gatechart.values import BreakerPolicy, Retry
+from gatechart.tools.toolbox import ToolBox
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry
 
 Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
 """What a model is told, from the agent's context: one text, or messages."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gatechart.handoff import MediaPart
 from gatechart.handoff.media import described
+from gatechart.handoff.packet import MediaPart
 
 IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The images that OpenAI and Anthropic take."""

@@ -11,8 +11,10 @@ from typing import Annotated, Final, Literal, Protocol, TypeAlias
 from pydantic import Field
 from pydantic_core import to_json
 
-from gatechart.handoff import SUMMARY, Message, ToolCall
-from gatechart.tools import AnyTool, model_name
+from gatechart.handoff.conversation import SUMMARY
+from gatechart.handoff.packet import Message, ToolCall
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.naming import model_name
 
 AGENT: Final = "agent"
 """Role of the messages that a model wrote."""

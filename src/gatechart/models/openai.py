@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from gatechart.errors import ModelFailedError
-from gatechart.handoff import ProviderMessage
+from gatechart.errors.models import ModelFailedError
+from gatechart.handoff.packet import ProviderMessage
 from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
 from gatechart.models.dialects import OPENAI
 from gatechart.models.failures import invalid_answer
@@ -22,7 +22,7 @@ from gatechart.models.openai_messages import sent_messages
 from gatechart.models.openai_stream import ChatCollector, answer_of_choice
 from gatechart.models.provider import OPENAI_SDK, Provider, checked_settings
 from gatechart.models.usage import merged_usage, openai_usage
-from gatechart.tools import openai_tools
+from gatechart.tools.schemas import openai_tools
 
 if TYPE_CHECKING:
     from gatechart.models.provider import Http

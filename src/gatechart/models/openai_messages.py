@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
+from gatechart.handoff.packet import MediaPart, Message, TextPart, ToolCall
 from gatechart.models.arguments import read_arguments
 from gatechart.models.dialects import OPENAI, calls_in
 from gatechart.models.media import data_url, is_accepted, stand_in, text_in

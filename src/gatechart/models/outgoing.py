@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
-from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
+from gatechart.handoff.packet import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models.dialects import calls_in
 from gatechart.models.finish import has_content
 from gatechart.models.model import said

@@ -12,12 +12,15 @@ from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from gatechart.context import problems_of
-from gatechart.errors import PayloadError, contained, failure_in, message_of
-from gatechart.graph import JsonSchema
+from gatechart.errors.event import PayloadError
+from gatechart.errors.failures import contained, failure_in, message_of
+from gatechart.graph.payload_schema import JsonSchema
 from gatechart.secrets import marked
-from gatechart.tools import AnyTool, Described, Signature, Takes, Tool, without_nulls
+from gatechart.tools.arguments import Described, Signature, Takes
 from gatechart.tools.checkable import at_pointer
-from gatechart.turn import plain_payload
+from gatechart.tools.definition import AnyTool, Tool
+from gatechart.tools.schemas import without_nulls
+from gatechart.turn.arguments import plain_payload
 
 logger = logging.getLogger(__name__)
 

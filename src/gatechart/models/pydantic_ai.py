@@ -14,9 +14,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import ExtraMissingError, needing
-from gatechart.handoff import MediaPart, Message, ProviderMessage, TextPart, ToolCall
+from gatechart.errors.models import ModelFailedError
+from gatechart.handoff.packet import MediaPart, Message, ProviderMessage, TextPart, ToolCall
 from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
 from gatechart.models.dialects import PYDANTIC_AI, calls_in
 from gatechart.models.failures import raising_failures
@@ -25,7 +25,7 @@ from gatechart.models.judging import Watched, judged
 from gatechart.models.media import is_accepted, stand_in, text_in
 from gatechart.models.model import ModelReply, ModelRequest, Prices, Usage, is_by_model, result_text
 from gatechart.models.outgoing import ANY_ID, BEGINNING, parts_of, prepared, valid_name
-from gatechart.tools import model_name
+from gatechart.tools.naming import model_name
 
 RESPONSE: Final = "pydantic_ai"
 """Field of older stored messages with the whole response."""

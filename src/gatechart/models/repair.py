@@ -8,8 +8,8 @@ from typing import Final
 
 from pydantic_core import to_json
 
-from gatechart.errors import ModelFailedError
-from gatechart.handoff import MediaPart, Message
+from gatechart.errors.models import ModelFailedError
+from gatechart.handoff.packet import MediaPart, Message
 from gatechart.models.media import stand_in
 from gatechart.models.model import result_text
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from gatechart.errors import ModelFailedError
+from gatechart.errors.models import ModelFailedError
 from gatechart.hosting.invoke_context import Work
 from gatechart.models.fitting import fitted
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.model import ModelReply, ModelRequest
 from gatechart.models.repair import PLAINER, in_form, is_refusal
 from gatechart.models.tokens import tokens_of, tokens_of_frame
-from gatechart.tools import AnyTool, is_passing
+from gatechart.tools.definition import AnyTool
+from gatechart.tools.retries import is_passing
 
 TOO_LONG: Final = "context_length"
 """Code of a refusal for the length of a request."""

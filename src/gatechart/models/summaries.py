@@ -9,8 +9,9 @@ from typing import Annotated, Final
 from pydantic import Field, TypeAdapter
 from pydantic_core import to_json
 
-from gatechart.errors import ModelFailedError
-from gatechart.handoff import SUMMARY, Message
+from gatechart.errors.models import ModelFailedError
+from gatechart.handoff.conversation import SUMMARY
+from gatechart.handoff.packet import Message
 from gatechart.models.contents import without_secrets
 from gatechart.models.finish import finish_of
 from gatechart.models.fitting import shortened, shortened_text
@@ -19,7 +20,7 @@ from gatechart.models.repair import TEXT_ALONE, in_form, is_refusal
 from gatechart.models.requesting import Requester, is_too_long
 from gatechart.models.tokens import tokens_in, tokens_of_message
 from gatechart.models.transcript import Transcript
-from gatechart.tools import AnyTool
+from gatechart.tools.definition import AnyTool
 
 ENTRY: Final = "summary"
 """The beginning of the names of SummaryAnswers in a journal."""

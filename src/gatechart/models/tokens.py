@@ -13,11 +13,11 @@ from typing import Final
 
 from pydantic_core import to_json
 
-from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
 from gatechart.handoff.media import AnyPart, size_of
+from gatechart.handoff.packet import MediaPart, Message, TextPart, ToolCall
 from gatechart.models.media import text_in
 from gatechart.models.model import result_text, said
-from gatechart.tools import AnyTool
+from gatechart.tools.definition import AnyTool
 
 _WORDS: Final = f"{ascii_letters} ".encode()
 _BEYOND_ASCII: Final = bytes(range(128, 256))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from gatechart.handoff import Message, ToolCall
+from gatechart.handoff.packet import Message, ToolCall
 from gatechart.models.contents import contents_digest, digest_of, identity, with_arguments, without_secrets
 from gatechart.models.entries import (
     ENTRY_KINDS,
@@ -31,7 +31,7 @@ from gatechart.models.entries import (
 from gatechart.models.known_ids import KnownIds
 from gatechart.models.model import NO_USAGE, Usage
 from gatechart.secrets import revealed
-from gatechart.values import CutTalk
+from gatechart.values.escapes import CutTalk
 
 FOLLOWED: Final = "The work was handed on. The next agent continues from here."
 """Result of a transfer to another graph, for the agent that gets the work."""

@@ -3,7 +3,7 @@
 Needs the extra `gatechart[restate]`. Callers open `RestateRuntime`; `serving` answers the engine.
 """
 
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 
 with needing("restate", "gatechart.restate"):
     from gatechart.restate.runtime import RestateRuntime

@@ -12,14 +12,11 @@ from weakref import WeakValueDictionary
 
 from pydantic_core import to_json
 
-from gatechart.api import AgentHome, RemoteAgent
-from gatechart.errors import (
-    EngineRefusedError,
-    EngineUnreachableError,
-    OpenHandoffError,
-    RuntimeClosedError,
-    UnknownAgentError,
-)
+from gatechart.api.home import AgentHome
+from gatechart.api.remote_agent import RemoteAgent
+from gatechart.errors.event import OpenHandoffError, UnknownAgentError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import EngineRefusedError, EngineUnreachableError
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Store
@@ -27,8 +24,19 @@ from gatechart.restate.ingress import NOTHING, Ingress
 from gatechart.restate.process_breakers import ALL, RECORD
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
 from gatechart.restate.terms import Names
-from gatechart.turn import check_version, checked_id, checked_name, checked_operator_reason, known_id, plain_payload
-from gatechart.values import AgentId, BreakerRecord, HistoryEntry, Mail, Name, Outcome, Snapshot, Status
+from gatechart.turn.arguments import (
+    check_version,
+    checked_id,
+    checked_name,
+    checked_operator_reason,
+    known_id,
+    plain_payload,
+)
+from gatechart.values.agents import Outcome, Snapshot, Status
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId, Name
+from gatechart.values.queries import HistoryEntry
 
 logger = logging.getLogger(__name__)
 

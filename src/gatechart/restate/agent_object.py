@@ -43,8 +43,8 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import Names, ServiceConfig
-from gatechart.turn import shown
-from gatechart.values import Mail
+from gatechart.turn.mail import shown
+from gatechart.values.mail import Mail
 
 WAIT: Final[Serde[Any]] = JsonSerde()
 Reader: TypeAlias = Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]

@@ -14,11 +14,12 @@ from typing import Any, Final
 from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject
 from restate.serde import BytesSerde, JsonSerde, Serde
 
-from gatechart.api import ErrorDocument
-from gatechart.errors import InboxFullError
+from gatechart.api.errors import ErrorDocument
+from gatechart.errors.operation import InboxFullError
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import Names, ServiceConfig, Terms
-from gatechart.values import AgentId, MailStatus
+from gatechart.values.mail import MailStatus
+from gatechart.values.names import AgentId
 
 MARGIN: Final = timedelta(seconds=60)  # on top of the longest time that a handler works without contact to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()

@@ -13,8 +13,8 @@ from restate.serde import JsonSerde, Serde
 from gatechart.restate.auxiliary_objects import patience
 from gatechart.restate.process_breakers import ADMISSION, ALL, PERMIT, POLICY, RECORD
 from gatechart.restate.terms import ServiceConfig
-from gatechart.tools import Breaker
-from gatechart.values import Admission, BreakerState
+from gatechart.tools.breaker import Breaker
+from gatechart.values.breakers import Admission, BreakerState
 
 TEXT: Final[Serde[Any]] = JsonSerde()
 

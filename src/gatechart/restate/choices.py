@@ -12,28 +12,27 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from gatechart.errors import ChoiceFailedError, message_of
-from gatechart.graph import AnyGraph
-from gatechart.handoff import HandoffPacket, read_packet
+from gatechart.errors.failures import message_of
+from gatechart.errors.operation import ChoiceFailedError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.packet import HandoffPacket
+from gatechart.handoff.reading import read_packet
 from gatechart.hosting.directory import Gate, breakers_of, slot_of
 from gatechart.hosting.directory_graph import FORGET, digest_of
 from gatechart.hosting.directory_verbs import agent_of, local_terms
 from gatechart.restate.state import plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.selection import explanation_json, explanation_of
-from gatechart.turn import Rejection, Void, take_choice, undecided
-from gatechart.values import (
-    DIRECTORY_GRAPH,
-    OFFERED,
-    WITHDRAWN,
-    Candidate,
-    Choice,
-    Event,
-    HandoffStatus,
-    Mail,
-    TurnRecord,
-)
+from gatechart.selection.explaining import explanation_json, explanation_of
+from gatechart.turn.choices import take_choice, undecided
+from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord
+from gatechart.values.framework import DIRECTORY_GRAPH
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import Mail
+from gatechart.values.names import OFFERED, WITHDRAWN
+from gatechart.values.profiles import Candidate, Choice
 
 CANDIDATE: Final[TypeAdapter[Candidate]] = TypeAdapter(Candidate)
 

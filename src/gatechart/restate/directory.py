@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.api import AgentHome, Command
+from gatechart.api.command import Command
 from gatechart.api.handoffs import HandoffsCommand
+from gatechart.api.home import AgentHome
 from gatechart.api.search import FindCommand
-from gatechart.handoff import HandoffPacket
+from gatechart.handoff.packet import HandoffPacket
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.search import agent_query
 from gatechart.ports import Store
-from gatechart.values import Capabilities, Choice
+from gatechart.values.homes import Capabilities
+from gatechart.values.profiles import Choice
 
 FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
 

@@ -15,10 +15,12 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 from restate import ObjectContext, ObjectSharedContext, VirtualObject
 
-from gatechart.api import ErrorDocument
-from gatechart.errors import ElsewhereError, EventError, ProjectionLagError
-from gatechart.escape import ToolFacts
-from gatechart.graph import AnyGraph
+from gatechart.api.errors import ErrorDocument
+from gatechart.errors.operation import ElsewhereError
+from gatechart.errors.outside import ProjectionLagError
+from gatechart.errors.root import EventError
+from gatechart.escape.scene import ToolFacts
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.escapes import past_turns, way_out
 from gatechart.hosting.lessons import LEARNING, keeper_of, lessons_kept
 from gatechart.hosting.rollback import check_given_away
@@ -29,20 +31,16 @@ from gatechart.restate.process_breakers import ALL, RECORD
 from gatechart.restate.state import SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.turn import Void
-from gatechart.values import (
-    LESSONS_GRAPH,
-    NO_LESSONS,
-    AgentId,
-    Event,
-    Lessons,
-    PastTurn,
-    Snapshot,
-    TurnRecord,
-)
+from gatechart.turn.handoff_acceptance import Void
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.escapes import PastTurn
 from gatechart.values.framework import (
+    LESSONS_GRAPH,
     is_framework_graph,
 )
+from gatechart.values.lessons import NO_LESSONS, Lessons
+from gatechart.values.names import AgentId
 
 MOST_PAST_BYTES: Final = 1_000_000
 """How much of an agent's past one answer carries: older turns than fit are left out."""

@@ -14,20 +14,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.api.handoffs import HandoffCommand
-from gatechart.errors import (
-    AgentAsleepError,
-    AgentExistsError,
-    EventError,
-    EventIdReusedError,
-    NoInvokeError,
-    NoTimerError,
-    OpenHandoffError,
-    UnknownAgentError,
-    UnknownMailError,
-    contained,
-)
+from gatechart.errors.event import AgentExistsError, EventIdReusedError, OpenHandoffError, UnknownAgentError
+from gatechart.errors.failures import contained
+from gatechart.errors.operation import AgentAsleepError, NoInvokeError, NoTimerError, UnknownMailError
+from gatechart.errors.root import EventError
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.migration import as_of_today
 from gatechart.restate.choices import disown
@@ -37,37 +29,18 @@ from gatechart.restate.own_agents import BY_FRAMEWORK, check_gate
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import FactNeededError, PayloadsNeededError, UnitOfWork
-from gatechart.turn import (
-    REQUESTED,
-    Turn,
-    begin,
-    check_declared,
-    checked_name,
-    fit_payload,
-    fork_event,
-    forked,
-    log_refusal,
-    no_later,
-    plain_payload,
-    requested,
-    rollback_event,
-    rolled_back,
-    stopped,
-    tell_refusal,
-)
-from gatechart.values import (
-    DIRECTORY_GRAPH,
-    ENTRY_AGENT,
-    STARTED,
-    TRAIL,
-    AgentId,
-    Event,
-    Invocation,
-    Mail,
-    MailStatus,
-    Status,
-    TurnRecord,
-)
+from gatechart.turn.arguments import checked_name, fit_payload, plain_payload
+from gatechart.turn.handoff_turns import REQUESTED, requested
+from gatechart.turn.mail import log_refusal, no_later, tell_refusal
+from gatechart.turn.payloads import check_declared
+from gatechart.turn.rollback import fork_event, forked, rollback_event, rolled_back, stopped
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import begin
+from gatechart.values.agents import Event, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.framework import DIRECTORY_GRAPH, ENTRY_AGENT
+from gatechart.values.mail import Invocation, Mail, MailStatus
+from gatechart.values.names import STARTED, TRAIL, AgentId
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,11 @@ from uuid import uuid4
 import aiohttp
 from pydantic_core import to_json
 
-from gatechart.api import ErrorDocument
-from gatechart.errors import EngineRefusedError, EngineUnreachableError, RuntimeClosedError, UnknownAgentError
-from gatechart.values import AgentId
+from gatechart.api.errors import ErrorDocument
+from gatechart.errors.event import UnknownAgentError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import EngineRefusedError, EngineUnreachableError
+from gatechart.values.names import AgentId
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
-from gatechart.api import ErrorDocument
-from gatechart.errors import InvocationOverError
-from gatechart.graph import EntryPoint
+from gatechart.api.errors import ErrorDocument
+from gatechart.errors.operation import InvocationOverError
+from gatechart.graph.definition import EntryPoint
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_attempts import TOO_LONG, InvokeEnded, attempt, failure_payload
 from gatechart.hosting.invoke_host import check_not_over
@@ -22,18 +22,11 @@ from gatechart.restate.process_breakers import InvocationBreakers
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.tasks import awaited, start_task
-from gatechart.values import (
-    ActiveInvocation,
-    EventName,
-    Invocation,
-    JournalRecord,
-    Mail,
-    Outcome,
-    Payload,
-    Snapshot,
-    Verdict,
-)
+from gatechart.values.agents import Outcome, Snapshot
+from gatechart.values.commits import JournalRecord, Verdict
 from gatechart.values.frozen import replaced
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
+from gatechart.values.names import EventName, Payload
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from gatechart.restate.auxiliary_objects import AS_BYTES, patience
 from gatechart.restate.invoke_session import Session
 from gatechart.restate.state import MAIL, RUNNING, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.values import Verdict
+from gatechart.values.commits import Verdict
 
 logger = logging.getLogger(__name__)
 

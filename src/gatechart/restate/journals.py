@@ -19,7 +19,7 @@ from restate.serde import JsonSerde, Serde
 from gatechart.restate.auxiliary_objects import BYTES, patience
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import Names, ServiceConfig
-from gatechart.values import JournalRecord, Verdict
+from gatechart.values.commits import JournalRecord, Verdict
 
 RECORD: Final = TypeAdapter(JournalRecord)
 ENTRIES: Final[Serde[Any]] = JsonSerde()

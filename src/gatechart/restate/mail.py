@@ -10,53 +10,45 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
-from gatechart.graph import AnyGraph
+from gatechart.errors.event import EventIdReusedError, UnknownGraphError
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.choices import chosen, gate_for
 from gatechart.restate.escapes import way_out_of
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.stores.commit_rules import refused_for_its_id
-from gatechart.turn import (
-    MOST_DEFERRED,
+from gatechart.turn.choices import asks_for_choice, unchosen
+from gatechart.turn.escape_turns import asks_for_way_out
+from gatechart.turn.handoff_acceptance import (
     Rejection,
     Void,
+    begin_with_offer,
+    readable,
+    rejected,
+    rejection,
+    withdrawn,
+)
+from gatechart.turn.handoff_turns import error_mail, keeps
+from gatechart.turn.mail import (
     after_failure,
     after_refusal,
-    asks_for_choice,
-    asks_for_way_out,
-    begin_with_offer,
-    deferred,
-    error_mail,
     graph_offered,
     is_about_handoff,
     is_awaited,
     is_passed_over,
     is_word_of_handoff,
-    keeps,
     no_later,
-    readable,
-    rejected,
-    rejection,
     take_mail,
-    take_turn,
-    too_many_deferred,
     unchanged,
-    unchosen,
-    withdrawn,
 )
-from gatechart.values import (
-    OFFERED,
-    WITHDRAWN,
-    Event,
-    HandoffStatus,
-    Mail,
-    MailStatus,
-    Obstacle,
-    Outcome,
-    TurnRecord,
-)
+from gatechart.turn.turns import MOST_DEFERRED, deferred, take_turn, too_many_deferred
+from gatechart.values.agents import Event, Outcome
+from gatechart.values.commits import TurnRecord
+from gatechart.values.handoffs import HandoffStatus, Obstacle
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import OFFERED, WITHDRAWN
 
 logger = logging.getLogger(__name__)
 

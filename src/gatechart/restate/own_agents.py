@@ -11,9 +11,11 @@ from gatechart.hosting.own_agents import check_open, check_own
 from gatechart.restate.agent_calls import AgentCalls
 from gatechart.restate.state import OUTCOME, SNAPSHOT
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.turn import checked_id, checked_key, plain_payload
-from gatechart.values import AgentId, EventName, Mail, Outcome, Payload, Snapshot
+from gatechart.turn.arguments import checked_id, checked_key, plain_payload
+from gatechart.values.agents import Outcome, Snapshot
 from gatechart.values.framework import check_not_framework
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId, EventName, Payload
 
 BY_FRAMEWORK = "framework"
 """Argument of a call to an agent's object that the framework itself makes."""

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter
 
 from gatechart.hosting.breakers import LONGEST_REASON, MOST_IDLE
-from gatechart.tools import Breaker
-from gatechart.turn import one_line
-from gatechart.values import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+from gatechart.tools.breaker import Breaker
+from gatechart.turn.turn_context import one_line
+from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.frozen import replaced
 
 KNOWN_S: Final = 1.0  # how long an answer of the object holds, so that a change is known everywhere after a second

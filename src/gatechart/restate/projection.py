@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic_core import to_json
 from restate import ObjectContext, RunOptions, VirtualObject
 
-from gatechart.errors import UnknownAgentError
+from gatechart.errors.event import UnknownAgentError
 from gatechart.hosting.group_commit import Committer
 from gatechart.ports import Store
 from gatechart.restate.auxiliary_objects import patience
@@ -21,27 +21,13 @@ from gatechart.restate.escapes import add_readers
 from gatechart.restate.migration.departure import past_of
 from gatechart.restate.state import TURNS, Turn
 from gatechart.restate.terms import ServiceConfig
-from gatechart.turn import stopped
-from gatechart.values import (
-    OFFERED,
-    AgentId,
-    Answer,
-    ChangeHandoff,
-    Effect,
-    HandoffChange,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mail,
-    MailEnd,
-    Offer,
-    Posting,
-    Side,
-    Snapshot,
-    Status,
-    TurnRecord,
-    Verdict,
-)
+from gatechart.turn.rollback import stopped
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.commits import Answer, MailEnd, Posting, TurnRecord, Verdict
+from gatechart.values.effects import ChangeHandoff, Effect, Offer
+from gatechart.values.handoffs import HandoffChange, HandoffQuery, HandoffRecord, HandoffStatus, Side
+from gatechart.values.mail import Mail
+from gatechart.values.names import OFFERED, AgentId
 
 logger = logging.getLogger(__name__)
 

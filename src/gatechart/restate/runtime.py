@@ -12,7 +12,6 @@ from weakref import WeakValueDictionary
 from gatechart.agent import Agent
 from gatechart.alerts.graph import alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
-from gatechart.api import AgentHome, Command, check_writable
 from gatechart.api.agents import (
     EndInvokeCommand,
     EraseCommand,
@@ -24,22 +23,23 @@ from gatechart.api.agents import (
     StopCommand,
 )
 from gatechart.api.alarms import AlarmCommand
+from gatechart.api.arguments import check_writable
 from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
+from gatechart.api.command import Command
 from gatechart.api.directory import ChooseCommand
 from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
 from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
 from gatechart.api.history import CutCommand, HistoryCommand, JournalCommand, SnapshotAtCommand
+from gatechart.api.home import AgentHome
 from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
-from gatechart.errors import (
-    IncompatibleGraphError,
-    NoHandoffError,
-    UnknownAgentError,
-)
-from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.handoff import is_open
+from gatechart.errors.event import NoHandoffError, UnknownAgentError
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.lifecycle import is_open
 from gatechart.hosting.agent_journal import journal_cut, journal_page
 from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.breakers import breaker_page
@@ -65,9 +65,8 @@ from gatechart.restate.journals import told_of
 from gatechart.restate.own_agents import EngineOwnAgents
 from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import RESTATE, Names
-from gatechart.stores import open_store
-from gatechart.turn import (
-    accepted,
+from gatechart.stores.opening import open_store
+from gatechart.turn.arguments import (
     checked_addressee,
     checked_due,
     checked_ending,
@@ -76,39 +75,26 @@ from gatechart.turn import (
     checked_new_id,
     checked_operator_reason,
     fit_payload,
-    has_room,
     known_handoff,
     known_id,
     plain_payload,
-    possible,
-    without_room,
 )
-from gatechart.values import (
-    SCHEDULE_GRAPH,
-    WITHDRAWN,
-    AcceptedEvent,
-    AgentId,
-    BreakerRecord,
-    Capabilities,
-    GraphCount,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    HealthFinding,
-    HistoryEntry,
-    JournalEntry,
-    Mail,
-    Outcome,
-    Page,
-    Receipt,
-    Role,
-    Snapshot,
-    TranscriptCut,
-    withdrawal_of,
-)
+from gatechart.turn.mail import has_room
+from gatechart.turn.possibilities import accepted, possible, without_room
+from gatechart.values.agents import Outcome, Snapshot
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import JournalEntry, TranscriptCut
 from gatechart.values.directory import MOST_ENTRIES
-from gatechart.values.framework import check_not_framework, is_framework_graph, is_framework_id
-from gatechart.watchdog import WatchdogTerms
+from gatechart.values.effects import withdrawal_of
+from gatechart.values.findings import HealthFinding
+from gatechart.values.framework import SCHEDULE_GRAPH, check_not_framework, is_framework_graph, is_framework_id
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus
+from gatechart.values.homes import Capabilities, Role
+from gatechart.values.mail import Mail, Receipt
+from gatechart.values.names import WITHDRAWN, AgentId
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import GraphCount, HistoryEntry, Page
+from gatechart.watchdog.terms import WatchdogTerms
 
 _FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
 

@@ -20,9 +20,10 @@ from restate.server import install_shutdown_hook
 
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
-from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
-from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
+from gatechart.errors.outside import EngineRefusedError, EngineUnreachableError, ServiceAddressError
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing, check_choosing
 from gatechart.hosting.examining import Examiner
 from gatechart.hosting.misplaced import report_misplaced
@@ -43,9 +44,11 @@ from gatechart.restate.journals import journal_object, read_journal, write_entry
 from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
-from gatechart.stores import open_store
+from gatechart.stores.opening import open_store
 from gatechart.tasks import start_task
-from gatechart.values import SCHEDULE_GRAPH, PoliciesByTool, Role
+from gatechart.values.framework import SCHEDULE_GRAPH
+from gatechart.values.homes import Role
+from gatechart.values.tool_policies import PoliciesByTool
 
 logger = logging.getLogger(__name__)
 

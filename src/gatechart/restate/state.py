@@ -14,26 +14,13 @@ from pydantic_core import to_json
 
 from gatechart.context import canonical_json
 from gatechart.stores.operations import Content, HandoffState
-from gatechart.turn import in_order
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
-    ChangeHandoff,
-    Event,
-    EventName,
-    FiredSignal,
-    GuardError,
-    HandoffRecord,
-    HandoffStatus,
-    Invocation,
-    Mail,
-    MailStatus,
-    OfferChosen,
-    Outcome,
-    Payload,
-    Snapshot,
-    StateName,
-)
+from gatechart.turn.mail import in_order
+from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
+from gatechart.values.effects import ChangeHandoff, OfferChosen
+from gatechart.values.fired_signals import FiredSignal
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 LARGE_BYTES: Final = 16_000  # size of a payload as JSON text beyond which it is set aside
 CROWDED_BYTES: Final = 128_000  # size of an agent's state beyond which smaller payloads are set aside, too

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gatechart.handoff import PacketMigration
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.ports import Store
 from gatechart.restate.directory import ServiceChooser
 from gatechart.restate.process_breakers import ProcessBreakers
-from gatechart.values import Capabilities, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Capabilities
 
 RESTATE: Final = Capabilities(
     home="Restate",

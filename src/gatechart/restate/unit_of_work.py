@@ -9,9 +9,10 @@ from itertools import count
 from secrets import token_hex
 from typing import Any, TypeVar, assert_never
 
-from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
-from gatechart.graph import AnyGraph
-from gatechart.handoff import is_open
+from gatechart.errors.event import EventIdReusedError, UnknownAgentError
+from gatechart.errors.operation import AgentTooLargeError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.lifecycle import is_open
 from gatechart.hosting.escapes import attempt_of, log_attempt
 from gatechart.hosting.transcripts import MOST_BYTES, journals_wanted, with_transcripts
 from gatechart.hosting.turn_guard import in_turn
@@ -65,25 +66,13 @@ from gatechart.stores.operations import (
     UpdateHandoff,
     UpdateMail,
 )
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
-    ChangeHandoff,
-    Event,
-    HandoffStatus,
-    Invocation,
-    Mail,
-    MailStatus,
-    Offer,
-    OfferChosen,
-    Outcome,
-    Snapshot,
-    StateName,
-    TurnRecord,
-    Verdict,
-    without_trail,
-)
+from gatechart.values.agents import Event, Outcome, Snapshot, without_trail
+from gatechart.values.commits import TurnRecord, Verdict
+from gatechart.values.effects import ChangeHandoff, Offer, OfferChosen
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.names import AgentId, StateName
 
 T = TypeVar("T")
 

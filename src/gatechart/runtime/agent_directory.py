@@ -17,8 +17,11 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 
-from gatechart.errors import AgentExistsError, DefinitionError, EventError, InboxFullError, IncompatibleGraphError
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.errors.event import AgentExistsError
+from gatechart.errors.operation import InboxFullError, IncompatibleGraphError
+from gatechart.errors.root import DefinitionError, EventError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.idempotency import AppliedIds, turn_of, with_id
 from gatechart.hosting.limits import WhenFull
 from gatechart.hosting.migration import as_of_today, migrated, read_pending
@@ -26,8 +29,12 @@ from gatechart.hosting.registry import Registry, in_full
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.turn import begin, forked
-from gatechart.values import AgentId, Event, Mail, Snapshot, TurnRecord, Verdict
+from gatechart.turn.rollback import forked
+from gatechart.turn.turns import begin
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord, Verdict
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId
 
 logger = logging.getLogger(__name__)
 

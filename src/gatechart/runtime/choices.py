@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from gatechart.api import AgentHome
-from gatechart.handoff import HandoffPacket
+from gatechart.api.home import AgentHome
+from gatechart.handoff.packet import HandoffPacket
 from gatechart.hosting.directory import OpenWork
 from gatechart.ports import Store
 from gatechart.runtime.core import Core
-from gatechart.turn import Rejection, Void, take_choice, undecided
-from gatechart.values import WITHDRAWN, Event, Mail, Snapshot, TurnRecord
+from gatechart.turn.choices import take_choice, undecided
+from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.mail import Mail
+from gatechart.values.names import WITHDRAWN
 
 
 async def chosen(

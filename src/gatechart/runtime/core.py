@@ -11,13 +11,10 @@ from functools import partial
 from itertools import count as counting
 from typing import Any, Final, Protocol, TypeVar
 
-from gatechart.errors import (
-    OutsideError,
-    OwnershipLostError,
-    ReadOnlyError,
-    RuntimeClosedError,
-)
-from gatechart.handoff import PacketMigration
+from gatechart.errors.operation import ReadOnlyError, RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError
+from gatechart.errors.root import OutsideError
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.choosing import Chooser
 from gatechart.hosting.directory import Gate
@@ -33,19 +30,13 @@ from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
 from gatechart.tasks import start_task
-from gatechart.values import (
-    AgentId,
-    BreakerChange,
-    BreakerRecord,
-    HistoryEntry,
-    Mail,
-    Retry,
-    Snapshot,
-    TurnRecord,
-    Unit,
-    Verdict,
-)
-from gatechart.values.commits import Telling
+from gatechart.values.agents import Snapshot
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import BreakerChange, Telling, TurnRecord, Unit, Verdict
+from gatechart.values.delays import Retry
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId
+from gatechart.values.queries import HistoryEntry
 
 logger = logging.getLogger(__name__)
 

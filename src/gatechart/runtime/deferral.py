@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatechart.errors import EventIdReusedError, OutsideError
-from gatechart.graph import AnyGraph
+from gatechart.errors.event import EventIdReusedError
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
-from gatechart.turn import MOST_DEFERRED, deferred, too_many_deferred
-from gatechart.values import Event, Mail, Outcome, Posting, Snapshot, Verdict
+from gatechart.turn.turns import MOST_DEFERRED, deferred, too_many_deferred
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.commits import Posting, Verdict
 from gatechart.values.frozen import value
+from gatechart.values.mail import Mail
 
 
 @value

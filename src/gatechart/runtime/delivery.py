@@ -9,26 +9,20 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
-from gatechart.errors import (
-    OutsideError,
-    OwnershipLostError,
-    RuntimeClosedError,
-    StaleAgentError,
-    UnknownAgentError,
-)
+from gatechart.errors.event import UnknownAgentError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError, StaleAgentError
+from gatechart.errors.root import OutsideError
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
 from gatechart.tasks import start_task
-from gatechart.turn import (
-    after_failure,
-    after_refusal,
-    asks_for_choice,
-    error_mail,
-    in_order,
-    is_awaited,
-    is_word_of_handoff,
-)
-from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, TurnRecord, Verdict
+from gatechart.turn.choices import asks_for_choice
+from gatechart.turn.handoff_turns import error_mail
+from gatechart.turn.mail import after_failure, after_refusal, in_order, is_awaited, is_word_of_handoff
+from gatechart.values.agents import Outcome
+from gatechart.values.commits import MailChange, MailEnd, Posting, TurnRecord, Verdict
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import OFFERED
 
 logger = logging.getLogger(__name__)
 

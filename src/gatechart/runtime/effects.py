@@ -14,20 +14,13 @@ from gatechart.runtime.offers import send_again
 from gatechart.runtime.posted_mail import PostedMail
 from gatechart.runtime.searchable import declare
 from gatechart.runtime.timers import Timers
-from gatechart.values import (
-    DIRECTORY_GRAPH,
-    LESSONS_GRAPH,
-    NO_ESCAPES,
-    ActiveInvocation,
-    AgentId,
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import (
     Cancel,
     CancelAll,
     CancelTimer,
     ChangeHandoff,
     Effect,
-    Invocation,
-    Mail,
-    MailStatus,
     Offer,
     OfferChosen,
     ReplaceInvocation,
@@ -35,9 +28,12 @@ from gatechart.values import (
     Send,
     StartInvoke,
     Timer,
-    TurnRecord,
     refuse_unknown,
 )
+from gatechart.values.escapes import NO_ESCAPES
+from gatechart.values.framework import DIRECTORY_GRAPH, LESSONS_GRAPH
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.names import AgentId
 
 
 class Effects:

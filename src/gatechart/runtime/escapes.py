@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatechart.escape import ToolFacts
-from gatechart.graph import AnyGraph
+from gatechart.escape.scene import ToolFacts
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.escapes import past_turns
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.tool_facts import tool_facts
 from gatechart.runtime.core import Core
-from gatechart.values import NO_LESSONS, Lessons, PastTurn, Snapshot
+from gatechart.values.agents import Snapshot
+from gatechart.values.escapes import PastTurn
+from gatechart.values.lessons import NO_LESSONS, Lessons
 
 
 class StoredPast:

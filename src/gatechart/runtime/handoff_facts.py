@@ -7,8 +7,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.values import HandoffRecord, Obstacle, OpenHandoff, Payload, Side, TurnRecord
+from gatechart.values.commits import TurnRecord
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffRecord, Obstacle, OpenHandoff, Side
+from gatechart.values.names import Payload
 
 
 @value

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from gatechart.graph import AnyGraph
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.escapes import way_out
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.runtime.choices import chosen
 from gatechart.runtime.core import Core
 from gatechart.runtime.escapes import StoredPast
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn import Rejection, Void, asks_for_choice, asks_for_way_out, take_mail, unchanged
-from gatechart.values import OFFERED, WATCHDOG_AGENT, Event, Mail, Outcome, Snapshot, TurnRecord
+from gatechart.turn.choices import asks_for_choice
+from gatechart.turn.escape_turns import asks_for_way_out
+from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.mail import take_mail, unchanged
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.framework import WATCHDOG_AGENT
+from gatechart.values.mail import Mail
+from gatechart.values.names import OFFERED
 
 
 async def decide_mail(

@@ -10,9 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import Final, assert_never
 
-from gatechart.errors import OutsideError, StaleAgentError, StoreCorruptError, UnknownGraphError
-from gatechart.graph import AnyGraph
-from gatechart.handoff import HandoffPacket
+from gatechart.errors.event import UnknownGraphError
+from gatechart.errors.outside import StaleAgentError, StoreCorruptError
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.packet import HandoffPacket
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.turn_guard import in_turn
@@ -21,29 +23,14 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn import (
-    Rejection,
-    begin_with_offer,
-    graph_offered,
-    in_order,
-    is_about_handoff,
-    readable,
-    rejection,
-    withdrawn,
-)
-from gatechart.values import (
-    WITHDRAWN,
-    AgentId,
-    Event,
-    HandoffQuery,
-    HandoffStatus,
-    Mail,
-    MailQuery,
-    MailStatus,
-    Obstacle,
-    TurnRecord,
-    Verdict,
-)
+from gatechart.turn.handoff_acceptance import Rejection, begin_with_offer, readable, rejection, withdrawn
+from gatechart.turn.mail import graph_offered, in_order, is_about_handoff
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord, Verdict
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus, Obstacle
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import WITHDRAWN, AgentId
+from gatechart.values.queries import MailQuery
 
 logger = logging.getLogger(__name__)
 

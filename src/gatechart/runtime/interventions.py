@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatechart.graph import AnyGraph
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.idempotency import request_of, turn_of
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core
-from gatechart.turn import REQUESTED, Turn, requested, rollback_event, rolled_back
-from gatechart.values import Event, Snapshot, TurnRecord
+from gatechart.turn.handoff_turns import REQUESTED, requested
+from gatechart.turn.rollback import rollback_event, rolled_back
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
 
 
 async def decide_rollback(

@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from gatechart.errors import InvocationOverError, UnwritableError
-from gatechart.graph import EntryPoint
+from gatechart.errors.operation import InvocationOverError, UnwritableError
+from gatechart.graph.definition import EntryPoint
 from gatechart.hosting.breakers import OwnBreakers
 from gatechart.hosting.idleness import Idleness, SharedPlace
 from gatechart.hosting.invoke_attempts import TOO_LONG, InvokeEnded, attempts, failure_payload
@@ -23,22 +23,10 @@ from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.runtime.core import Core, log_failure
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
-    Event,
-    EventName,
-    Invocation,
-    JournalRecord,
-    Mail,
-    Outcome,
-    Payload,
-    Report,
-    Snapshot,
-    StateName,
-    StepRecord,
-    Verdict,
-)
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.commits import JournalRecord, Report, StepRecord, Verdict
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
+from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 logger = logging.getLogger(__name__)
 

@@ -8,22 +8,19 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from gatechart.api import ended_elsewhere
-from gatechart.errors import (
-    EventError,
-    OutsideError,
-    RuntimeClosedError,
-    StaleAgentError,
-    UnknownAgentError,
-)
-from gatechart.graph import AnyGraph
+from gatechart.api.errors import ended_elsewhere
+from gatechart.errors.event import UnknownAgentError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import StaleAgentError
+from gatechart.errors.root import EventError, OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.own_agents import check_open
 from gatechart.hosting.troubles import UNDOES, Trouble
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.kernel import Configuration
+from gatechart.kernel.select import Configuration
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
@@ -32,45 +29,33 @@ from gatechart.runtime.interventions import decide_handoff, decide_rollback
 from gatechart.runtime.offers import answer, erase, waits, with_transcripts_of
 from gatechart.runtime.possibilities import accepted_now, possible_now
 from gatechart.runtime.watchers import Watchers
-from gatechart.stores import entry_of
-from gatechart.turn import (
-    Rejection,
-    Turn,
-    asks_for_choice,
-    check_declared,
+from gatechart.stores.entries import entry_of
+from gatechart.turn.arguments import (
     check_part,
     check_version,
     checked_event,
     checked_id,
     checked_name,
     checked_operator_reason,
-    is_passed_over,
-    keeps,
     plain_payload,
-    stopped,
-    take_mail,
-    take_turn,
-    tell_refusal,
-    too_many_deferred,
 )
-from gatechart.values import (
-    AcceptedEvent,
-    Awaited,
-    Event,
-    HistoryEntry,
-    Invocation,
-    Mail,
-    MailEnd,
-    Name,
-    Outcome,
-    Snapshot,
-    Status,
-    TurnRecord,
-    Verdict,
-    shown,
-)
+from gatechart.turn.choices import asks_for_choice
+from gatechart.turn.handoff_acceptance import Rejection
+from gatechart.turn.handoff_turns import keeps
+from gatechart.turn.mail import is_passed_over, take_mail, tell_refusal
+from gatechart.turn.payloads import check_declared
+from gatechart.turn.rollback import stopped
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import take_turn, too_many_deferred
+from gatechart.values.agents import Awaited, Event, Outcome, Snapshot, Status
+from gatechart.values.commits import MailEnd, TurnRecord, Verdict
 from gatechart.values.frozen import replaced
 from gatechart.values.lessons import KEEPERS
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import Name
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.secrets import shown
 
 logger = logging.getLogger(__name__)
 

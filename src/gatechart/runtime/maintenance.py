@@ -11,20 +11,11 @@ from functools import partial
 from typing import Any, Final
 
 from gatechart.context import canonical_json
-from gatechart.errors import (
-    EventIdReusedError,
-    IncompatibleGraphError,
-    NoHandoffError,
-    NoInvokeError,
-    NoTimerError,
-    OwnershipLostError,
-    RuntimeClosedError,
-    StoreCorruptError,
-    UnknownAgentError,
-    UnknownGraphError,
-)
-from gatechart.graph import AnyGraph
-from gatechart.handoff import is_open
+from gatechart.errors.event import EventIdReusedError, NoHandoffError, UnknownAgentError, UnknownGraphError
+from gatechart.errors.operation import IncompatibleGraphError, NoInvokeError, NoTimerError, RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError, StoreCorruptError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.lifecycle import is_open
 from gatechart.hosting.idempotency import is_withdrawn, turn_of
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.own_agents import check_open
@@ -34,39 +25,16 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.offers import erase
-from gatechart.turn import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id, stopped
-from gatechart.values import (
-    HIGHEST_NUMBER,
-    WITHDRAWN,
-    AgentId,
-    Event,
-    Fate,
-    Forgotten,
-    HandoffQuery,
-    HandoffStatus,
-    Invocation,
-    Mail,
-    MailChange,
-    MailQuery,
-    MailStatus,
-    Migrated,
-    Page,
-    Pruned,
-    Pruning,
-    Query,
-    Receipt,
-    ReplaceInvocation,
-    ReplaceMail,
-    Report,
-    Snapshot,
-    StartInvoke,
-    Status,
-    Timer,
-    TurnRecord,
-    Verdict,
-    is_count,
-    withdrawal_of,
-)
+from gatechart.turn.arguments import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id
+from gatechart.turn.rollback import stopped
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import MailChange, Report, TurnRecord, Verdict
+from gatechart.values.effects import ReplaceInvocation, ReplaceMail, StartInvoke, Timer, withdrawal_of
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus
+from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt
+from gatechart.values.migrations import Fate, Migrated
+from gatechart.values.names import HIGHEST_NUMBER, WITHDRAWN, AgentId, is_count
+from gatechart.values.queries import Forgotten, MailQuery, Page, Pruned, Pruning, Query
 
 logger = logging.getLogger(__name__)
 

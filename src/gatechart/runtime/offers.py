@@ -10,33 +10,21 @@ from functools import partial
 from time import time_ns
 from typing import Final
 
-from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
-from gatechart.graph import AnyGraph
+from gatechart.errors.operation import RuntimeClosedError, UnwritableError
+from gatechart.errors.root import OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.directory import slot_of
 from gatechart.hosting.transcripts import journals_wanted, with_transcripts
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
-from gatechart.turn import Rejection, Void, asks_for_choice, rejected, unchosen
-from gatechart.values import (
-    CHOOSING,
-    HIGHEST_NUMBER,
-    OFFERED,
-    AgentId,
-    Answer,
-    Event,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mail,
-    MailEnd,
-    MailQuery,
-    MailStatus,
-    Obstacle,
-    Posting,
-    ReserveSlot,
-    TurnRecord,
-    Verdict,
-)
+from gatechart.turn.choices import asks_for_choice, unchosen
+from gatechart.turn.handoff_acceptance import Rejection, Void, rejected
+from gatechart.values.agents import Event
+from gatechart.values.commits import Answer, MailEnd, Posting, ReserveSlot, TurnRecord, Verdict
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus, Obstacle
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import CHOOSING, HIGHEST_NUMBER, OFFERED, AgentId
+from gatechart.values.queries import MailQuery
 
 logger = logging.getLogger(__name__)
 

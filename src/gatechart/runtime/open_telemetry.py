@@ -27,19 +27,14 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gatechart.runtime.handoff_facts import Facts, closes_loop, facts_of_packet, facts_of_record
-from gatechart.values import (
-    ChangeHandoff,
-    HandoffStatus,
-    HealthFinding,
-    Obstacle,
-    Offer,
-    OfferChosen,
-    Payload,
-    Tried,
-    TurnRecord,
-)
-from gatechart.values import Status as AgentStatus
+from gatechart.values.agents import Status as AgentStatus
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import ChangeHandoff, Offer, OfferChosen
+from gatechart.values.escapes import Tried
+from gatechart.values.findings import HealthFinding
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffStatus, Obstacle
+from gatechart.values.names import Payload
 
 T = TypeVar("T")
 

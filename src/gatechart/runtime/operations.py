@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gatechart.api import Command
 from gatechart.api.agents import EndInvokeCommand, EraseCommand, ForkCommand, StopCommand
 from gatechart.api.breakers import BreakersCommand, CloseBreakerCommand, IsolateBreakerCommand
+from gatechart.api.command import Command
 from gatechart.api.handoffs import CancelHandoffCommand, HandoffCommand, HandoffsCommand
 from gatechart.api.history import CutCommand, HistoryCommand, JournalCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
-from gatechart.errors import StoreCorruptError
+from gatechart.errors.outside import StoreCorruptError
 from gatechart.hosting.agent_journal import journal_cut, journal_page
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.directory import Directory
@@ -28,25 +28,18 @@ from gatechart.runtime.effects import Effects
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
-from gatechart.turn import check_version, checked_id, checked_new_id, checked_operator_reason, fork_event, known_id
-from gatechart.values import (
-    AgentId,
-    BreakerRecord,
-    Event,
-    GraphCount,
-    HandoffRecord,
-    HistoryEntry,
-    JournalEntry,
-    Mail,
-    MailQuery,
-    Page,
-    Receipt,
-    Snapshot,
-    TranscriptCut,
-)
+from gatechart.turn.arguments import check_version, checked_id, checked_new_id, checked_operator_reason, known_id
+from gatechart.turn.rollback import fork_event
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import JournalEntry, TranscriptCut
 from gatechart.values.framework import (
     check_not_framework,
 )
+from gatechart.values.handoffs import HandoffRecord
+from gatechart.values.mail import Mail, Receipt
+from gatechart.values.names import AgentId
+from gatechart.values.queries import GraphCount, HistoryEntry, MailQuery, Page
 
 
 class Operations:

@@ -9,8 +9,10 @@ from gatechart.hosting.registry import Registry
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.starting import Starter
-from gatechart.turn import checked_id, plain_payload
-from gatechart.values import AgentId, Event, EventName, Mail, Outcome, Payload, Snapshot
+from gatechart.turn.arguments import checked_id, plain_payload
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId, EventName, Payload
 
 
 class HostedOwnAgents:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.graph import AnyGraph
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.migration import waiting_mail
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core
-from gatechart.turn import accepted, has_room, possible, without_room
-from gatechart.values import AcceptedEvent, EventName, Payload, Snapshot
+from gatechart.turn.mail import has_room
+from gatechart.turn.possibilities import accepted, possible, without_room
+from gatechart.values.agents import Snapshot
+from gatechart.values.names import EventName, Payload
+from gatechart.values.possibilities import AcceptedEvent
 
 
 async def accepted_now(core: Core, graph: AnyGraph, snapshot: Snapshot) -> Sequence[AcceptedEvent]:

@@ -12,28 +12,21 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from gatechart.errors import BacklogFullError, EventIdReusedError, OutsideError, UnknownMailError
+from gatechart.errors.event import EventIdReusedError
+from gatechart.errors.operation import BacklogFullError, UnknownMailError
+from gatechart.errors.root import OutsideError
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE, nothing
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
-from gatechart.turn import shown
-from gatechart.values import (
-    AgentId,
-    Backlog,
-    Mail,
-    MailChange,
-    MailEnd,
-    MailQuery,
-    MailStatus,
-    Posting,
-    Receipt,
-    Snapshot,
-    Unit,
-    Verdict,
-)
+from gatechart.turn.mail import shown
+from gatechart.values.agents import Snapshot
+from gatechart.values.commits import MailChange, MailEnd, Posting, Unit, Verdict
 from gatechart.values.frozen import replaced
+from gatechart.values.mail import Backlog, Mail, MailStatus, Receipt
+from gatechart.values.names import AgentId
+from gatechart.values.queries import MailQuery
 
 _SHARE: Final = 20  # while there is no room, counting takes at most 1/20 of the time
 

@@ -12,13 +12,17 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from gatechart.api import COMMANDS, Command, ErrorDocument, Reply
+from gatechart.api.command import Command
+from gatechart.api.commands import COMMANDS
+from gatechart.api.errors import ErrorDocument, Reply
 from gatechart.context import problems_of
-from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError, UnwritableError
+from gatechart.errors.event import PayloadError
+from gatechart.errors.operation import RuntimeClosedError, UnwritableError
+from gatechart.errors.outside import OwnershipLostError, RequestLateError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
 from gatechart.tasks import start_task
-from gatechart.values import Request
+from gatechart.values.queries import Request
 
 logger = logging.getLogger(__name__)
 

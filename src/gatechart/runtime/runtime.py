@@ -13,17 +13,20 @@ from typing import Any, Final
 from gatechart.agent import Agent
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
-from gatechart.api import AgentHome, Command, execute_once
 from gatechart.api.agents import ReadCommand, RollbackCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import AlarmCommand
+from gatechart.api.command import Command
 from gatechart.api.directory import ChooseCommand
 from gatechart.api.events import AcceptsCommand, CanCommand, PostCommand, SendCommand
 from gatechart.api.history import SnapshotAtCommand
+from gatechart.api.home import AgentHome
 from gatechart.api.lessons import ForgetLessonsCommand
+from gatechart.api.requests import execute_once
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
-from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
-from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
+from gatechart.errors.event import PayloadError, UndeclaredEventError
+from gatechart.errors.outside import OwnershipLostError
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser, check_choosing
 from gatechart.hosting.directory import Directory
@@ -55,41 +58,25 @@ from gatechart.runtime.own_agents import HostedOwnAgents
 from gatechart.runtime.requests import RequestServer
 from gatechart.runtime.standby import standing_by
 from gatechart.runtime.starting import Starter
-from gatechart.stores import DEFAULT_URL, open_store
-from gatechart.stores.opening import checked_role
-from gatechart.turn import (
-    checked_addressee,
-    checked_due,
-    checked_id,
-    checked_name,
-    known_id,
-    plain_payload,
-)
-from gatechart.values import (
-    SCHEDULE_GRAPH,
-    AcceptedEvent,
-    AgentId,
-    Capabilities,
-    Forgotten,
-    HealthFinding,
-    HistoryEntry,
-    HostRecord,
-    Mail,
-    Migrated,
-    Name,
-    Outcome,
-    PoliciesByTool,
-    Receipt,
-    Role,
-    Snapshot,
-    Status,
-)
+from gatechart.stores.opening import checked_role, open_store
+from gatechart.turn.arguments import checked_addressee, checked_due, checked_id, checked_name, known_id, plain_payload
+from gatechart.values.agents import Outcome, Snapshot, Status
+from gatechart.values.findings import HealthFinding
 from gatechart.values.framework import (
+    SCHEDULE_GRAPH,
     check_not_framework,
     is_framework_graph,
     is_framework_id,
 )
-from gatechart.watchdog import WatchdogTerms
+from gatechart.values.homes import Capabilities, Role
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail, Receipt
+from gatechart.values.migrations import Migrated
+from gatechart.values.names import DEFAULT_URL, AgentId, Name
+from gatechart.values.possibilities import AcceptedEvent
+from gatechart.values.queries import Forgotten, HistoryEntry
+from gatechart.values.tool_policies import PoliciesByTool
+from gatechart.watchdog.terms import WatchdogTerms
 
 logger = logging.getLogger(__name__)
 

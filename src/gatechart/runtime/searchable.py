@@ -6,7 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from gatechart.errors import OwnershipLostError, RuntimeClosedError
+from gatechart.errors.operation import RuntimeClosedError
+from gatechart.errors.outside import OwnershipLostError
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.search import declared_in
 from gatechart.runtime.core import Core

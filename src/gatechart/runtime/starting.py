@@ -6,14 +6,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
 from gatechart.hosting.idempotency import turn_of
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.turn import checked_id, checked_new_id, fit_payload, plain_payload
-from gatechart.values import STARTED, AgentId, Event, Name
+from gatechart.turn.arguments import checked_id, checked_new_id, fit_payload, plain_payload
+from gatechart.values.agents import Event
+from gatechart.values.names import STARTED, AgentId, Name
 
 
 class Starter:

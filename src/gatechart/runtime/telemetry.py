@@ -18,18 +18,12 @@ from gatechart.runtime.handoff_facts import (
     latency_s,
     taken_by,
 )
-from gatechart.values import (
-    ChangeHandoff,
-    HandoffRecord,
-    HandoffStatus,
-    HealthFinding,
-    Obstacle,
-    Offer,
-    OfferChosen,
-    Payload,
-    Tried,
-    TurnRecord,
-)
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import ChangeHandoff, Offer, OfferChosen
+from gatechart.values.escapes import Tried
+from gatechart.values.findings import HealthFinding
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus, Obstacle
+from gatechart.values.names import Payload
 
 if TYPE_CHECKING:
     from gatechart.runtime.open_telemetry import OpenTelemetry

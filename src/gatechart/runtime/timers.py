@@ -11,8 +11,9 @@ from heapq import heapify, heappop, heappush, nsmallest
 from typing import Final, TypeAlias
 
 from gatechart.runtime.core import Core
-from gatechart.turn import no_later
-from gatechart.values import AgentId, Mail
+from gatechart.turn.mail import no_later
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId
 
 Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order of delivery
 

@@ -8,13 +8,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from gatechart.api import ended_elsewhere
-from gatechart.errors import DeadMailError, EventError, NotReachedError, OutsideError
-from gatechart.graph import AnyGraph
+from gatechart.api.errors import ended_elsewhere
+from gatechart.errors.event import DeadMailError, NotReachedError
+from gatechart.errors.root import EventError, OutsideError
+from gatechart.graph.graph import AnyGraph
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import Job
-from gatechart.turn import fatal_mail
-from gatechart.values import AgentId, Awaited, Mail, MailQuery, MailStatus, Snapshot, Status
+from gatechart.turn.mail import fatal_mail
+from gatechart.values.agents import Awaited, Snapshot, Status
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import AgentId
+from gatechart.values.queries import MailQuery
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.handoff import HandoffPacket
+from gatechart.handoff.packet import HandoffPacket
 
 MOST_CHARACTERS: Final = 20_000
 """How much of a packet's words is compared: the last of them."""

@@ -10,14 +10,14 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.handoff import Attempt, HandoffPacket, SelectionTerms
+from gatechart.handoff.packet import Attempt, HandoffPacket, SelectionTerms
 from gatechart.selection.explaining import MOST_TOLD, explained
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.filters import filtered
 from gatechart.selection.question import Functions, Question, Scores
 from gatechart.selection.scorers import Column, columns_of
 from gatechart.selection.texts import LEAST, Least
-from gatechart.values import Candidate, Choice, Judged
+from gatechart.values.profiles import Candidate, Choice, Judged
 
 MOST_CHANCES: Final = 20
 """Candidates of which a choice tells with what probability each is chosen."""

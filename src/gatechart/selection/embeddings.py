@@ -11,7 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import EmbeddingError, needing
+from gatechart.errors.extras import needing
+from gatechart.errors.outside import EmbeddingError
 from gatechart.selection.features import Rarity, features
 from gatechart.selection.texts import MOST_TEXTS, TOGETHER, Least, blended, documents_of
 

@@ -12,8 +12,9 @@ from pydantic_core import to_json
 
 from gatechart.selection.filters import Fallen
 from gatechart.selection.question import Question
-from gatechart.values import Candidate, Explanation, Judged, Needs, Payload
 from gatechart.values.frozen import replaced
+from gatechart.values.names import Payload
+from gatechart.values.profiles import Candidate, Explanation, Judged, Needs
 
 MOST_TOLD: Final = 100
 """Candidates that an explanation tells of; the rest is counted."""

@@ -8,14 +8,15 @@ from itertools import compress
 from operator import not_
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import asking
-from gatechart.graph import TEXT_SCORERS, callable_name
-from gatechart.handoff import MOST_HOPS, Attempt, HandoffPacket, loop_in
-from gatechart.handoff.packet import readable
+from gatechart.errors.failures import asking
+from gatechart.graph.callables import callable_name
+from gatechart.graph.selection import TEXT_SCORERS
+from gatechart.handoff.loops import MOST_HOPS, loop_in
+from gatechart.handoff.packet import Attempt, HandoffPacket, readable
 from gatechart.selection.question import Question
 from gatechart.selection.texts import Least
-from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
-from gatechart.values.profiles import is_same_language
+from gatechart.values.handoffs import Obstacle, Reason
+from gatechart.values.profiles import LOWEST_TIER, Candidate, is_same_language
 
 Column: TypeAlias = list[str]
 """For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatechart.errors import SelectionAnswerError
-from gatechart.graph import Best, NeedRule
-from gatechart.handoff import HandoffPacket, SelectionTerms, terms_with
-from gatechart.values import Needs, Reason
+from gatechart.errors.failures import SelectionAnswerError
+from gatechart.graph.selection import Best, NeedRule
+from gatechart.handoff.packet import HandoffPacket, SelectionTerms
+from gatechart.handoff.selections import terms_with
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs
 
 
 def needs_of(best: Best, packet: HandoffPacket) -> Needs:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gatechart.handoff import Attempt, HandoffPacket, SelectionTerms
+from gatechart.handoff.packet import Attempt, HandoffPacket, SelectionTerms
 from gatechart.selection.texts import Least
-from gatechart.values import Candidate, Needs
 from gatechart.values.frozen import value
+from gatechart.values.profiles import Candidate, Needs
 
 Functions: TypeAlias = Mapping[str, Callable[[Any, Candidate], Any]]
 """Filters and scorers of a user's own, by name."""

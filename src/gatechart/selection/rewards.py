@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from gatechart.values import Needs, Reason
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs
 
 CAME_BACK: Final = 0.25
 """What is left of a reward if the work came back."""

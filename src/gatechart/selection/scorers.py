@@ -7,9 +7,9 @@ from functools import partial
 from math import isfinite, nan
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import SelectionAnswerError, asking
+from gatechart.errors.failures import SelectionAnswerError, asking
 from gatechart.selection.question import Question
-from gatechart.values import LOWEST_TIER, Candidate
+from gatechart.values.profiles import LOWEST_TIER, Candidate
 
 Column: TypeAlias = list[float]
 """The score of each candidate."""

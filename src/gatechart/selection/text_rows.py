@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sys import modules
 from typing import TYPE_CHECKING, Any, Final
 
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 from gatechart.selection.observations import BUCKETS, unpacked
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from gatechart.selection.features import Rarity, features, scaled, spoken, words_of
 from gatechart.selection.rows import UNIT, Rows, whole
-from gatechart.values import Candidate
 from gatechart.values.frozen import value
+from gatechart.values.profiles import Candidate
 
 MOST_TEXTS: Final = 100
 """Texts of a candidate that count: the first."""

@@ -9,7 +9,7 @@
 Requires the extra `gatechart[serve]`. Each command of `gatechart.api` has its route.
 """
 
-from gatechart.errors import needing
+from gatechart.errors.extras import needing
 
 with needing("serve", "gatechart.serving"):
     from gatechart.serving.access import read_registrants, read_token

@@ -14,10 +14,10 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Final
 
-from gatechart.errors import DefinitionError, listing
+from gatechart.errors.root import DefinitionError, listing
 from gatechart.serving.answers import NotServed
-from gatechart.values import Rate
 from gatechart.values.look_alikes import CLEAR, first_alike, unclear
+from gatechart.values.tool_policies import Rate
 
 LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 

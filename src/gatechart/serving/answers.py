@@ -12,43 +12,47 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gatechart.api import DONE, AgentHome, Command, ErrorDocument, ListAnswer, Part, hidden_under
 from gatechart.api.agents import ReadCommand
+from gatechart.api.codec import DONE, ListAnswer, Part
+from gatechart.api.command import Command
+from gatechart.api.errors import ErrorDocument, hidden_under
 from gatechart.api.events import AcceptsCommand
-from gatechart.errors import (
-    AmbiguousTriggerError,
-    BacklogFullError,
+from gatechart.api.home import AgentHome
+from gatechart.errors.definition import AmbiguousTriggerError
+from gatechart.errors.directory import TooManyEntriesError
+from gatechart.errors.event import (
     EntryRefusedError,
-    EventError,
     FrameworkAgentError,
-    GatechartError,
-    InboxFullError,
     NoHandoffError,
-    NoInvokeError,
-    NoTimerError,
-    OutsideError,
     PacketError,
     PayloadError,
     ReservedEventError,
-    RuntimeClosedError,
-    TooManyEntriesError,
     UndeclaredEventError,
-    UndeclaredInvokeError,
     UnknownAgentError,
     UnknownEntryError,
     UnknownFieldError,
     UnknownGraphError,
     UnknownHandoffError,
-    UnknownMailError,
     UnknownPlaceError,
     UnknownScheduleError,
     UnknownSelectorError,
     UnknownStateError,
     UnknownTriggerError,
     UnknownVersionError,
+)
+from gatechart.errors.operation import (
+    BacklogFullError,
+    InboxFullError,
+    NoInvokeError,
+    NoTimerError,
+    RuntimeClosedError,
+    UndeclaredInvokeError,
+    UnknownMailError,
     UnwritableError,
 )
-from gatechart.values import AcceptedEvent, Outcome
+from gatechart.errors.root import EventError, GatechartError, OutsideError
+from gatechart.values.agents import Outcome
+from gatechart.values.possibilities import AcceptedEvent
 
 logger = logging.getLogger(__name__)
 

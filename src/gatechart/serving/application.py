@@ -19,11 +19,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import Command, ListAnswer
+from gatechart.api.codec import ListAnswer
+from gatechart.api.command import Command
 from gatechart.api.route import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
-from gatechart.console import HOME, PAGES, STYLE
-from gatechart.errors import GatechartError, OwnershipLostError
-from gatechart.graph import AnyGraph
+from gatechart.console import STYLE
+from gatechart.console.pages import HOME, PAGES
+from gatechart.errors.outside import OwnershipLostError
+from gatechart.errors.root import GatechartError
+from gatechart.graph.graph import AnyGraph
 from gatechart.serving.access import Access, Caller, CallerRole, Pace
 from gatechart.serving.answers import (
     JSON,
@@ -45,7 +48,7 @@ from gatechart.serving.limited import ALLOWED, answer_for, error_for, made_by
 from gatechart.serving.openapi import limited_document, openapi_document
 from gatechart.serving.pages import answer_with_page, answer_with_style, error_as_page, to_first_page
 from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call, wants_framework
-from gatechart.values import Rate
+from gatechart.values.tool_policies import Rate
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -8,12 +8,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from gatechart.api.directory import EntryId
 from gatechart.context import told_as
-from gatechart.graph import WEIGHTS
+from gatechart.graph.selection import WEIGHTS
 from gatechart.graph.selection_faults import LONGEST_PHRASE
-from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
-from gatechart.values import DAYS, LONGEST_NAME, LONGEST_S, Hours, Needs, Profile
-from gatechart.values.names import NO_NUL
-from gatechart.values.profiles import HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT
+from gatechart.handoff.packet import FallbackKind, FallbackStep, SelectionTerms
+from gatechart.values.delays import LONGEST_S
+from gatechart.values.names import LONGEST_NAME, NO_NUL
+from gatechart.values.profiles import DAYS, HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT, Hours, Needs, Profile
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gatechart.api.route import LIVE, READY
 from gatechart.serving.answers import RETRY_AFTER, NotServed, document_of
-from gatechart.values import Rate
+from gatechart.values.tool_policies import Rate
 
 _HEALTH: Final = (LIVE.encode(), READY.encode())
 _ABORT: Final = "gatechart.abort"

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from gatechart.api.route import END, MISSED
-from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.errors.operation import FeedLaggedError, RuntimeClosedError
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.serving.connections import cut_off, disconnected
 from gatechart.tasks import start_task

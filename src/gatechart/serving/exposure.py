@@ -12,26 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from gatechart.api import TURN, AgentHome, Command
-from gatechart.turn import one_line
-from gatechart.values import (
-    BreakerRecord,
-    Capabilities,
-    Event,
-    FiredSignal,
-    HandoffRecord,
-    HealthFinding,
-    HistoryEntry,
-    HostRecord,
-    JournalEntry,
-    Mail,
-    Page,
-    Schedule,
-    Snapshot,
-    is_reserved,
-)
+from gatechart.api.codec import TURN
+from gatechart.api.command import Command
+from gatechart.api.home import AgentHome
+from gatechart.turn.turn_context import one_line
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import JournalEntry
+from gatechart.values.findings import HealthFinding
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.framework import OWN_KINDS, is_framework_graph, is_framework_id
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffRecord
+from gatechart.values.homes import Capabilities
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail
+from gatechart.values.names import is_reserved
+from gatechart.values.queries import HistoryEntry, Page
+from gatechart.values.schedules import Schedule
 
 LONGEST_MESSAGE: Final = 500
 """Maximum length, in characters, of an exception's text in its public form."""

@@ -9,13 +9,13 @@ from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
-from gatechart.api import TURN
-from gatechart.runtime import Runtime
+from gatechart.api.codec import TURN
+from gatechart.runtime.runtime import Runtime
 from gatechart.serving.answers import RETRY_AFTER, NotServed
 from gatechart.serving.event_stream import ReplayBuffer, record
 from gatechart.serving.streams import InvokeStreams
 from gatechart.tasks import start_task
-from gatechart.values import HistoryEntry
+from gatechart.values.queries import HistoryEntry
 
 BUFFER_BYTES: Final = 32 * 2**20
 

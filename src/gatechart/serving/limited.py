@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gatechart.api import Command
 from gatechart.api.alarms import AlarmCommand
+from gatechart.api.command import Command
 from gatechart.api.directory import DeregisterEntryCommand, RegisterEntryCommand
-from gatechart.errors import EventIdReusedError, GatechartError, UnknownFieldError, UnknownGraphError
+from gatechart.errors.event import EventIdReusedError, UnknownFieldError, UnknownGraphError
+from gatechart.errors.root import GatechartError
 from gatechart.serving.access import Caller, CallerRole
 from gatechart.serving.answers import NotServed, status_of
-from gatechart.values import DirectoryEntry, Mark, RaisedAlarm
+from gatechart.values.alarms import RaisedAlarm
+from gatechart.values.directory import DirectoryEntry, Mark
 from gatechart.values.frozen import replaced
 
 ALLOWED: Final[Mapping[CallerRole, Sequence[type[Command]]]] = {

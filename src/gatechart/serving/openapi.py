@@ -10,12 +10,17 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import DONE, Command, ErrorDocument
 from gatechart.api.agents import StartCommand, StartOnCommand
+from gatechart.api.codec import DONE
+from gatechart.api.command import Command
+from gatechart.api.errors import ErrorDocument
 from gatechart.api.events import CanCommand, PostCommand, SendCommand
 from gatechart.api.route import CHANGES, LIVE, READY, STREAM
 from gatechart.api.scheduling import ScheduleCommand
-from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.payload_schema import JsonSchema
 from gatechart.serving.answers import headers_of
 from gatechart.serving.requests import OPERATIONS, Operation
 

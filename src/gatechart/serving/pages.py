@@ -10,8 +10,10 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from gatechart.api import AgentHome, ErrorDocument
-from gatechart.console import PAGES, Page, error_page, html_of, style_sheet
+from gatechart.api.errors import ErrorDocument
+from gatechart.api.home import AgentHome
+from gatechart.console import html_of, style_sheet
+from gatechart.console.pages import PAGES, Page, error_page
 from gatechart.serving.requests import decoded
 
 _FIRST: Final = next(iter(PAGES))

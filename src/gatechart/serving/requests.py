@@ -27,31 +27,28 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from gatechart.api import KINDS, Command, conditions
+from gatechart.api import conditions
 from gatechart.api.agents import EndInvokeCommand, StartCommand, StartOnCommand
 from gatechart.api.alarms import MOST_NAMED, AlarmCommand
+from gatechart.api.command import Command
+from gatechart.api.commands import KINDS
 from gatechart.api.directory import RATINGS, RateHandoffCommand
 from gatechart.api.events import PostCommand
 from gatechart.api.handoffs import HandoffCommand
 from gatechart.api.route import MOST, Route
 from gatechart.api.search import FindCommand
 from gatechart.context import describe_fields, problems_of, told_as
-from gatechart.errors import PayloadError
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.errors.event import PayloadError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import MOST_FALLBACKS
 from gatechart.handoff.packet import Time
 from gatechart.serving.answers import NotServed
 from gatechart.serving.body_parts import BestBody, FallbackBody, NeedsBody, NewText, ProfileBody, Seconds, Text
 from gatechart.serving.connections import ServerLimits
-from gatechart.values import (
-    ALARM_NAME,
-    DELAY_FORMS,
-    HIGHEST_NUMBER,
-    LONGEST_REASON,
-    PATTERN,
-    WATCHDOG_NAME,
-)
-from gatechart.values.names import NO_NUL, RESERVED_PATTERN
+from gatechart.values.alarms import ALARM_NAME, WATCHDOG_NAME
+from gatechart.values.delays import DELAY_FORMS, PATTERN
+from gatechart.values.names import HIGHEST_NUMBER, LONGEST_REASON, NO_NUL, RESERVED_PATTERN
 
 _MOST_ERRORS: Final = 1_000  # a body with more errors is refused without converting its numbers
 _NO_BODY: Final = b"{}"

@@ -13,7 +13,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from gatechart.errors import OutsideError
+from gatechart.errors.root import OutsideError
 from gatechart.serving.access import OpenDoorError, is_loopback
 from gatechart.serving.connections import DEFAULTS, ConnectionConfig, ServerLimits
 from gatechart.tasks import start_task

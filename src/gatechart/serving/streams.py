@@ -13,10 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from gatechart.api.route import ITEM
 from gatechart.hosting.subscriptions import Subscription
-from gatechart.runtime import Runtime
+from gatechart.runtime.runtime import Runtime
 from gatechart.serving.event_stream import Cursor, EventStream, ReplayBuffer, after_end, record
 from gatechart.tasks import start_task
-from gatechart.values import AgentId
+from gatechart.values.names import AgentId
 
 _Key: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its invokes
 

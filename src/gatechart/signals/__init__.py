@@ -10,7 +10,7 @@ from gatechart.signals.presets import Preset, handing_on, looping
 from gatechart.signals.questions import SameQuestion
 from gatechart.signals.repeats import Repeats, SameCall
 from gatechart.signals.said import Keywords, UserAsked
-from gatechart.values import (
+from gatechart.values.trail import (
     CALLED,
     MOVED,
     NOTED,

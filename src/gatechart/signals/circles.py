@@ -11,7 +11,9 @@ from math import exp
 from typing import Any, ClassVar, Final
 
 from gatechart.signals.slots import slot_of
-from gatechart.values import HOLDS, PROGRESSED, REASONED, Detector, Evidence, Look, Reason, Reasoned
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import PROGRESSED, REASONED, Reasoned
 
 _EARLIER: Final = 3  # earlier steps to compare a step with
 _ASK: Final = 200  # characters of an action to compare

@@ -19,8 +19,10 @@ from gatechart.signals.slots import (
     require_window,
     slot_of,
 )
-from gatechart.values import HOLDS, Called, Detector, Evidence, Look, Reason, character_of
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
 from gatechart.values.frozen import fill
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import Called, character_of
 
 Same: TypeAlias = Literal["tool", "arguments", "error"]
 """The common part of failures that count together: their tool, and also its arguments or the type of error."""

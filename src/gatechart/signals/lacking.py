@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from gatechart.graph import NeedRule
 from gatechart.graph.names import names_of, one_or_more
+from gatechart.graph.selection import NeedRule
 from gatechart.signals.slots import slot_of
-from gatechart.values import NOTED, SAID, Detector, Evidence, Look, Needs, Noted, Profile, Reason, Said
+from gatechart.values.detectors import Detector, Evidence, Look
 from gatechart.values.frozen import fill, replaced
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs, Profile
+from gatechart.values.trail import NOTED, SAID, Noted, Said
 
 What: TypeAlias = Literal["domain", "capability"]
 

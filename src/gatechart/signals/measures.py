@@ -7,24 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 from gatechart.signals.slots import require, require_function, require_number, require_text, require_whole, slot_of
-from gatechart.values import (
-    CALLED,
-    HOLDS,
-    MOVED,
-    NOTED,
-    PROGRESSED,
-    REASONED,
-    SAID,
-    WAITED,
-    Detector,
-    Event,
-    Evidence,
-    Look,
-    Noted,
-    Reason,
-    Said,
-    TrailEntry,
-)
+from gatechart.values.agents import Event
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import CALLED, MOVED, NOTED, PROGRESSED, REASONED, SAID, WAITED, Noted, Said, TrailEntry
 
 
 @dataclass(frozen=True, slots=True)

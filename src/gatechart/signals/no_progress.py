@@ -7,21 +7,11 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import calls_in, require_seconds, require_text, require_whole, slot_of
-from gatechart.values import (
-    HOLDS,
-    MOVED,
-    PROGRESSED,
-    Called,
-    Detector,
-    Evidence,
-    Look,
-    Noted,
-    Origin,
-    Reason,
-    Waited,
-    name_of,
-)
-from gatechart.values.detectors import EVERY_TURN, WORKED
+from gatechart.values.agents import Origin
+from gatechart.values.detectors import EVERY_TURN, HOLDS, WORKED, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import name_of
+from gatechart.values.trail import MOVED, PROGRESSED, Called, Noted, Waited
 
 _ENDS: Final = ("done.invoke.", "error.invoke.")
 _WAITING: Final = -1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from gatechart.graph import NeedRule, Signal
+from gatechart.graph.selection import NeedRule
+from gatechart.graph.signals import Signal
 from gatechart.signals.failures import ToolFailures
 from gatechart.signals.lacking import Lacks, rules_of
 from gatechart.signals.measures import Confidence

@@ -11,8 +11,10 @@ from itertools import groupby
 from typing import ClassVar, Final
 
 from gatechart.signals.slots import require, require_whole, require_window, slot_of
-from gatechart.values import HOLDS, PROGRESSED, SAID, Detector, Evidence, Look, Reason, Said
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
 from gatechart.values.texts import UNSPACED, folded, shortened
+from gatechart.values.trail import PROGRESSED, SAID, Said
 
 _LONGEST_KEPT: Final = 100  # characters for the words of a text
 _LONGEST_CODES: Final = 40  # characters for its numbers and codes; longer ones are kept as a digest

@@ -7,20 +7,9 @@ from typing import Any, ClassVar, Final
 
 from gatechart.signals.periods import Period, period_at_end, recent_period
 from gatechart.signals.slots import CALLS, CEASED, calls_in, require_whole, require_window, slot_of
-from gatechart.values import (
-    CALLED,
-    HOLDS,
-    MOVED,
-    PROGRESSED,
-    Called,
-    Detector,
-    Evidence,
-    Look,
-    Moved,
-    Reason,
-    TrailEntry,
-    character_of,
-)
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import CALLED, MOVED, PROGRESSED, Called, Moved, TrailEntry, character_of
 
 _MARGIN: Final = 2
 """Moves or calls outside the circle after which the agent has left it."""

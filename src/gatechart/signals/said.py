@@ -10,8 +10,10 @@ from gatechart.graph.names import one_or_more
 from gatechart.signals.phrase_search import GAP, Found, PhrasePairs, PhraseSearch
 from gatechart.signals.phrases import ASKING_FOR_A_PERSON, TROUBLE, Phrases
 from gatechart.signals.slots import slot_of
-from gatechart.values import SAID, Detector, Evidence, Look, Reason, Said, TrailEntry
+from gatechart.values.detectors import Detector, Evidence, Look
 from gatechart.values.frozen import fill
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import SAID, Said, TrailEntry
 
 _BY_LANGUAGE: Final = "by language, such as {'en': ['help']}"
 

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from gatechart.graph.callables import is_async
 from gatechart.graph.signal_faults import MOST_MOVES
-from gatechart.values import CALLED, HOLDS, PROGRESSED, Called, Look
 from gatechart.values.delays import LONGEST_S
+from gatechart.values.detectors import HOLDS, Look
 from gatechart.values.names import is_number
+from gatechart.values.trail import CALLED, PROGRESSED, Called
 
 CEASED: Final = "-"
 """First character of the slot of a detector that does not hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from gatechart.errors import EventIdReusedError
+from gatechart.errors.event import EventIdReusedError
 from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.operations import (
     AppendTurn,
@@ -27,46 +27,43 @@ from gatechart.stores.operations import (
     StartInvocation,
     UpdateMail,
 )
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
+from gatechart.values.agents import Event
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import (
     Answer,
     BreakerChange,
-    BreakerRecord,
+    InvocationTask,
+    JournalRecord,
+    MailChange,
+    MailEnd,
+    Posting,
+    Report,
+    ReserveSlot,
+    StepRecord,
+    StoreTask,
+    TurnRecord,
+    Unit,
+    Verdict,
+    refuse_unknown_unit,
+)
+from gatechart.values.effects import (
     Cancel,
     CancelAll,
     CancelTimer,
     ChangeHandoff,
-    Event,
-    EventName,
-    HandoffRecord,
-    HandoffStatus,
-    Invocation,
-    InvocationTask,
-    JournalRecord,
-    Mail,
-    MailChange,
-    MailEnd,
-    MailStatus,
     Offer,
     OfferChosen,
-    Posting,
     ReplaceInvocation,
     ReplaceMail,
-    Report,
-    ReserveSlot,
     Send,
     StartInvoke,
-    StepRecord,
-    StoreTask,
     Timer,
-    TurnRecord,
-    Unit,
-    Verdict,
     refuse_unknown,
-    refuse_unknown_unit,
 )
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.names import AgentId, EventName
 
 
 def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Operation]]:

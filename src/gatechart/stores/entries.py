@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gatechart.context import difference
-from gatechart.values import HistoryEntry, TurnRecord
+from gatechart.values.commits import TurnRecord
+from gatechart.values.queries import HistoryEntry
 
 
 def entry_of(turn: TurnRecord) -> HistoryEntry:

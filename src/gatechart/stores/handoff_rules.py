@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import starmap
 
-from gatechart.handoff import FINAL, LEGAL, illegal_change, is_open
+from gatechart.handoff.lifecycle import FINAL, LEGAL, illegal_change, is_open
 from gatechart.stores.operations import (
     DirectHandoff,
     ExplainHandoff,
@@ -18,8 +18,11 @@ from gatechart.stores.operations import (
     TakeSlot,
     UpdateHandoff,
 )
-from gatechart.values import ChangeHandoff, HandoffChange, HandoffRecord, HandoffStatus, Payload, ReserveSlot, Verdict
+from gatechart.values.commits import ReserveSlot, Verdict
+from gatechart.values.effects import ChangeHandoff
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffChange, HandoffRecord, HandoffStatus
+from gatechart.values.names import Payload
 
 
 class HandoffLedger:

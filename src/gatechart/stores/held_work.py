@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from gatechart.values import HandoffRecord, HandoffStatus
 from gatechart.values.directory import counted_under
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 
 Work: TypeAlias = tuple[str, str, str]
 """Where a handoff counts as open work: its graph, its entry point, and its recipient, "" if none was chosen."""

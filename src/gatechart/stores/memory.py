@@ -9,43 +9,25 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Final
 
-from gatechart.errors import UnknownVersionError
+from gatechart.errors.event import UnknownVersionError
 from gatechart.stores.commit_rules import apply
 from gatechart.stores.entries import entry_of
 from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.memory_search import found_page
 from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
-from gatechart.turn import own_copy
-from gatechart.values import (
-    MOST_HOSTS,
-    ActiveInvocation,
-    AgentId,
-    Backlog,
-    BreakerRecord,
-    GraphCount,
-    HandoffQuery,
-    HandoffRecord,
-    HistoryEntry,
-    HostRecord,
-    Invocation,
-    KnownGraph,
-    Mail,
-    MailQuery,
-    Page,
-    Posting,
-    Pruned,
-    Pruning,
-    Query,
-    Searchable,
-    Snapshot,
-    Status,
-    TurnRecord,
-    Unit,
-    Verdict,
-    without_trail,
-)
+from gatechart.turn.turn_context import own_copy
+from gatechart.values.agents import Snapshot, Status, without_trail
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import Posting, TurnRecord, Unit, Verdict
 from gatechart.values.framework import is_framework_id
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord
+from gatechart.values.hosts import MOST_HOSTS, HostRecord
+from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.names import AgentId
+from gatechart.values.queries import GraphCount, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query
+from gatechart.values.search import Searchable
 
 MEMORY_URL: Final = "memory:"
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from gatechart.api import is_about
-from gatechart.values import AgentId, Request
+from gatechart.api.requests import is_about
+from gatechart.values.names import AgentId
+from gatechart.values.queries import Request
 
 KEPT: Final = timedelta(hours=1)
 

@@ -7,19 +7,14 @@ from itertools import dropwhile, islice
 from typing import TypeVar
 
 from gatechart.stores.memory_tables import Tables
-from gatechart.values import (
-    BY_CHANGE,
-    ActiveIn,
-    AgentId,
-    Page,
-    Query,
-    Snapshot,
-    keys_in,
-)
+from gatechart.values.agents import Snapshot
 from gatechart.values.framework import (
     is_framework_graph,
     is_misplaced,
 )
+from gatechart.values.names import AgentId
+from gatechart.values.queries import BY_CHANGE, ActiveIn, Page, Query
+from gatechart.values.search import keys_in
 
 P = TypeVar("P", int, tuple[str, int])
 

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import assert_never
 
 from gatechart.context import canonical_json
-from gatechart.errors import UnknownAgentError
-from gatechart.handoff import is_open
+from gatechart.errors.event import UnknownAgentError
+from gatechart.handoff.lifecycle import is_open
 from gatechart.stores.commit_rules import is_stale
 from gatechart.stores.handoff_rules import directed, state_of, with_state
 from gatechart.stores.held_work import HeldWork, is_work, work_of
@@ -42,28 +42,14 @@ from gatechart.stores.operations import (
     UpdateHandoff,
     UpdateMail,
 )
-from gatechart.values import (
-    NO_TRAIL,
-    ActiveInvocation,
-    AgentId,
-    BreakerRecord,
-    BreakerState,
-    EventName,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Invocation,
-    JournalRecord,
-    Mail,
-    MailStatus,
-    Payload,
-    StateName,
-    StepRecord,
-    TurnRecord,
-    Verdict,
-    without_trail,
-)
+from gatechart.values.agents import without_trail
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import JournalRecord, StepRecord, TurnRecord, Verdict
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail, MailStatus
+from gatechart.values.names import AgentId, EventName, Payload, StateName
+from gatechart.values.trail import NO_TRAIL
 
 
 @dataclass(slots=True)

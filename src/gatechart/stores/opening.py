@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from gatechart.errors import PayloadError, StoreUrlError
+from gatechart.errors.event import PayloadError
+from gatechart.errors.outside import StoreUrlError
 from gatechart.ports import Asking, SignsOfLife, Store
 from gatechart.stores.memory import MEMORY_URL, MemoryStore
-from gatechart.values import DEFAULT_URL, Role
+from gatechart.values.homes import Role
+from gatechart.values.names import DEFAULT_URL
 
 _CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names: their module imports SQLAlchemy
 

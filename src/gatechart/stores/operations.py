@@ -10,23 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
-    BreakerRecord,
-    EventName,
-    HandoffChange,
-    HandoffRecord,
-    HandoffStatus,
-    Invocation,
-    JournalRecord,
-    Mail,
-    Payload,
-    StateName,
-    StepRecord,
-    TurnRecord,
-)
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import JournalRecord, StepRecord, TurnRecord
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffChange, HandoffRecord, HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
+from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 MailId: TypeAlias = tuple[AgentId, str]  # recipient and id
 Content: TypeAlias = tuple[EventName, str]  # an event, and a text that identifies its payload

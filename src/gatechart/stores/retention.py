@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.values import Event, Mail, MailStatus, Pruning, Status, TurnRecord
+from gatechart.values.agents import Event, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.queries import Pruning
 
 
 def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:

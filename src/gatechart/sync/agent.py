@@ -10,7 +10,8 @@ from gatechart import agent
 from gatechart.context import ContextT
 from gatechart.sync.loop_thread import LoopThread
 from gatechart.sync.verbs import Mirror, waiting
-from gatechart.values import AgentId, Snapshot, StateName, Status
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.names import AgentId, StateName
 
 P = ParamSpec("P")
 

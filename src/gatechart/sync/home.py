@@ -8,12 +8,12 @@ from functools import partial, wraps
 from typing import ParamSpec
 
 from gatechart import runtime
-from gatechart.api import AgentHome
-from gatechart.graph import AnyGraph
+from gatechart.api.home import AgentHome
+from gatechart.graph.graph import AnyGraph
 from gatechart.sync.agent import handing
 from gatechart.sync.loop_thread import LoopThread
 from gatechart.sync.verbs import called, iterating, subscribing, waiting
-from gatechart.values import Capabilities
+from gatechart.values.homes import Capabilities
 
 P = ParamSpec("P")
 

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
-from gatechart.errors import InsideLoopError, RuntimeClosedError
+from gatechart.errors.operation import InsideLoopError, RuntimeClosedError
 from gatechart.hosting.turn_guard import check_outside_turns
 
 T = TypeVar("T")

@@ -8,7 +8,9 @@ from typing import Final
 
 from gatechart.ports import Store
 from gatechart.testing.records import COMMITTED, NOON, started, verdicts
-from gatechart.values import BreakerChange, BreakerRecord, BreakerState, Pruning
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import BreakerChange
+from gatechart.values.queries import Pruning
 
 CRM: Final = BreakerRecord("crm", BreakerState.OPEN, NOON, NOON + timedelta(minutes=5), 2, "Grüße, 東京 🚪 \\ \" ' %")
 ERP: Final = BreakerRecord("Ärp", BreakerState.ISOLATED, NOON, reason="x" * 10_000)

@@ -26,26 +26,13 @@ from gatechart.testing.handoff_contract import (
     with_open,
 )
 from gatechart.testing.records import COMMITTED, NOON, STALE, commit_each, going_on, started, verdicts
-from gatechart.values import (
-    CHOOSING,
-    WITHDRAWN,
-    Answer,
-    ChangeHandoff,
-    HandoffChange,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mail,
-    Mode,
-    Offer,
-    OfferChosen,
-    OpenHandoff,
-    Pruning,
-    ReserveSlot,
-    Side,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Status
+from gatechart.values.commits import Answer, ReserveSlot, TurnRecord
+from gatechart.values.effects import ChangeHandoff, Offer, OfferChosen
+from gatechart.values.handoffs import HandoffChange, HandoffQuery, HandoffRecord, HandoffStatus, Mode, OpenHandoff, Side
+from gatechart.values.mail import Mail
+from gatechart.values.names import CHOOSING, WITHDRAWN
+from gatechart.values.queries import Pruning
 
 UNDECIDED = HandoffStatus.CHOOSING
 WHY = {"needs": {"tier": 2}, "judged": [{"id": TEXT, "total": 0.1}], "details": TEXT}

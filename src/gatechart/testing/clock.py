@@ -7,7 +7,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from gatechart.values import Delay, seconds_in
+from gatechart.values.delays import Delay, seconds_in
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -10,18 +10,10 @@ from typing import Any
 
 from gatechart.ports import Store
 from gatechart.testing.records import COMMITTED, NOON, commit_each, started, verdicts
-from gatechart.values import (
-    ActiveInvocation,
-    Effect,
-    Invocation,
-    Mail,
-    MailQuery,
-    Posting,
-    StartInvoke,
-    Timer,
-    TurnRecord,
-    Verdict,
-)
+from gatechart.values.commits import Posting, TurnRecord, Verdict
+from gatechart.values.effects import Effect, StartInvoke, Timer
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
+from gatechart.values.queries import MailQuery
 
 REPEATED, REUSED = Verdict.REPEATED, Verdict.REUSED
 

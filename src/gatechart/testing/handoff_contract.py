@@ -13,31 +13,22 @@ import pytest
 from gatechart.ports import Store
 from gatechart.testing.errands import acting, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
-from gatechart.values import (
-    OFFERED,
-    WITHDRAWN,
-    Answer,
-    ChangeHandoff,
-    Effect,
+from gatechart.values.agents import Status
+from gatechart.values.commits import Answer, MailEnd, Posting, ReserveSlot, TurnRecord, Unit
+from gatechart.values.effects import ChangeHandoff, Effect, Offer, Send
+from gatechart.values.handoffs import (
     HandoffChange,
     HandoffQuery,
     HandoffRecord,
     HandoffStatus,
-    Mail,
-    MailEnd,
     Mode,
-    Offer,
     OpenHandoff,
-    Posting,
-    Pruning,
     Reason,
-    ReserveSlot,
-    Send,
     Side,
-    Status,
-    TurnRecord,
-    Unit,
 )
+from gatechart.values.mail import Mail
+from gatechart.values.names import OFFERED, WITHDRAWN
+from gatechart.values.queries import Pruning
 
 TEXT = "Grüße, 東京 🚪 e\u0301 \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
 LATER = NOON + timedelta(hours=1)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatechart.errors import UnknownAgentError, UnknownVersionError
+from gatechart.errors.event import UnknownAgentError, UnknownVersionError
 from gatechart.ports import Store
 from gatechart.testing.records import (
     COMMITTED,
@@ -24,22 +24,11 @@ from gatechart.testing.records import (
     started,
     verdicts,
 )
-from gatechart.values import (
-    Event,
-    HistoryEntry,
-    Mail,
-    MailQuery,
-    MailStatus,
-    Posting,
-    Pruned,
-    Pruning,
-    Snapshot,
-    Status,
-    TransferCount,
-    TurnRecord,
-    Verdict,
-    Visit,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import Posting, TurnRecord, Verdict
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.queries import HistoryEntry, MailQuery, Pruned, Pruning
+from gatechart.values.transfers import TransferCount, Visit
 
 LATER = NOON + timedelta(days=1)  # later than every turn of `lives`
 ALL_IDS_OUT = Pruning(ids_since=LATER)

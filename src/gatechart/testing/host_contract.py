@@ -8,7 +8,9 @@ from typing import Final
 
 from gatechart.ports import Store
 from gatechart.testing.records import NOON, started
-from gatechart.values import MOST_HOSTS, HostRecord, Pruning, Role
+from gatechart.values.homes import Role
+from gatechart.values.hosts import MOST_HOSTS, HostRecord
+from gatechart.values.queries import Pruning
 
 OWNER: Final = HostRecord("a", Role.OWNER, "Grüße 🚪", 4711, NOON, NOON, {"cpu": 0.25, "threads": 3})
 STANDBY: Final = HostRecord("b", Role.STANDBY, "two", 4712, NOON + timedelta(seconds=1), NOON, {})

@@ -18,17 +18,9 @@ from gatechart.testing.errands import (
     under_way,
 )
 from gatechart.testing.records import COMMITTED, STALE, assert_stale, commit_each, going_on, started, verdicts
-from gatechart.values import (
-    ActiveInvocation,
-    Cancel,
-    CancelAll,
-    JournalRecord,
-    MailEnd,
-    ReplaceInvocation,
-    Report,
-    StartInvoke,
-    StepRecord,
-)
+from gatechart.values.commits import JournalRecord, MailEnd, Report, StepRecord
+from gatechart.values.effects import Cancel, CancelAll, ReplaceInvocation, StartInvoke
+from gatechart.values.mail import ActiveInvocation
 
 TEXT = "Grüße, 東京 🚪 \\ \" ' % _ ; -- \r\n\t"
 

@@ -11,19 +11,10 @@ import pytest
 from gatechart.ports import Store
 from gatechart.testing.errands import REPEATED, REUSED, acting, events, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
-from gatechart.values import (
-    Backlog,
-    Cancel,
-    CancelAll,
-    CancelTimer,
-    MailChange,
-    MailEnd,
-    MailQuery,
-    MailStatus,
-    Posting,
-    ReplaceMail,
-    Send,
-)
+from gatechart.values.commits import MailChange, MailEnd, Posting
+from gatechart.values.effects import Cancel, CancelAll, CancelTimer, ReplaceMail, Send
+from gatechart.values.mail import Backlog, MailStatus
+from gatechart.values.queries import MailQuery
 
 TEXT = "Grüße, 東京 🚪 e\u0301 \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
 NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]

@@ -15,9 +15,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from gatechart.checks import Path, PathStep, paths
-from gatechart.graph import AnyGraph
-from gatechart.values import Name, Outcome, Snapshot, name_of
+from gatechart.checks import paths
+from gatechart.checks.paths import Path, PathStep
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.agents import Outcome, Snapshot
+from gatechart.values.names import Name, name_of
 
 
 class Walker(Protocol):

@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 import pytest
 from pydantic_core import to_json
 
-from gatechart.errors import UnknownAgentError
+from gatechart.errors.event import UnknownAgentError
 from gatechart.ports import Store
-from gatechart.values import STARTED, Event, Query, Snapshot, Status, TurnRecord, Unit, Verdict
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord, Unit, Verdict
+from gatechart.values.names import STARTED
+from gatechart.values.queries import Query
 
 T = TypeVar("T")
 

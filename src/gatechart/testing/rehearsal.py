@@ -12,26 +12,20 @@ from typing import Any, Final, Generic
 
 from gatechart.agent import Agent
 from gatechart.context import ContextT
-from gatechart.errors import MailFailedError, NoInvokeError
-from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, Invoke, State, StateTransitionGraph
+from gatechart.errors.operation import MailFailedError, NoInvokeError
 from gatechart.graph.callables import callable_name
-from gatechart.runtime import Limits, Runtime
+from gatechart.graph.compile import ROOT, Default
+from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, State
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.hosting.limits import Limits
 from gatechart.runtime.live_agent import LiveAgent
+from gatechart.runtime.runtime import Runtime
 from gatechart.testing.clock import VirtualClock
-from gatechart.turn import plain_payload, raised_name
-from gatechart.values import (
-    Delay,
-    Event,
-    Mail,
-    Name,
-    Outcome,
-    Snapshot,
-    StateName,
-    delay_text,
-    is_reserved,
-    name_of,
-    seconds_in,
-)
+from gatechart.turn.arguments import plain_payload, raised_name
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.delays import Delay, delay_text, seconds_in
+from gatechart.values.mail import Mail
+from gatechart.values.names import Name, StateName, is_reserved, name_of
 
 START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
 DEFAULTS: Final = Limits()

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.replay import Replay
 from gatechart.ports import Store
-from gatechart.stores import open_store
-from gatechart.values import AgentId, Delay, Fidelity, ReplayedTurn, Role, seconds_in
+from gatechart.stores.opening import open_store
+from gatechart.values.delays import Delay, seconds_in
+from gatechart.values.homes import Role
+from gatechart.values.names import AgentId
+from gatechart.values.replays import Fidelity, ReplayedTurn
 
 _MOST_TOLD: Final = 20
 

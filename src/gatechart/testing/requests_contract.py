@@ -10,7 +10,7 @@ import pytest
 from gatechart.ports import Asking, Requests
 from gatechart.tasks import start_task
 from gatechart.testing.records import NOON
-from gatechart.values import Request
+from gatechart.values.queries import Request
 
 FIRST = Request("r-1", "ana", '{"verb":"stop","id":"a"}', NOON)
 SECOND = Request("r-2", "ana", '{"verb":"stop","id":"b"}', NOON)

@@ -13,21 +13,10 @@ import pytest
 
 from gatechart.ports import Store
 from gatechart.testing.records import NOON, commit_each, found, going_on, started
-from gatechart.values import (
-    Comparison,
-    Condition,
-    Order,
-    Page,
-    Pruning,
-    Query,
-    Searchable,
-    Snapshot,
-    Status,
-    TurnRecord,
-    kind_bounds,
-    prefix_bounds,
-    sort_key,
-)
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.queries import Order, Page, Pruning, Query
+from gatechart.values.search import Comparison, Condition, Searchable, kind_bounds, prefix_bounds, sort_key
 
 FIELDS: Final = ("n", "deep.x")
 VALUES: Final = (

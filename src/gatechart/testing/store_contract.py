@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from gatechart.errors import UnknownAgentError, UnknownEffectError
+from gatechart.errors.definition import UnknownEffectError
+from gatechart.errors.event import UnknownAgentError
 from gatechart.ports import Store
 from gatechart.testing.breaker_contract import BreakerContract
 from gatechart.testing.choice_contract import ChoiceContract
@@ -34,20 +35,10 @@ from gatechart.testing.records import (
     verdicts,
 )
 from gatechart.testing.search_contract import SearchContract
-from gatechart.values import (
-    ActiveIn,
-    Event,
-    GraphCount,
-    GuardError,
-    HistoryEntry,
-    Invocation,
-    KnownGraph,
-    MailQuery,
-    Order,
-    Pruning,
-    Query,
-    Status,
-)
+from gatechart.values.agents import Event, GuardError, Status
+from gatechart.values.mail import Invocation
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.queries import ActiveIn, GraphCount, HistoryEntry, MailQuery, Order, Pruning, Query
 
 UNICODE = "Grüße, 東京 🚪 e\u0301 \u200f \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
 NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]

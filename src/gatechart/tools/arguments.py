@@ -14,8 +14,9 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from typing_extensions import TypedDict
 
 from gatechart.context import problems_of
-from gatechart.errors import Fault, contained
-from gatechart.graph import JsonSchema
+from gatechart.errors.definition import Fault
+from gatechart.errors.failures import contained
+from gatechart.graph.payload_schema import JsonSchema
 from gatechart.secrets import marked, revealed
 from gatechart.tools.checkable import checkable
 

@@ -6,20 +6,12 @@ from datetime import datetime
 from typing import Final
 
 from gatechart.context import read_context, write_context
-from gatechart.kernel import Block, Plan, candidates, plan_microstep
+from gatechart.kernel.plan import Block, Plan, plan_microstep
+from gatechart.kernel.select import candidates
 from gatechart.tools.breaker_chart import BreakerContext, breaker_graph
-from gatechart.values import (
-    Admission,
-    BreakerPolicy,
-    BreakerRecord,
-    BreakerState,
-    Event,
-    Payload,
-    Permit,
-    Rejection,
-    Snapshot,
-    Status,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+from gatechart.values.names import Payload
 
 _NOTHING: Final[Payload] = {}
 

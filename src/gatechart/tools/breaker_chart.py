@@ -15,8 +15,11 @@ from typing import Final
 from pydantic import Field
 
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.values import EARLIEST, BreakerPolicy, Event
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.agents import Event
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.names import EARLIEST
 
 BUCKETS: Final = 10  # of a window, as in Polly
 

@@ -22,15 +22,21 @@ from typing import (
 
 from typing_extensions import TypeVar, Unpack
 
-from gatechart.errors import Fault, InvalidToolError, suggestion
-from gatechart.graph import EscapePlan, JsonSchema, callable_name
-from gatechart.graph.callables import yields
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.errors.tools import InvalidToolError
+from gatechart.graph.callables import callable_name, yields
+from gatechart.graph.escape import EscapePlan
 from gatechart.graph.escape_faults import tool_plan_faults
 from gatechart.graph.names import one_or_more
+from gatechart.graph.payload_schema import JsonSchema
 from gatechart.tools.arguments import Described, Signature, Takes
 from gatechart.tools.naming import LONGEST_TOOL_NAME, model_name
 from gatechart.tools.retries import RetryOn, is_passing
-from gatechart.values import AgentId, BreakerPolicy, Retry, ToolPolicies, unkept
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry
+from gatechart.values.names import AgentId, unkept
+from gatechart.values.tool_policies import ToolPolicies
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True, default=Any)

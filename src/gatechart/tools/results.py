@@ -9,7 +9,7 @@ from typing import Any, Generic, cast
 
 from typing_extensions import TypeVar
 
-from gatechart.errors import OutcomeUnknownError, ToolFailedError
+from gatechart.errors.tools import OutcomeUnknownError, ToolFailedError
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
 

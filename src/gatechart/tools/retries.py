@@ -8,8 +8,10 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import BreakerOpenError, ModelFailedError, ToolFailedError
-from gatechart.values import Delay, Retry, seconds_in
+from gatechart.errors.models import ModelFailedError
+from gatechart.errors.operation import BreakerOpenError
+from gatechart.errors.tools import ToolFailedError
+from gatechart.values.delays import Delay, Retry, seconds_in
 
 MOST_RETRY_AFTER_S: Final = 86400.0
 """The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""

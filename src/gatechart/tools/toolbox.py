@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gatechart.errors import Fault, InvalidToolError, suggestion
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.errors.tools import InvalidToolError
 from gatechart.tools.definition import USUAL, AnyTool, Tool
 from gatechart.tools.naming import by_model_name
 from gatechart.tools.schemas import anthropic_tools, mcp_tool, openai_tools
-from gatechart.values import Capability, PoliciesByTool, ToolPolicies, effective_policies
+from gatechart.values.tool_policies import Capability, PoliciesByTool, ToolPolicies, effective_policies
 
 
 class ToolBox:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from gatechart.values import ALERT, AgentId, AlertMessage, Payload, Send
+from gatechart.values.alerts import ALERT, AlertMessage
+from gatechart.values.effects import Send
 from gatechart.values.framework import SINK_AGENT
+from gatechart.values.names import AgentId, Payload
 
 
 def sink_agent(sink: str) -> AgentId:

@@ -17,40 +17,30 @@ from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import describe_fields, problems_of, values_of
-from gatechart.errors import (
-    NoHandoffError,
-    PayloadError,
-    ReservedEventError,
-    UnknownAgentError,
-    UnknownMailError,
-    contained,
-)
-from gatechart.graph import EntryPoint
+from gatechart.errors.event import NoHandoffError, PayloadError, ReservedEventError, UnknownAgentError
+from gatechart.errors.failures import contained
+from gatechart.errors.operation import UnknownMailError
+from gatechart.graph.definition import EntryPoint
 from gatechart.secrets import has_secrets, is_secret, marked
-from gatechart.values import (
-    DELAY_FORMS,
+from gatechart.values.agents import Event
+from gatechart.values.delays import DELAY_FORMS, Delay, seconds_of
+from gatechart.values.handoffs import Mode, Reason
+from gatechart.values.look_alikes import CLEAR, unclear
+from gatechart.values.names import (
     HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
-    MASK,
-    SECRET,
     AgentId,
-    Delay,
-    Event,
     EventName,
-    Mode,
     Name,
     Payload,
-    Reason,
     in_utc,
     is_count,
     is_reserved,
     name_of,
-    revealed,
-    seconds_of,
     unkept,
 )
-from gatechart.values.look_alikes import CLEAR, unclear
+from gatechart.values.secrets import MASK, SECRET, revealed
 
 DEEPEST: Final = 150
 """Maximum nesting of objects and arrays in a payload. Readers go down 200 levels, and documents add some around it."""

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.handoff import HandoffPacket, PacketMigration, told_of_nobody
-from gatechart.selection import explanation_json
+from gatechart.handoff.fallbacks import told_of_nobody
+from gatechart.handoff.packet import HandoffPacket
+from gatechart.handoff.reading import PacketMigration
+from gatechart.selection.explaining import explanation_json
 from gatechart.turn.handoff_acceptance import Rejection, Void, readable, rejection, withdrawn
 from gatechart.turn.handoff_offers import new_id, record_of, source_of
 from gatechart.turn.handoff_turns import unmoved
-from gatechart.values import (
-    CHOOSING,
-    CHOSEN,
-    ENTRY_AGENT,
-    Candidate,
-    Choice,
-    Event,
-    HandoffStatus,
-    Mail,
-    Obstacle,
-    OfferChosen,
-    OpenHandoff,
-    Payload,
-    Send,
-    Side,
-    Snapshot,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.directory import CHOSEN
+from gatechart.values.effects import OfferChosen, Send
+from gatechart.values.framework import ENTRY_AGENT
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffStatus, Obstacle, OpenHandoff, Side
+from gatechart.values.mail import Mail
+from gatechart.values.names import CHOOSING, Payload
+from gatechart.values.profiles import Candidate, Choice
 
 
 def asks_for_choice(mail: Mail | Event, agent_id: str) -> bool:

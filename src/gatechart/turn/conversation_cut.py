@@ -6,11 +6,14 @@ import json
 from typing import Any, Final
 
 from gatechart.context import compact_json
-from gatechart.escape import CallsMade, Scene
-from gatechart.graph import AnyGraph, unwrapped
+from gatechart.escape.calls import CallsMade
+from gatechart.escape.scene import Scene
+from gatechart.graph.callables import unwrapped
+from gatechart.graph.graph import AnyGraph
 from gatechart.turn.rollback import GoingBack
-from gatechart.values import TRAIL, CutBlock, CutTalk, Payload, StateName
+from gatechart.values.escapes import CutBlock, CutTalk
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import TRAIL, Payload, StateName
 
 _TALK_CUT: Final = "what models said out of their conversations"
 

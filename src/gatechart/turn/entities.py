@@ -10,9 +10,12 @@ from typing import Any, Final
 from pydantic import BaseModel, TypeAdapter
 
 from gatechart.context import LISTED
-from gatechart.errors import PayloadError
-from gatechart.graph import AnyGraph, EntryPoint, packet_fields
-from gatechart.handoff import HandoffPacket, collisions
+from gatechart.errors.event import PayloadError
+from gatechart.graph import packet_fields
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.filling import collisions
+from gatechart.handoff.packet import HandoffPacket
 from gatechart.secrets import MASK, describes_secrets, has_secrets, hidden
 
 _LONGEST_VALUE: Final = 60  # characters of a value in the details

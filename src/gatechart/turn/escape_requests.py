@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gatechart.escape import Tactic, failed_tools, found_first, tactic_for, with_asked
-from gatechart.graph import AnyGraph, EscapePlan
+from gatechart.escape.attempts import Tactic, found_first, tactic_for, with_asked
+from gatechart.escape.scene import failed_tools
+from gatechart.graph.escape import EscapePlan
+from gatechart.graph.graph import AnyGraph
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import ESCAPE_DUE, TRAIL, Event, FiredSignal, Payload, Send, StateName
+from gatechart.values.agents import Event
+from gatechart.values.effects import Send
+from gatechart.values.escapes import ESCAPE_DUE
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
+from gatechart.values.names import TRAIL, Payload, StateName
 
 if TYPE_CHECKING:  # a runtime without tools does without them
-    from gatechart.tools import ToolBox
+    from gatechart.tools.toolbox import ToolBox
 
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
@@ -69,6 +75,6 @@ def box_in(services: Any) -> ToolBox | None:
     found = services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
     if found is None:
         return None
-    from gatechart.tools import ToolBox  # noqa: PLC0415  see above
+    from gatechart.tools.toolbox import ToolBox  # noqa: PLC0415  see above
 
     return found if isinstance(found, ToolBox) else None

@@ -9,19 +9,17 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from gatechart.context import AgentContext, compact_json, new_context, values_of
-from gatechart.errors import PayloadError, is_failure
-from gatechart.escape import (
-    CallsMade,
-    Scene,
-    Tactic,
-    after_try,
-    next_tries,
-    restart_tactic,
-    without_answer,
-    without_way,
-)
-from gatechart.graph import ROOT, UNDOING, AnyGraph, Edge, EntryPoint, Strategy
-from gatechart.kernel import plan_entry, plan_microstep
+from gatechart.errors.event import PayloadError
+from gatechart.errors.failures import is_failure
+from gatechart.escape.attempts import Tactic, after_try, next_tries, without_answer, without_way
+from gatechart.escape.calls import CallsMade
+from gatechart.escape.restarts import restart_tactic
+from gatechart.escape.scene import Scene
+from gatechart.graph.compile import ROOT, Edge
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.escape import UNDOING, Strategy
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.plan import plan_entry, plan_microstep
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.conversation_cut import cut_out
@@ -36,37 +34,33 @@ from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
 from gatechart.turn.undoing import told_of, way_of
-from gatechart.values import (
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.alerts import AlertMessage
+from gatechart.values.breakers import BreakerState
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import CancelAll, Effect, Send
+from gatechart.values.escapes import (
     ESCAPE_DUE,
     MOST_KEYS,
-    WATCHDOG_AGENT,
-    AlertMessage,
-    BreakerState,
-    CancelAll,
+    AwaitBreakers,
+    BreakerWait,
     CutBlock,
-    Effect,
     EnterAt,
     Escapes,
-    Event,
     Finding,
     GoBack,
-    Mail,
     NoWay,
-    Payload,
-    Send,
     SendAlert,
-    Snapshot,
-    StateName,
-    Status,
     SwitchTo,
     TakeTransition,
     TellModel,
-    TurnRecord,
     Undoing,
     Way,
 )
-from gatechart.values.escapes import AwaitBreakers, BreakerWait
+from gatechart.values.framework import WATCHDOG_AGENT
 from gatechart.values.frozen import replaced
+from gatechart.values.mail import Mail
+from gatechart.values.names import Payload, StateName
 from gatechart.values.texts import shortened
 
 LONGEST_TITLE: Final = 300  # characters of an alert's line

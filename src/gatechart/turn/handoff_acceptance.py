@@ -11,22 +11,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from gatechart.context import AgentContext
-from gatechart.errors import EntryGuardError, PacketError, PayloadError
-from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.handoff import (
-    MOST_HOPS,
-    SCHEMA_VERSION,
-    ConversationContext,
-    HandoffPacket,
-    PacketMigration,
-    awaits_choice,
-    fields_for,
-    filling_values,
-    read_packet,
-)
+from gatechart.errors.event import EntryGuardError, PacketError, PayloadError
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.conversation import ConversationContext, fields_for
+from gatechart.handoff.filling import filling_values
+from gatechart.handoff.loops import MOST_HOPS
+from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket
 from gatechart.handoff.packet import readable as text
-from gatechart.handoff.reading import unreadable
-from gatechart.kernel import plan_entry
+from gatechart.handoff.reading import PacketMigration, read_packet, unreadable
+from gatechart.handoff.selections import awaits_choice
+from gatechart.kernel.plan import plan_entry
 from gatechart.secrets import has_secrets
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.entities import collision_details, with_remedy
@@ -36,29 +31,16 @@ from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.outcomes import returns, work_of
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, completed, entry_fields
-from gatechart.values import (
-    WITHDRAWN,
-    AgentId,
-    CancelAll,
-    ChangeHandoff,
-    Effect,
-    Event,
-    HandoffStatus,
-    Mail,
-    Mode,
-    Obstacle,
-    OpenHandoff,
-    Payload,
-    Send,
-    Side,
-    Snapshot,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import CancelAll, ChangeHandoff, Effect, Send
 from gatechart.values.framework import (
     is_framework_id,
 )
 from gatechart.values.frozen import replaced, value
+from gatechart.values.handoffs import HandoffStatus, Mode, Obstacle, OpenHandoff, Side
+from gatechart.values.mail import Mail
+from gatechart.values.names import WITHDRAWN, AgentId, Payload
 
 
 @value

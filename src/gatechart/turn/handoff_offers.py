@@ -7,43 +7,22 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from gatechart.errors import PayloadError
-from gatechart.graph import Best
-from gatechart.handoff import (
-    Attempt,
-    Fallbacks,
-    HandoffPacket,
-    PathStep,
-    awaits_choice,
-    fallback_steps,
-    has_achieved,
-    loop_in,
-    next_offer,
-    with_attempt,
-    with_selection,
-)
-from gatechart.selection import terms_of
+from gatechart.errors.event import PayloadError
+from gatechart.graph.handoff import Fallbacks
+from gatechart.graph.selection import Best
+from gatechart.handoff.fallbacks import fallback_steps, next_offer
+from gatechart.handoff.loops import has_achieved, loop_in
+from gatechart.handoff.packet import Attempt, HandoffPacket, PathStep
+from gatechart.handoff.selections import awaits_choice, with_attempt, with_selection
+from gatechart.selection.needs import terms_of
 from gatechart.turn.arguments import checked_delay, checked_moment, plain_payload
 from gatechart.turn.outcomes import reports
-from gatechart.values import (
-    CHOOSING,
-    OFFERED,
-    AgentId,
-    ChangeHandoff,
-    Delay,
-    Event,
-    HandoffChange,
-    HandoffRecord,
-    HandoffStatus,
-    Mode,
-    Obstacle,
-    Offer,
-    OpenHandoff,
-    Payload,
-    Reason,
-    Send,
-)
+from gatechart.values.agents import Event
+from gatechart.values.delays import Delay
+from gatechart.values.effects import ChangeHandoff, Offer, Send
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffChange, HandoffRecord, HandoffStatus, Mode, Obstacle, OpenHandoff, Reason
+from gatechart.values.names import CHOOSING, OFFERED, AgentId, Payload
 
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
 COMPLETED, FAILED = "handoff.completed", "handoff.failed"

@@ -6,39 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from gatechart.graph import AnyGraph
-from gatechart.handoff import (
-    FallbackKind,
-    FallbackStep,
-    HandoffPacket,
-    PacketMigration,
-    chosen_again,
-    loop_in,
-    next_offer,
-    read_packet,
-    with_attempt,
-)
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.fallbacks import next_offer
+from gatechart.handoff.loops import loop_in
+from gatechart.handoff.packet import FallbackKind, FallbackStep, HandoffPacket
+from gatechart.handoff.reading import PacketMigration, read_packet
+from gatechart.handoff.selections import chosen_again, with_attempt
 from gatechart.turn.handoff_acceptance import Void
 from gatechart.turn.handoff_offers import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
 from gatechart.turn.handoff_state import failures, taken_transfers
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
-from gatechart.values import (
-    CancelAll,
-    Effect,
-    Event,
-    HandoffStatus,
-    Mail,
-    Mode,
-    Obstacle,
-    OpenHandoff,
-    Outcome,
-    ReplaceMail,
-    Side,
-    Snapshot,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Event, Outcome, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import CancelAll, Effect, ReplaceMail
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import HandoffStatus, Mode, Obstacle, OpenHandoff, Side
+from gatechart.values.mail import Mail
 
 
 async def take_answer(

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from gatechart.errors import HandoffNotAwaitedError
+from gatechart.errors.event import HandoffNotAwaitedError
 from gatechart.turn.handoff_offers import conclusion
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import (
-    WITHDRAWN,
-    Effect,
-    HandoffStatus,
-    Mode,
-    Offer,
-    OpenHandoff,
-    Payload,
-    Send,
-    Side,
-    StateName,
-    withdrawal_of,
-)
+from gatechart.values.effects import Effect, Offer, Send, withdrawal_of
 from gatechart.values.frozen import replaced, value
+from gatechart.values.handoffs import HandoffStatus, Mode, OpenHandoff, Side
+from gatechart.values.names import WITHDRAWN, Payload, StateName
 
 
 @value

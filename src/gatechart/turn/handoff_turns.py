@@ -8,33 +8,22 @@ from operator import itemgetter
 from time import perf_counter_ns
 from typing import Any, Final
 
-from gatechart.errors import EventRefusedError
-from gatechart.graph import AnyGraph
-from gatechart.kernel import Plan, candidates, enabled, plan_microstep
+from gatechart.errors.event import EventRefusedError
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.plan import Plan, plan_microstep
+from gatechart.kernel.select import candidates, enabled
 from gatechart.turn.handoff_state import Standing, asked
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.turn_context import Turn, TurnLog, own_copy
 from gatechart.turn.turns import committed_context, completed, delegate, recorded
-from gatechart.values import (
-    ERROR_MAIL,
-    ESCAPE_DUE,
-    AgentId,
-    Effect,
-    Event,
-    EventName,
-    Mail,
-    Offer,
-    OpenHandoff,
-    Payload,
-    ReplaceMail,
-    Send,
-    Side,
-    Snapshot,
-    StateName,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import Effect, Offer, ReplaceMail, Send
+from gatechart.values.escapes import ESCAPE_DUE
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import OpenHandoff, Side
+from gatechart.values.mail import Mail
+from gatechart.values.names import ERROR_MAIL, AgentId, EventName, Payload, StateName
 
 REQUESTED: Final = "handoff.requested"
 NOTED: Final = "noted"

@@ -6,21 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
-from gatechart.escape import Scene
-from gatechart.values import (
-    LEARN,
-    Called,
-    CameTo,
-    Escapes,
-    Moved,
-    Payload,
-    Send,
-    Snapshot,
-    StateName,
-    Tried,
-    entries_in,
-)
+from gatechart.escape.scene import Scene
+from gatechart.values.agents import Snapshot
+from gatechart.values.effects import Send
+from gatechart.values.escapes import CameTo, Escapes, Tried
 from gatechart.values.framework import LESSONS_AGENT
+from gatechart.values.lessons import LEARN
+from gatechart.values.names import Payload, StateName
+from gatechart.values.trail import Called, Moved, entries_in
 
 _MOST_TOLD: Final = 20  # names of each kind in one lesson
 _LONGEST_NAME: Final = 120  # characters

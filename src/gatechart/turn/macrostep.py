@@ -10,10 +10,14 @@ from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from gatechart.context import AgentContext
-from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
-from gatechart.graph import AnyGraph, Ask, Edge, Step
-from gatechart.handoff import ConversationContext
-from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, deferred_events, enabled, plan_microstep
+from gatechart.errors.event import MicrostepLimitError, PayloadError
+from gatechart.errors.failures import is_failure
+from gatechart.graph.callables import Ask, Step
+from gatechart.graph.compile import Edge
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.conversation import ConversationContext
+from gatechart.kernel.plan import Block, Done, Plan, plan_microstep
+from gatechart.kernel.select import accepted_events, candidates, deferred_events, enabled
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.transfers import counted
@@ -29,25 +33,12 @@ from gatechart.turn.turn_context import (
     refusal_raised,
     told,
 )
-from gatechart.values import (
-    NO_TRAIL,
-    AgentId,
-    Event,
-    EventName,
-    FiredSignal,
-    GuardError,
-    Memory,
-    OpenHandoff,
-    Payload,
-    Refusal,
-    RefusalReason,
-    Refused,
-    Snapshot,
-    StateName,
-    Status,
-    Trail,
-    TransferCounts,
-)
+from gatechart.values.agents import Event, GuardError, Refusal, RefusalReason, Refused, Snapshot, Status
+from gatechart.values.fired_signals import FiredSignal
+from gatechart.values.handoffs import OpenHandoff
+from gatechart.values.names import AgentId, EventName, Memory, Payload, StateName
+from gatechart.values.trail import NO_TRAIL, Trail
+from gatechart.values.transfers import TransferCounts
 
 
 class Macrostep:

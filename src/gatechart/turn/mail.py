@@ -12,12 +12,13 @@ from itertools import islice
 from random import Random
 from typing import Any, Final
 
-from gatechart.errors import EventIdReusedError, EventRefusedError
-from gatechart.escape import without_way
-from gatechart.graph import AnyGraph, OnRefusal
-from gatechart.handoff import PacketMigration
+from gatechart.errors.event import EventIdReusedError, EventRefusedError
+from gatechart.escape.attempts import without_way
+from gatechart.graph.definition import OnRefusal
+from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.fallbacks import longest_wait_s
-from gatechart.kernel import defers, passes_over
+from gatechart.handoff.reading import PacketMigration
+from gatechart.kernel.select import defers, passes_over
 from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
@@ -25,24 +26,13 @@ from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
 from gatechart.turn.noticing import begun_anew, with_timer
 from gatechart.turn.turn_context import told
 from gatechart.turn.turns import MOST_DEFERRED, take_trail_mail, take_turn
-from gatechart.values import (
-    ERROR_MAIL,
-    ESCAPE_DUE,
-    OFFERED,
-    TRAIL,
-    WITHDRAWN,
-    AgentId,
-    Event,
-    EventName,
-    Mail,
-    MailStatus,
-    Outcome,
-    Retry,
-    Snapshot,
-    Status,
-    TurnRecord,
-)
+from gatechart.values.agents import Event, Outcome, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.delays import Retry
+from gatechart.values.escapes import ESCAPE_DUE
 from gatechart.values.frozen import replaced
+from gatechart.values.mail import Mail, MailStatus
+from gatechart.values.names import ERROR_MAIL, OFFERED, TRAIL, WITHDRAWN, AgentId, EventName
 
 logger = logging.getLogger(__name__)
 

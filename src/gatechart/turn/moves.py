@@ -6,8 +6,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gatechart.values import EventName, Moved, Payload, StateName, character_of, written
-from gatechart.values.trail import CHARACTERS, FIRST_CHARACTER, character_at, checksum_of, checksum_of_content
+from gatechart.values.names import EventName, Payload, StateName
+from gatechart.values.trail import (
+    CHARACTERS,
+    FIRST_CHARACTER,
+    Moved,
+    character_at,
+    character_of,
+    checksum_of,
+    checksum_of_content,
+    written,
+)
 
 _REMEMBERED = 1024  # moves without their payloads
 _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever add up to the number of two others

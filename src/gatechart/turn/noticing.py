@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gatechart.escape import after_call, judged
-from gatechart.graph import AnyGraph, Signals
+from gatechart.escape.attempts import after_call, judged
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.signals import Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import move_of
 from gatechart.turn.payloads import with_marks
@@ -15,34 +16,26 @@ from gatechart.turn.progress import is_first, told_progress, with_entered
 from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_told
 from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, fields_of, watch_of
-from gatechart.values import (
+from gatechart.values.agents import Event, Origin, Snapshot, Status
+from gatechart.values.detectors import WORKED, Look
+from gatechart.values.effects import Timer
+from gatechart.values.escapes import NO_ESCAPES, CameTo, Escapes
+from gatechart.values.fired_signals import FiredSignal
+from gatechart.values.frozen import maker, replaced
+from gatechart.values.names import AgentId, Payload, StateName
+from gatechart.values.texts import shortened
+from gatechart.values.trail import (
     LONGEST_TOLD,
     MOVED,
-    NO_ESCAPES,
     NO_TRAIL,
-    AgentId,
-    CameTo,
-    Escapes,
-    Event,
-    FiredSignal,
-    Look,
     Moved,
-    Origin,
-    Payload,
     Said,
-    Snapshot,
-    StateName,
-    Status,
-    Timer,
     Trail,
     TrailEntry,
     begun_at,
     kinds_of,
+    text_of,
 )
-from gatechart.values.detectors import WORKED
-from gatechart.values.frozen import maker, replaced
-from gatechart.values.texts import shortened
-from gatechart.values.trail import text_of
 
 _make_trail: Final = maker(Trail)
 _ENDS: Final = ("done.invoke.", "error.invoke.")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatechart.handoff import HandoffPacket, PathStep
-from gatechart.values import ENTRY_AGENT, OUTCOME, Ended, HandoffStatus, Mode, OpenHandoff, Payload, Send
+from gatechart.handoff.packet import HandoffPacket, PathStep
+from gatechart.values.directory import OUTCOME, Ended
+from gatechart.values.effects import Send
+from gatechart.values.framework import ENTRY_AGENT
+from gatechart.values.handoffs import HandoffStatus, Mode, OpenHandoff
+from gatechart.values.names import Payload
 
 _ENDS = {HandoffStatus.COMPLETED: Ended.COMPLETED, HandoffStatus.FAILED: Ended.FAILED}
 

@@ -11,21 +11,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gatechart.graph import AnyGraph
-from gatechart.kernel import accepted_events, deferred_events
-from gatechart.values import (
-    AgentId,
-    Event,
-    Refusal,
-    RefusalReason,
-    StateName,
-    is_reserved,
-)
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.select import accepted_events, deferred_events
+from gatechart.values.agents import Event, Refusal, RefusalReason
 from gatechart.values.framework import (
     is_framework_event,
 )
 from gatechart.values.frozen import replaced
-from gatechart.values.names import FRAMEWORK
+from gatechart.values.names import FRAMEWORK, AgentId, StateName, is_reserved
 
 _LESSON: Final = re.compile(r"(tried|judged):[0-9]+:[0-9a-f]{24}")
 

@@ -8,24 +8,19 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from gatechart.context import problems_of
-from gatechart.errors import PayloadError, UndeclaredEventError, contained
-from gatechart.graph import AnyGraph, EventType, JsonSchema
-from gatechart.kernel import accepted_events, deferred_events
+from gatechart.errors.event import PayloadError, UndeclaredEventError
+from gatechart.errors.failures import contained
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.kernel.select import accepted_events, deferred_events
 from gatechart.secrets import has_secrets, marked_by
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.turn_context import one_line
-from gatechart.values import (
-    Event,
-    EventName,
-    Outcome,
-    Payload,
-    Refusal,
-    RefusalReason,
-    StateName,
-    is_reserved,
-    revealed_text,
-)
+from gatechart.values.agents import Event, Outcome, Refusal, RefusalReason
 from gatechart.values.frozen import replaced, value
+from gatechart.values.names import EventName, Payload, StateName, is_reserved
+from gatechart.values.secrets import revealed_text
 
 
 @value

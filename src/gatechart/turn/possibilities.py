@@ -9,26 +9,20 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from gatechart.context import problems_of, read_only_context
-from gatechart.errors import IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
-from gatechart.graph import AnyGraph, Edge
-from gatechart.kernel import accepted_events, candidates, deferred_events, defers, may_defer
+from gatechart.errors.event import PayloadError, UndeclaredEventError
+from gatechart.errors.failures import is_failure
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.graph.compile import Edge
+from gatechart.graph.graph import AnyGraph
+from gatechart.kernel.select import accepted_events, candidates, deferred_events, defers, may_defer
 from gatechart.turn.macrostep import active_states, agrees
 from gatechart.turn.mail import deferred_reason
 from gatechart.turn.payloads import check_known, payload_data, with_data
 from gatechart.turn.turn_context import one_line, own_copy, told
-from gatechart.values import (
-    AcceptedEvent,
-    Agrees,
-    Event,
-    EventName,
-    Payload,
-    PossibleTransition,
-    RefusalReason,
-    Refused,
-    Snapshot,
-    Status,
-)
+from gatechart.values.agents import Event, RefusalReason, Refused, Snapshot, Status
 from gatechart.values.frozen import replaced
+from gatechart.values.names import EventName, Payload
+from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 
 
 def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[AcceptedEvent, ...]:

@@ -6,8 +6,9 @@ from typing import Final
 
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.watch import Watch
-from gatechart.values import LONGEST_NAME, LONGEST_TOLD, Progressed, character_of
 from gatechart.values.frozen import value
+from gatechart.values.names import LONGEST_NAME
+from gatechart.values.trail import LONGEST_TOLD, Progressed, character_of
 
 _SLACK: Final = 8
 """Characters beyond the window that are kept, so that they are not cut off with each turn."""

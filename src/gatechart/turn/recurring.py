@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from gatechart.graph import AnyGraph, Node
+from gatechart.graph.compile import Node
+from gatechart.graph.graph import AnyGraph
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import Event, EventName, Every, StateName, Timer
+from gatechart.values.agents import Event
+from gatechart.values.effects import Timer
+from gatechart.values.names import EventName, StateName
+from gatechart.values.recurrence import Every
 
 DUE = "due"
 """Key in the payload of a recurring timer: the moment at which it was due, from which the next one follows."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatechart.graph import AnyGraph
-from gatechart.handoff import PacketMigration
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff.reading import PacketMigration
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.choices import asks_for_choice
 from gatechart.turn.handoff_acceptance import Rejection, Void, begin_with_offer, readable
@@ -14,7 +14,11 @@ from gatechart.turn.handoff_offers import ACCEPTED, ANSWERS, CANCELLED
 from gatechart.turn.handoff_turns import reacted, unmoved
 from gatechart.turn.mail import take_mail
 from gatechart.turn.turns import begin
-from gatechart.values import ESCAPE, OFFERED, STARTED, AgentId, Event, OpenHandoff, Outcome, Side, Snapshot, TurnRecord
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.escapes import ESCAPE
+from gatechart.values.handoffs import OpenHandoff, Side
+from gatechart.values.names import OFFERED, STARTED, AgentId
 
 
 async def replay_turn(

@@ -7,30 +7,23 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.errors import OpenHandoffError, RollbackError, TakingBackError
-from gatechart.graph import UNDOING, AnyGraph
+from gatechart.errors.event import OpenHandoffError
+from gatechart.errors.operation import RollbackError, TakingBackError
+from gatechart.graph.escape import UNDOING
+from gatechart.graph.graph import AnyGraph
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import delegated
 from gatechart.turn.noticing import with_trail_of
 from gatechart.turn.transfers import reentered
 from gatechart.turn.turns import beginnings
-from gatechart.values import (
-    NO_ESCAPES,
-    NO_TRAIL,
-    AgentId,
-    CancelAll,
-    Effect,
-    Event,
-    OpenHandoff,
-    Side,
-    Snapshot,
-    StateName,
-    Status,
-    Trail,
-    TurnRecord,
-    begun_at,
-)
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import CancelAll, Effect
+from gatechart.values.escapes import NO_ESCAPES
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import OpenHandoff, Side
+from gatechart.values.names import AgentId, StateName
+from gatechart.values.trail import NO_TRAIL, Trail, begun_at
 
 STOPPED: Final = "agent.stopped"
 ROLLED_BACK: Final = "agent.rolled_back"

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gatechart.values import (
-    LONGEST_TOLD,
-    TRAIL,
-    Called,
-    Event,
-    EventName,
-    Invocation,
-    Noted,
-    Payload,
-    Reasoned,
-    Snapshot,
-    TrailEntry,
-    Waited,
-)
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.mail import Invocation
+from gatechart.values.names import TRAIL, EventName, Payload
 from gatechart.values.texts import shortened
+from gatechart.values.trail import LONGEST_TOLD, Called, Noted, Reasoned, TrailEntry, Waited
 
 CALL: Final[EventName] = f"{TRAIL}call"
 BEGAN: Final[EventName] = f"{TRAIL}began"

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final
 
-from gatechart.graph import Signals
-from gatechart.values import Trail
+from gatechart.graph.signals import Signals
 from gatechart.values.frozen import value
+from gatechart.values.trail import Trail
 
 _PARTS: Final = 4  # of the lines that are kept, one part at a time is cut off
 

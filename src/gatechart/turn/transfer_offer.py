@@ -8,15 +8,24 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from gatechart.context import read_only_context
-from gatechart.errors import contained
-from gatechart.graph import AnyGraph, EntryPoint, JsonSchema, To, Transfers
-from gatechart.handoff import ConversationContext, HandoffPacket
-from gatechart.tools import Described, Takes, Tool, ToolBox
+from gatechart.errors.failures import contained
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.transfers import To, Transfers
+from gatechart.handoff.conversation import ConversationContext
+from gatechart.handoff.packet import HandoffPacket
+from gatechart.tools.arguments import Described, Takes
+from gatechart.tools.definition import Tool
+from gatechart.tools.toolbox import ToolBox
 from gatechart.turn.possibilities import possible
 from gatechart.turn.turn_context import one_line
-from gatechart.values import Agrees, Snapshot, StateName, TransferCount, Visit, count_of
+from gatechart.values.agents import Snapshot
 from gatechart.values.frozen import value
+from gatechart.values.names import StateName
+from gatechart.values.possibilities import Agrees
 from gatechart.values.texts import shortened
+from gatechart.values.transfers import TransferCount, Visit, count_of
 
 Doors: TypeAlias = Callable[[str, str], EntryPoint | None]
 """Finds an entry point by its graph and its name; None if the graph is not known here."""

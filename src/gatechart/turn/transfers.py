@@ -6,11 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gatechart.graph import AnyGraph, Edge, TransferRole
-from gatechart.kernel import Plan, matches
+from gatechart.graph.compile import Edge
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.transfer_edges import TransferRole
+from gatechart.kernel.plan import Plan
+from gatechart.kernel.select import matches
 from gatechart.turn.turn_context import one_line
-from gatechart.values import TRANSFER, Event, StateName, TransferCount, TransferCounts, Visit
+from gatechart.values.agents import Event
 from gatechart.values.frozen import replaced
+from gatechart.values.names import StateName
+from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit
 
 MOST_VISITS: Final = 8
 """How many of a state's choices are kept, each with what came back."""

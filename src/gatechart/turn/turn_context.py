@@ -14,19 +14,15 @@ from pydantic_core import from_json, to_json
 from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
-from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
-from gatechart.graph import SIGNAL, AnyGraph, Best, graph_name
-from gatechart.graph.selection import check_selectors
-from gatechart.handoff import (
-    ConversationContext,
-    Fallbacks,
-    HandoffPacket,
-    PathStep,
-    has_achieved,
-    packet_of,
-    with_choice,
-    with_finding,
-)
+from gatechart.errors.event import ActionFailedError, PayloadError, UnknownHandoffError
+from gatechart.errors.failures import message_of
+from gatechart.graph.graph import AnyGraph, graph_name
+from gatechart.graph.handoff import Fallbacks
+from gatechart.graph.selection import Best, check_selectors
+from gatechart.graph.signals import SIGNAL
+from gatechart.handoff.conversation import ConversationContext, packet_of, with_choice, with_finding
+from gatechart.handoff.loops import has_achieved
+from gatechart.handoff.packet import HandoffPacket, PathStep
 from gatechart.turn.arguments import (
     check_finite_payload,
     check_targets,
@@ -43,37 +39,28 @@ from gatechart.turn.arguments import (
     sought_id,
 )
 from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped, tried_before
-from gatechart.values import (
-    CHOOSING,
-    ERROR_REFUSED,
-    ESCAPE,
-    OFFERED,
-    TRANSFER,
-    AgentId,
-    CancelTimer,
-    Delay,
-    Effect,
-    Event,
-    EventName,
-    HandoffStatus,
-    Mode,
-    Name,
-    Offer,
-    OpenHandoff,
-    Payload,
-    Reason,
-    Refusal,
-    Send,
-    Side,
-    StateName,
-    Timer,
-)
+from gatechart.values.agents import Event, Refusal
+from gatechart.values.delays import Delay
+from gatechart.values.effects import CancelTimer, Effect, Offer, Send, Timer
+from gatechart.values.escapes import ESCAPE
 from gatechart.values.framework import (
     check_not_framework,
     is_framework_id,
 )
 from gatechart.values.frozen import maker, value
-from gatechart.values.names import FRAMEWORK
+from gatechart.values.handoffs import HandoffStatus, Mode, OpenHandoff, Reason, Side
+from gatechart.values.names import (
+    CHOOSING,
+    ERROR_REFUSED,
+    FRAMEWORK,
+    OFFERED,
+    AgentId,
+    EventName,
+    Name,
+    Payload,
+    StateName,
+)
+from gatechart.values.transfers import TRANSFER
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
 _make_event: Final = maker(Event)

@@ -24,19 +24,25 @@ from gatechart.context import (
     read_context,
     rewritten,
 )
-from gatechart.errors import (
+from gatechart.errors.event import (
     ActionFailedError,
     ContextInvalidError,
     EntryGuardError,
-    IncompatibleGraphError,
     MicrostepLimitError,
     PayloadError,
     UndeclaredEventError,
-    is_failure,
 )
-from gatechart.graph import SIGNAL, UNDOING, AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
-from gatechart.handoff import ConversationContext, HandoffPacket, fields_for
-from gatechart.kernel import accepted_events, defers, plan_entry
+from gatechart.errors.failures import is_failure
+from gatechart.errors.operation import IncompatibleGraphError
+from gatechart.graph.callables import callable_name
+from gatechart.graph.definition import EntryPoint, OnRefusal
+from gatechart.graph.escape import UNDOING
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph.signals import SIGNAL
+from gatechart.handoff.conversation import ConversationContext, fields_for
+from gatechart.handoff.packet import HandoffPacket
+from gatechart.kernel.plan import plan_entry
+from gatechart.kernel.select import accepted_events, defers
 from gatechart.turn.entities import with_remedy
 from gatechart.turn.escape_requests import ask_way_out
 from gatechart.turn.handoff_state import Standing, standing_after
@@ -50,35 +56,15 @@ from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
 from gatechart.turn.undoing import go_on
-from gatechart.values import (
-    NO_ESCAPES,
-    RECURRING,
-    AgentId,
-    Cancel,
-    CancelAll,
-    Effect,
-    EntryVersions,
-    Event,
-    FiredSignal,
-    GuardError,
-    Mode,
-    Outcome,
-    Reaction,
-    Refusal,
-    RefusalReason,
-    Refused,
-    Send,
-    Snapshot,
-    StartInvoke,
-    StateName,
-    Status,
-    Timer,
-    Trail,
-    TurnRecord,
-    is_reserved,
-)
+from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Refused, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import Cancel, CancelAll, Effect, Send, StartInvoke, Timer
+from gatechart.values.escapes import NO_ESCAPES
+from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.frozen import maker, replaced
-from gatechart.values.names import FRAMEWORK
+from gatechart.values.handoffs import Mode
+from gatechart.values.names import FRAMEWORK, RECURRING, AgentId, EntryVersions, StateName, is_reserved
+from gatechart.values.trail import Trail
 
 logger = logging.getLogger(__name__)
 

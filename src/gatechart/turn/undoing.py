@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.escape import known_states, with_asked
-from gatechart.graph import UNDO, UNDO_FAILED, UNDOING
+from gatechart.escape.attempts import with_asked
+from gatechart.escape.scene import known_states
+from gatechart.graph.escape import UNDO, UNDO_FAILED, UNDOING
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.macrostep import Macrostep
-from gatechart.values import (
-    ESCAPE_DUE,
-    EnterAt,
-    Escapes,
-    Event,
-    Finding,
-    FiredSignal,
-    GoBack,
-    Payload,
-    Reaction,
-    Reason,
-    Send,
-)
+from gatechart.values.agents import Event
+from gatechart.values.effects import Send
+from gatechart.values.escapes import ESCAPE_DUE, EnterAt, Escapes, Finding, GoBack
+from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import Payload
 
 _ENDED: Final = f"done.invoke.{UNDO}"
 _FAILED: Final = f"error.invoke.{UNDO}"

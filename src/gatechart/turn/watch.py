@@ -10,31 +10,22 @@ from re import sub
 from typing import Final, TypeAlias
 from zlib import crc32
 
-from gatechart.errors import is_failure
-from gatechart.graph import REFUSED_TOOL, AnyGraph, EscapePlan, Signal, Signals
-from gatechart.signals import ToolRefusals
+from gatechart.errors.failures import is_failure
+from gatechart.graph.escape import REFUSED_TOOL, EscapePlan
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.signals import Signal, Signals
+from gatechart.signals.failures import ToolRefusals
 from gatechart.turn.arguments import plain_payload
 from gatechart.turn.trail_mail import FIELDS
 from gatechart.turn.trail_text import bounds_of
 from gatechart.turn.turn_context import told
-from gatechart.values import (
-    HOLDS,
-    MARK,
-    MOVED,
-    SAID,
-    Detector,
-    EventName,
-    Evidence,
-    FiredSignal,
-    Look,
-    Profile,
-    Reason,
-    StateName,
-    Trail,
-    walk,
-)
-from gatechart.values.detectors import EVERY_TURN
+from gatechart.values.detectors import EVERY_TURN, HOLDS, Detector, Evidence, Look, walk
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import Reason
+from gatechart.values.names import EventName, StateName
+from gatechart.values.profiles import Profile
+from gatechart.values.trail import MARK, MOVED, SAID, Trail
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Never, TypeAlias, get_args
 
-from gatechart.errors import UnknownEffectError
+from gatechart.errors.definition import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
 from gatechart.values.breakers import BreakerRecord
 from gatechart.values.effects import ChangeHandoff, Effect, mail_sent

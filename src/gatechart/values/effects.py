@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Never, TypeAlias, get_args
 
-from gatechart.errors import UnknownEffectError
+from gatechart.errors.definition import UnknownEffectError
 from gatechart.values.agents import Snapshot
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus

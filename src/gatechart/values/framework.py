@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart.errors import FrameworkAgentError
+from gatechart.errors.event import FrameworkAgentError
 from gatechart.values.frozen import value
 from gatechart.values.names import FRAMEWORK, AgentId, EventName
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 
-from gatechart.graph import AnyGraph
-from gatechart.values import HistoryEntry, StateName, seconds_of
+from gatechart.graph.graph import AnyGraph
+from gatechart.values.delays import seconds_of
 from gatechart.values.frozen import value
+from gatechart.values.names import StateName
+from gatechart.values.queries import HistoryEntry
 from gatechart.watchdog.terms import WatchdogTerms
 
 

@@ -9,27 +9,20 @@ from shlex import quote
 from types import MappingProxyType
 from typing import TypeAlias
 
-from gatechart.values import (
-    AgentId,
-    BreakerRecord,
-    BreakerState,
-    FindingKind,
-    HealthFinding,
-    HostRecord,
-    Mail,
-    Origin,
-    Payload,
-    Role,
-    Snapshot,
-    StateName,
-    wait_under_way,
-)
+from gatechart.values.agents import Origin, Snapshot
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.findings import FindingKind, HealthFinding
 from gatechart.values.framework import (
     SINK_AGENT,
     is_framework_event,
     is_framework_id,
     loss_from,
 )
+from gatechart.values.homes import Role
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail
+from gatechart.values.names import AgentId, Payload, StateName
+from gatechart.values.trail import wait_under_way
 from gatechart.watchdog.norms import Norm
 from gatechart.watchdog.terms import SENT_WINDOW_S, WatchdogTerms
 

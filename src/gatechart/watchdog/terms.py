@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gatechart.values import BEAT_S
+from gatechart.values.hosts import BEAT_S
 
 SENT_WINDOW_S: Final = 3600.0
 """Window, in seconds, where hosts count failed and refused sent events in memory."""

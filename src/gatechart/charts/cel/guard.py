@@ -13,8 +13,10 @@ from gatechart.charts.cel.syntax import Call, Comprehension, Has, Index, Literal
 from gatechart.charts.cel.types import VARIABLES, problems, result_kinds, shown_kinds
 from gatechart.charts.cel.values import DURATION, TIMESTAMP, TYPE_NAMES
 from gatechart.context import AgentContext
-from gatechart.errors import Fault, GuardBudgetError, suggestion
-from gatechart.values import Event
+from gatechart.errors.definition import Fault
+from gatechart.errors.operation import GuardBudgetError
+from gatechart.errors.root import suggestion
+from gatechart.values.agents import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
 MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; if nested, their costs multiply

@@ -17,10 +17,13 @@ from gatechart.contrib.human_desk.context import (
     SubtaskStatus,
     Taken,
 )
-from gatechart.graph import Guard
-from gatechart.handoff import Priority
-from gatechart.turn import Turn
-from gatechart.values import OFFERED, STARTED, Event, Mode, Payload, seconds_of
+from gatechart.graph.definition import Guard
+from gatechart.handoff.packet import Priority
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
+from gatechart.values.delays import seconds_of
+from gatechart.values.handoffs import Mode
+from gatechart.values.names import OFFERED, STARTED, Payload
 
 OPERATOR = "operator"
 """The role of what people at the desk say."""

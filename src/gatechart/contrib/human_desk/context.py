@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, JsonValue, StringConstraints
 
-from gatechart.handoff import Attempt, ConversationContext, HandoffPacket, PathStep, Priority
-from gatechart.values import AgentId, Mode, Reason
+from gatechart.handoff.conversation import ConversationContext
+from gatechart.handoff.packet import Attempt, HandoffPacket, PathStep, Priority
+from gatechart.values.handoffs import Mode, Reason
+from gatechart.values.names import AgentId
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Rating = Annotated[int, Field(ge=1, le=5, strict=True)]

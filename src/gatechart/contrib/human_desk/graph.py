@@ -8,10 +8,13 @@ from typing import Any, Final
 
 from gatechart.contrib.human_desk import actions as do
 from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
-from gatechart.errors import suggestion
-from gatechart.graph import Accepts, AnyGraph, EntryPoint, State, StateTransitionGraph, Then, Transition
-from gatechart.handoff import Priority
-from gatechart.values import Delay, Profile
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import EntryPoint, State, Then, Transition
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph.handoff import Accepts
+from gatechart.handoff.packet import Priority
+from gatechart.values.delays import Delay
+from gatechart.values.profiles import Profile
 
 RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
     {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}

@@ -26,21 +26,12 @@ from typing import Any, overload
 from gatechart.context import AgentContext, ContextT
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.python_statemachine.callbacks import Callbacks
-from gatechart.errors import Fault
-from gatechart.graph import (
-    ANY,
-    Action,
-    AnyGraph,
-    EntryPoint,
-    Initial,
-    Precedence,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
-from gatechart.graph.definition import beginning
-from gatechart.turn import Turn
-from gatechart.values import Event, Name
+from gatechart.errors.definition import Fault
+from gatechart.graph.definition import ANY, Action, EntryPoint, Initial, Precedence, State, Transition, beginning
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
+from gatechart.values.names import Name
 
 
 @overload

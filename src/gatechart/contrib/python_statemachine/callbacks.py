@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatechart.context import AgentContext
-from gatechart.errors import Fault
-from gatechart.graph import Action, Guard
-from gatechart.values import STARTED, Event
+from gatechart.errors.definition import Fault
+from gatechart.graph.definition import Action, Guard
+from gatechart.values.agents import Event
+from gatechart.values.names import STARTED
 
 _NOT_INJECTED: Final = frozenset({"event_data", "source", "state", "target", "transition"})
 

@@ -26,9 +26,10 @@ from gatechart.contrib.scxml.scope import (
 )
 from gatechart.contrib.scxml.sending import constant_of, sending, text_value
 from gatechart.contrib.scxml.xml import Element
-from gatechart.graph import Action
-from gatechart.turn import ERROR_EXECUTION, Turn
-from gatechart.values import Event, EventName
+from gatechart.graph.definition import Action
+from gatechart.turn.turn_context import ERROR_EXECUTION, Turn
+from gatechart.values.agents import Event
+from gatechart.values.names import EventName
 
 logger = logging.getLogger(__name__)
 

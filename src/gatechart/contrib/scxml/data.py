@@ -31,9 +31,9 @@ from gatechart.contrib.scxml.scope import (
 )
 from gatechart.contrib.scxml.sending import json_or_text
 from gatechart.contrib.scxml.xml import Element
-from gatechart.graph import Action
-from gatechart.turn import Turn
-from gatechart.values import Event
+from gatechart.graph.definition import Action
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
 
 Bound: TypeAlias = tuple[tuple[str, Value], ...]  # variables with their values, in document order
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.contrib.scxml.operators import BINARY, FUNCTIONS, METHODS, call, logical, member, method, typeof, unary
 from gatechart.contrib.scxml.scope import EVENT_FIELDS, EvaluationError, Scope, is_true
-from gatechart.errors import listing
+from gatechart.errors.root import listing
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatechart.contrib.scxml.expressions import ExpressionError, Place, Value, expression, location
 from gatechart.contrib.scxml.scope import EvaluationError, asks_for_envelope, shortened
 from gatechart.contrib.scxml.xml import Element
-from gatechart.errors import Fault
+from gatechart.errors.definition import Fault
 
 _SUBSET = "see gatechart.contrib.scxml.expressions for what there is"
 

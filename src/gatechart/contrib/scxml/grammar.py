@@ -13,7 +13,8 @@ from typing import Final
 
 from gatechart.contrib.scxml.scope import PROCESSOR
 from gatechart.contrib.scxml.xml import Element
-from gatechart.errors import Fault, listing
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import listing
 
 
 @dataclass(frozen=True, slots=True)

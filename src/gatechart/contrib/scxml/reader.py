@@ -26,22 +26,23 @@ from gatechart.contrib.scxml.grammar import grammar_faults
 from gatechart.contrib.scxml.scope import Scope, is_true, scope_in
 from gatechart.contrib.scxml.sending import done_parts
 from gatechart.contrib.scxml.xml import Element, parse
-from gatechart.errors import Fault, suggestion
-from gatechart.graph import (
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import (
     Action,
-    AnyGraph,
     Data,
     EntryPoint,
     Guard,
     Initial,
     Precedence,
     State,
-    StateTransitionGraph,
     Transition,
+    beginning,
 )
-from gatechart.graph.definition import beginning
-from gatechart.turn import Turn
-from gatechart.values import Event, Name
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
+from gatechart.values.names import Name
 
 _STATES: Final = ("state", "parallel", "final", "history")
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatechart.contrib.scxml.xml import Element
-from gatechart.turn import ERROR_EXECUTION, Turn, log_of
-from gatechart.values import STARTED, Event
+from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of
+from gatechart.values.agents import Event
+from gatechart.values.names import STARTED
 
 PROCESSOR: Final = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
 CONTENT: Final = "scxml.content"  # the one key of a payload that stands for data without names

@@ -28,9 +28,10 @@ from gatechart.contrib.scxml.scope import (
     text_of,
 )
 from gatechart.contrib.scxml.xml import Element
-from gatechart.errors import PayloadError, ReservedEventError
-from gatechart.turn import Turn, plain_payload
-from gatechart.values import seconds_of
+from gatechart.errors.event import PayloadError, ReservedEventError
+from gatechart.turn.arguments import plain_payload
+from gatechart.turn.turn_context import Turn
+from gatechart.values.delays import seconds_of
 from gatechart.values.nesting import depth_exceeds
 
 _MOST_DIGITS: Final = 300

@@ -13,7 +13,7 @@ from typing import Final
 from xml.parsers import expat
 
 from gatechart.contrib.errors import NotCarriedError
-from gatechart.errors import Fault
+from gatechart.errors.definition import Fault
 
 NAMESPACE: Final = "http://www.w3.org/2005/07/scxml"
 MOST_BYTES: Final = 1 << 20

@@ -43,10 +43,11 @@ from gatechart.contrib.transitions.machine import (
     separator_of,
     with_wildcards,
 )
-from gatechart.errors import Fault, suggestion
-from gatechart.graph import ANY, AnyGraph, EntryPoint, Initial, State, StateTransitionGraph, Then, Transition
-from gatechart.graph.definition import beginning
-from gatechart.values import Name
+from gatechart.errors.definition import Fault
+from gatechart.errors.root import suggestion
+from gatechart.graph.definition import ANY, EntryPoint, Initial, State, Then, Transition, beginning
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.values.names import Name
 
 _MOST_TOLD: Final = 10  # triggers, in a warning
 REST: Final = "self"  # the child in which a state without an initial child rests

@@ -14,10 +14,12 @@ from typing import Any
 from transitions import Machine
 
 from gatechart.context import AgentContext
-from gatechart.errors import Fault
-from gatechart.graph import Action, Guard, callable_name
-from gatechart.turn import Turn
-from gatechart.values import STARTED, Event
+from gatechart.errors.definition import Fault
+from gatechart.graph.callables import callable_name
+from gatechart.graph.definition import Action, Guard
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
+from gatechart.values.names import STARTED
 
 
 @dataclass(frozen=True, slots=True)

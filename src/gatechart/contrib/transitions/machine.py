@@ -14,8 +14,8 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.states import Tags, Timeout, add_state_features
 
 from gatechart.contrib.errors import NotCarriedError
-from gatechart.errors import Fault
-from gatechart.graph import ANY
+from gatechart.errors.definition import Fault
+from gatechart.graph.definition import ANY
 from gatechart.kernel.select import matches
 
 _NESTED_KEYS: Final = ("children", "states", "parallel")

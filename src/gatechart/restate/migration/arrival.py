@@ -18,11 +18,12 @@ from gatechart.restate.mail import accept, next_mail, postponed
 from gatechart.restate.state import IDS, MAIL, RUNNING, STATE, AgentState, Ids, UnderWay, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.values import ALERTS_GRAPH, Mail, MailStatus
 from gatechart.values.framework import (
+    ALERTS_GRAPH,
     WATCHDOG_GRAPH,
     is_framework_agent,
 )
+from gatechart.values.mail import Mail, MailStatus
 
 NOWHERE: Final = "nowhere"
 MIGRATES: Final = "migrates"

@@ -10,13 +10,16 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from gatechart.context import canonical_json
-from gatechart.errors import UnknownAgentError
-from gatechart.handoff import is_open
+from gatechart.errors.event import UnknownAgentError
+from gatechart.handoff.lifecycle import is_open
 from gatechart.ports import Store
 from gatechart.restate.migration.arrival import digest_of_agent
 from gatechart.restate.state import IDS, SNAPSHOT, STATE, AgentState, Applied, Ids, Turn, UnderWay, digest_of, plain
 from gatechart.stores.sql.export import Departing
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HistoryEntry, Snapshot, without_trail
+from gatechart.values.agents import Snapshot, without_trail
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord
+from gatechart.values.names import AgentId
+from gatechart.values.queries import HistoryEntry
 
 PAGE_BYTES: Final = 1_000_000  # approximate size of turns that travel together
 

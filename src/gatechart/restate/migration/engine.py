@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gatechart.errors import EngineUnreachableError
+from gatechart.errors.outside import EngineUnreachableError
 from gatechart.restate.ingress import NOTHING, Ingress
 from gatechart.restate.migration.arrival import Taken
 from gatechart.restate.migration.departure import Luggage
 from gatechart.restate.process_breakers import RECORD
 from gatechart.restate.state import TURNS, Turn, plain
 from gatechart.restate.terms import Names
-from gatechart.values import AgentId, BreakerRecord
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.names import AgentId
 
 FIRST_S: Final = 3.0  # how long to wait for an engine at first contact
 ANSWERS_S: Final = 30.0  # how long to wait for an engine that answered before

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from gatechart.errors import MoveError, StoreMovedError
+from gatechart.errors.outside import MoveError, StoreMovedError
 from gatechart.restate.migration.arrival import HERE, NOWHERE, Taken
 from gatechart.restate.migration.departure import PAGE_BYTES, Luggage, as_turns, handoffs_of, packed, past_of
 from gatechart.restate.migration.engine import ArrivalTerms, Engine
 from gatechart.restate.migration.report import Digest, Moved, Tell
 from gatechart.restate.state import TURN, Turn
-from gatechart.stores import open_store
-from gatechart.stores.opening import open_departing
+from gatechart.stores.opening import open_departing, open_store
 from gatechart.stores.sql.export import (
     agents_of,
     asked_now,
@@ -36,7 +35,9 @@ from gatechart.stores.sql.export import (
 from gatechart.stores.sql.opening import located
 from gatechart.stores.sql.ownership import moved_to, seal
 from gatechart.stores.sql.store import SqlStore
-from gatechart.values import AgentId, Role, Status
+from gatechart.values.agents import Status
+from gatechart.values.homes import Role
+from gatechart.values.names import AgentId
 
 AT_ONCE: Final = 50  # agents that travel together
 PAGE: Final = 200  # turns read together

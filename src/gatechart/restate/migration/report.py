@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TypeAlias
 
-from gatechart.values import AgentId
+from gatechart.values.names import AgentId
 
 Tell: TypeAlias = Callable[[str, int, int], None]
 """Progress callback, called with the current activity, the number done, and the total."""

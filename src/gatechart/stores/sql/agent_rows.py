@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, bindparam, select
 
-from gatechart.errors import UnknownAgentError
+from gatechart.errors.event import UnknownAgentError
 from gatechart.stores.sql.columns import (
     UNREADABLE,
     check_row,
@@ -31,21 +31,12 @@ from gatechart.stores.sql.columns import (
 )
 from gatechart.stores.sql.tables import agents, graphs
 from gatechart.stores.sql.trail_rows import changed_columns, from_trail, to_trail
-from gatechart.values import (
-    NO_TRAIL,
-    AgentId,
-    EntryVersions,
-    KnownGraph,
-    Memory,
-    Mode,
-    OpenHandoff,
-    Reason,
-    Side,
-    Snapshot,
-    Status,
-    TransferCounts,
-    unkept,
-)
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.handoffs import Mode, OpenHandoff, Reason, Side
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.names import AgentId, EntryVersions, Memory, unkept
+from gatechart.values.trail import NO_TRAIL
+from gatechart.values.transfers import TransferCounts
 
 NAMELESS_AGENT: Final = "unreadable agent "  # followed by its key
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, select
 
 from gatechart.stores.sql.columns import check_row, from_us, kinds_of, moment_or_none, readable, to_us, us_or_null
 from gatechart.stores.sql.tables import breakers
-from gatechart.values import BreakerRecord, BreakerState
+from gatechart.values.breakers import BreakerRecord, BreakerState
 
 _KINDS: Final = kinds_of(breakers)
 _ALL: Final = select(breakers)

@@ -17,7 +17,7 @@ import pydantic_core
 from pydantic_core import from_json
 from sqlalchemy import Boolean, Connection, Integer, Row, Select, Table
 
-from gatechart.values import EARLIEST, LATEST, Payload, unkept
+from gatechart.values.names import EARLIEST, LATEST, Payload, unkept
 
 logger = logging.getLogger(__name__)
 

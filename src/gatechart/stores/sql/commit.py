@@ -60,17 +60,10 @@ from gatechart.stores.sql.tables import (
     steps,
 )
 from gatechart.stores.sql.work_rows import changed_work
-from gatechart.values import (
-    ActiveInvocation,
-    BreakerRecord,
-    BreakerState,
-    JournalRecord,
-    Payload,
-    StepRecord,
-    TurnRecord,
-    Unit,
-    Verdict,
-)
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import JournalRecord, StepRecord, TurnRecord, Unit, Verdict
+from gatechart.values.mail import ActiveInvocation
+from gatechart.values.names import Payload
 
 _Statement: TypeAlias = Many | Sparse
 

@@ -10,14 +10,18 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, func, select
 
-from gatechart.handoff import is_open
+from gatechart.handoff.lifecycle import is_open
 from gatechart.stores.sql.agent_rows import to_snapshot
 from gatechart.stores.sql.columns import to_us
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.history_rows import ENTRIES, OLDEST, snapshot_of, to_entry
 from gatechart.stores.sql.mail_rows import to_mail, to_running
 from gatechart.stores.sql.tables import agents, handoffs, history, invokes, journals, mail, places, requests, steps
-from gatechart.values import ActiveInvocation, AgentId, HandoffStatus, HistoryEntry, Mail, Side, Snapshot
+from gatechart.values.agents import Snapshot
+from gatechart.values.handoffs import HandoffStatus, Side
+from gatechart.values.mail import ActiveInvocation, Mail
+from gatechart.values.names import AgentId
+from gatechart.values.queries import HistoryEntry
 
 _AGENT: Final = agents.c.id.in_(listed())
 _CALLS: Final = (

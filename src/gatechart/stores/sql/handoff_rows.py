@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from gatechart.handoff import is_open
+from gatechart.handoff.lifecycle import is_open
 from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -40,18 +40,8 @@ from gatechart.stores.sql.columns import (
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import IS_OPEN, handoffs, places
-from gatechart.values import (
-    EARLIEST,
-    HIGHEST_NUMBER,
-    HandoffChange,
-    HandoffQuery,
-    HandoffRecord,
-    HandoffStatus,
-    Mode,
-    Payload,
-    Reason,
-    unkept,
-)
+from gatechart.values.handoffs import HandoffChange, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason
+from gatechart.values.names import EARLIEST, HIGHEST_NUMBER, Payload, unkept
 
 NAMELESS: Final = "unreadable handoff "  # followed by its key
 

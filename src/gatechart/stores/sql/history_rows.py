@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, func, select
 
 from gatechart.context import difference, patched
-from gatechart.errors import UnknownVersionError
+from gatechart.errors.event import UnknownVersionError
 from gatechart.stores.sql.agent_rows import from_counts, from_open, to_counts, to_epochs, to_memory, to_open
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -31,18 +31,11 @@ from gatechart.stores.sql.columns import (
 )
 from gatechart.stores.sql.tables import agents, history
 from gatechart.stores.sql.trail_rows import entry_point_in, from_fired, to_fired
-from gatechart.values import (
-    AgentId,
-    Event,
-    EventName,
-    GuardError,
-    HistoryEntry,
-    Snapshot,
-    StateName,
-    Status,
-    TurnRecord,
-    begun_at,
-)
+from gatechart.values.agents import Event, GuardError, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.names import AgentId, EventName, StateName
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.trail import begun_at
 
 LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuild never reads very many rows
 EXTRA: Final = 256  # characters of deltas allowed in addition, so that full copies of a small context are rare

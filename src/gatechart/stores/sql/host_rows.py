@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from gatechart.stores.sql.columns import check_row, from_us, json_object, kinds_of, readable, to_json, to_us
 from gatechart.stores.sql.tables import hosts
-from gatechart.values import MOST_HOSTS, HostRecord, Role
+from gatechart.values.homes import Role
+from gatechart.values.hosts import MOST_HOSTS, HostRecord
 
 _KINDS: Final = kinds_of(hosts)
 _ALL: Final = select(hosts).order_by(hosts.c.started_us, hosts.c.id)

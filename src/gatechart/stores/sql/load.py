@@ -17,41 +17,40 @@ from gatechart.stores.sql.handoff_rows import STATE, to_state
 from gatechart.stores.sql.mail_rows import to_shown
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, journals, mail, places, steps
-from gatechart.values import (
-    AgentId,
+from gatechart.values.commits import (
     Answer,
     BreakerChange,
+    InvocationTask,
+    JournalRecord,
+    MailChange,
+    MailEnd,
+    Posting,
+    Report,
+    ReserveSlot,
+    StepRecord,
+    StoreTask,
+    TurnRecord,
+    Unit,
+    refuse_unknown_unit,
+)
+from gatechart.values.effects import (
     Cancel,
     CancelAll,
     CancelTimer,
     ChangeHandoff,
     Effect,
-    EventName,
-    HandoffStatus,
-    Invocation,
-    InvocationTask,
-    JournalRecord,
-    Mail,
-    MailChange,
-    MailEnd,
     Offer,
     OfferChosen,
-    Payload,
-    Posting,
     ReplaceInvocation,
     ReplaceMail,
-    Report,
-    ReserveSlot,
     Send,
     StartInvoke,
-    StepRecord,
-    StoreTask,
     Timer,
-    TurnRecord,
-    Unit,
     refuse_unknown,
-    refuse_unknown_unit,
 )
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import AgentId, EventName, Payload
 
 _Agent: TypeAlias = tuple[int, int]  # its key and deltas; a plain tuple is cheapest
 

@@ -26,18 +26,9 @@ from gatechart.stores.sql.columns import (
 from gatechart.stores.sql.framework_ids import is_framework
 from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, journals, mail, steps
 from gatechart.stores.sql.tables import mail as mail_table
-from gatechart.values import (
-    EARLIEST,
-    LATEST,
-    ActiveInvocation,
-    AgentId,
-    Backlog,
-    Invocation,
-    Mail,
-    MailQuery,
-    MailStatus,
-    Payload,
-)
+from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus
+from gatechart.values.names import EARLIEST, LATEST, AgentId, Payload
+from gatechart.values.queries import MailQuery
 
 _MAIL: Final = kinds_of(mail_table)
 _INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from gatechart.errors import StoreCorruptError, StoreMissingError, StoreUnreadableError, StoreUrlError
+from gatechart.errors.outside import StoreCorruptError, StoreMissingError, StoreUnreadableError, StoreUrlError
 from gatechart.ports import Store
 from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.sql.database import Database, Hold, Reader

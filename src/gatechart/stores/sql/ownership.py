@@ -14,7 +14,8 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, update
 
-from gatechart.errors import OutsideError, OwnershipLostError, StoreMovedError, StoreOwnedError
+from gatechart.errors.outside import OwnershipLostError, StoreMovedError, StoreOwnedError
+from gatechart.errors.root import OutsideError
 from gatechart.stores.sql.columns import from_us, to_us
 from gatechart.stores.sql.database import Database, Hold
 from gatechart.stores.sql.statements import Single

@@ -15,17 +15,17 @@ from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from gatechart.errors import (
-    GatechartError,
-    PayloadError,
+from gatechart.errors.event import PayloadError
+from gatechart.errors.operation import UnwritableError
+from gatechart.errors.outside import (
     StoreBusyError,
     StoreCorruptError,
     StoreFailedError,
     StoreReadOnlyError,
     StoreUnreachableError,
     StoreUnreadableError,
-    UnwritableError,
 )
+from gatechart.errors.root import GatechartError
 from gatechart.stores.sql.columns import UNREADABLE
 from gatechart.stores.sql.dialects import keep_every_text
 

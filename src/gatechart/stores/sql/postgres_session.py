@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
+from gatechart.errors.outside import OwnershipLostError, StoreBusyError, StoreFailedError
 from gatechart.stores.sql.postgres_connections import FAILURES, is_cut, state_of, write_errors
 from gatechart.tasks import start_task
 

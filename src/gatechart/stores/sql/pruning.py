@@ -28,14 +28,16 @@ from sqlalchemy import (
     update,
 )
 
-from gatechart.errors import UnknownVersionError
+from gatechart.errors.event import UnknownVersionError
 from gatechart.stores.sql.columns import UNREADABLE, tell, to_us
 from gatechart.stores.sql.dialects import listed, unpacked
 from gatechart.stores.sql.handoff_rows import forget_handoffs
 from gatechart.stores.sql.history_rows import snapshot_at, whole_copy
 from gatechart.stores.sql.statements import Many
 from gatechart.stores.sql.tables import IS_OPEN, WAITS, agents, handoffs, history, mail
-from gatechart.values import MailStatus, Pruned, Pruning, Status
+from gatechart.values.agents import Status
+from gatechart.values.mail import MailStatus
+from gatechart.values.queries import Pruned, Pruning
 
 TURNS: Final = 5_000  # most turns that a part forgets; an erased agent may add a few
 

@@ -10,14 +10,16 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from gatechart.api import is_about
+from gatechart.api.requests import is_about
 from gatechart.stores.sql.columns import check_row, from_us, kinds_of, readable, text_of, to_json, to_us
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.host_rows import beat, leave, stored_hosts
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import owner, requests
-from gatechart.values import LATEST, AgentId, HostRecord, Request
+from gatechart.values.hosts import HostRecord
+from gatechart.values.names import LATEST, AgentId
+from gatechart.values.queries import Request
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from gatechart.errors import SchemaOutdatedError, SchemaTooNewError, StoreCorruptError
+from gatechart.errors.outside import SchemaOutdatedError, SchemaTooNewError, StoreCorruptError
 from gatechart.stores.sql.tables import metadata
 
 SCHEMAS: Final = (

@@ -28,23 +28,14 @@ from gatechart.stores.sql.dialects import items_of
 from gatechart.stores.sql.framework_ids import begins, is_framework, is_of
 from gatechart.stores.sql.searchable import declared
 from gatechart.stores.sql.tables import agents, found_values, history
-from gatechart.values import (
-    BY_CHANGE,
-    COMPARE,
-    ActiveIn,
-    Condition,
-    GraphCount,
-    Page,
-    Query,
-    Snapshot,
-    StateName,
-    Status,
-)
+from gatechart.values.agents import Snapshot, Status
 from gatechart.values.framework import (
     OWN_GRAPHS,
     OWN_KINDS,
 )
-from gatechart.values.names import FRAMEWORK
+from gatechart.values.names import FRAMEWORK, StateName
+from gatechart.values.queries import BY_CHANGE, ActiveIn, GraphCount, Page, Query
+from gatechart.values.search import COMPARE, Condition
 
 _others: Final = agents.alias("others")
 

@@ -11,7 +11,8 @@ from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, 
 from gatechart.stores.sql.columns import UNREADABLE, number_of, text_of
 from gatechart.stores.sql.statements import Many
 from gatechart.stores.sql.tables import agents, found_values, searchable
-from gatechart.values import Searchable, Snapshot, keys_in
+from gatechart.values.agents import Snapshot
+from gatechart.values.search import Searchable, keys_in
 
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
 _FIELD: Final[BindParameter[str]] = bindparam("of_field")

@@ -16,7 +16,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
-from gatechart.errors import StoreBusyError, StoreMissingError, StoreReadOnlyError
+from gatechart.errors.outside import StoreBusyError, StoreMissingError, StoreReadOnlyError
 from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer, opened_reader
 from gatechart.stores.sql.ownership import owned
 from gatechart.stores.sql.sqlite_connections import (

@@ -16,17 +16,17 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from gatechart.errors import (
-    GatechartError,
-    PayloadError,
+from gatechart.errors.event import PayloadError
+from gatechart.errors.operation import UnwritableError
+from gatechart.errors.outside import (
     StoreBusyError,
     StoreCorruptError,
     StoreFailedError,
     StoreMissingError,
     StoreReadOnlyError,
     StoreUnreadableError,
-    UnwritableError,
 )
+from gatechart.errors.root import GatechartError
 from gatechart.stores.sql.columns import UNREADABLE
 from gatechart.stores.sql.statements import driver_cursor
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select
 
-from gatechart.errors import OwnershipLostError
+from gatechart.errors.outside import OwnershipLostError
 from gatechart.stores.held_work import HeldWork
 from gatechart.stores.sql.agent_rows import stored_agent, to_known, to_shown, to_snapshot
 from gatechart.stores.sql.breaker_rows import stored_breakers
@@ -44,30 +44,16 @@ from gatechart.stores.sql.search import counted, found_page
 from gatechart.stores.sql.searchable import declare, declared, fill
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.stores.sql.work_rows import held_work
-from gatechart.values import (
-    ActiveInvocation,
-    AgentId,
-    Backlog,
-    BreakerRecord,
-    GraphCount,
-    HandoffQuery,
-    HandoffRecord,
-    HistoryEntry,
-    HostRecord,
-    Invocation,
-    KnownGraph,
-    Mail,
-    MailQuery,
-    Page,
-    Pruned,
-    Pruning,
-    Query,
-    Searchable,
-    Snapshot,
-    Status,
-    Unit,
-    Verdict,
-)
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.breakers import BreakerRecord
+from gatechart.values.commits import Unit, Verdict
+from gatechart.values.handoffs import HandoffQuery, HandoffRecord
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail
+from gatechart.values.migrations import KnownGraph
+from gatechart.values.names import AgentId
+from gatechart.values.queries import GraphCount, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query
+from gatechart.values.search import Searchable
 
 T = TypeVar("T")
 S = TypeVar("S", Mail, HandoffRecord)

@@ -9,8 +9,9 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from gatechart.stores.sql.columns import to_json
-from gatechart.values import MARK, NO_TRAIL, FiredSignal, Trail
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
+from gatechart.values.trail import MARK, NO_TRAIL, Trail
 
 _DEFAULTS: Final = {each.name: each.default for each in fields(Trail) if each.name != "text"}
 _REST: Final[TypeAdapter[Trail]] = TypeAdapter(Trail)
