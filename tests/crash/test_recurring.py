@@ -21,7 +21,7 @@ async def check(url):
         assert reports == [f"nightly@{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in MOMENTS]
         [nightly] = await runtime.schedules()
         assert (list(nightly.started), nightly.skipped, nightly.problem) == (reports, 0, "")
-        assert sorted((each.recipient, each.event) for each in await runtime.mail()) == [
+        assert sorted((each.recipient, each.event) for each in await runtime.mail(framework=True)) == [
             ("daily", "every.1d.WAITING"),
             ("schedule:nightly", "DUE"),
         ]
