@@ -92,7 +92,7 @@ class LoopRun:
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
         run._check_names()
         await run._leave_out()
-        await listen(run._journal, run._transcript, terms, context)
+        await listen(run._journal, run._transcript, terms, context, work.rolled_back_at)
         return run
 
     def _check_names(self) -> None:

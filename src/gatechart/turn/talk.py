@@ -1,0 +1,12 @@
+"""States in which models speak, whose conversations outlive the entries of these states."""
+
+from __future__ import annotations
+
+from gatechart.graph import AnyGraph, unwrapped
+from gatechart.values import StateName
+
+
+def states_with_talk(graph: AnyGraph) -> frozenset[StateName]:
+    """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
+    invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
+    return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
