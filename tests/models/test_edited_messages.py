@@ -309,6 +309,31 @@ async def test_a_prompt_of_another_state_does_not_remove_the_messages_of_the_con
     assert [each["content"] for each in server.requests[2]["messages"]] == ["a", "1.", "Judge it.", "good", "b"]
 
 
+async def test_a_rollback_takes_messages_of_users_and_leaves_the_model_what_it_did(place):
+    """A deletion after the rollback still removes a turn."""
+    async with scripted_model([*SCRIPT, Says("Again."), Says("End.")]) as server:
+        _, opening = opened(place, server)
+        async with opening as runtime:
+            agent = await runtime.start("chat", at="LISTENING", agent_id="a")
+            version = agent.snapshot.version
+            await ask(runtime, "first")
+            await ask(runtime, "second")
+            await agent.rollback(version, reason="a test")
+            await ask(runtime, "third")
+        _, opening = opened(place, server)
+        async with opening as runtime:
+            await ask(runtime, "fourth")
+            agent = await runtime.resume("a")
+            await agent.send("DELETED", {"text": f"It is {PIN}."})
+            await ask(runtime, "fifth")
+    told = [[each["content"] for each in request["messages"]] for request in server.requests[3:]]
+    did = [f"I look at {PIN}.", json.dumps({"order": PIN, "pin": PIN}), f"It is {PIN}.", "Yes."]
+    told = [[json.dumps(json.loads(each)) if each.startswith("{") else each for each in texts] for texts in told]
+    assert told[0] == [*did, "third"]
+    assert told[1] == [*did, "third", "Bye.", "fourth"]
+    assert told[2] == [*did[:2], "Yes.", "third", "Bye.", "fourth", "Again.", "fifth"]
+
+
 async def test_a_fork_and_the_agent_it_came_from_edit_their_messages_apart():
     async with scripted_model([*SCRIPT[:2], Says("1."), Says("2.")]) as server:
         _, opening = opened("memory:", server)

@@ -32,6 +32,7 @@ from gatechart.values import Needs, Profile
 from tests.models.support import Chat, Services, decide, hear, keep, wait, waits
 
 HANDED_ON = "The work was handed on. The next agent continues from here."
+CAME_BACK = "This transfer was made, and the work has come back since: the target refused it, or returned it."
 UNFINISHED = "no result: the work was handed on before this call was made, or before it ended"
 TOOL = "transfer_to_refunds_at_REVIEWING"
 TRANSFER = (TOOL, {"reason": "it is lost", "summary": "order 7, 20 euros"}, "t")
@@ -445,8 +446,37 @@ async def test_work_that_comes_back_is_told_to_the_first_model_once(place: Any) 
         await agent.until("LISTENING")
         await agent.send("ASKED", {"text": "And now?"})
         await server.asked(4)
-    answered = ("tool", "That was a choice of an earlier step; the work has gone on since.")
+    answered = ("tool", CAME_BACK)
     assert told(server.requests[3]) == [*ALL_OF_IT[:4], answered, ("assistant", "Refunded."), ("user", "And now?")]
+
+
+async def test_a_model_whose_transfer_was_refused_is_told_so_and_can_transfer_to_another_target(place: Any) -> None:
+    closed = StateTransitionGraph(
+        "closed", context=Chat, states=["SHUT"], entry_points=[EntryPoint("SHUT", takes=HandoffPacket, guard=_never)]
+    )
+    loop = ModelLoop(tools=[look])
+    targets = [To("refunds", at="REVIEWING", description="Refund."), To("closed", at="SHUT", description="Closed.")]
+    graph = StateTransitionGraph(
+        "support",
+        context=Chat,
+        states=[
+            State("THINKING", invoke=Invoke(loop, id="think"), transfers=Transfers(targets, otherwise="LISTENING"))
+        ],
+        transitions=[Transition("LISTENING", "ASKED", "THINKING", actions=hear)],
+        entry_points=["LISTENING"],
+    )
+    given = {"reason": "it is lost", "summary": "order 7"}
+    script = [Calls(("transfer_to_closed_at_SHUT", given, "c")), Calls(TRANSFER), Says("Refunded.")]
+    async with scripted_model(script) as server, opened(place, server, graph, refunds(), closed) as runtime:
+        agent = await runtime.start("support", at="LISTENING")
+        await agent.send("ASKED", {"text": "Where is 7?"})
+        await server.asked(3)
+    assert told(server.requests[1])[-1] == ("tool", CAME_BACK)
+    assert told(server.requests[2])[-3:] == [("tool", CAME_BACK), ("assistant", "", TOOL), ("tool", HANDED_ON)]
+
+
+def _never(context: Any, event: Any) -> bool:
+    return False
 
 
 async def test_calls_of_another_agent_are_not_made_again_by_the_next_loop(place: Any) -> None:

@@ -111,6 +111,13 @@ class AgentJournal(InvokeJournal):
         return datetime.fromisoformat(json.loads(next(filter(None, runs)))["began"])
 
     @property
+    def earlier_epoch(self) -> int:
+        """Epoch of the newest earlier entry of a state whose invocation opened the journal; 0 if there is none."""
+        runs = (name.removeprefix(f"{_RUN}.").split(".") for name in self._entries if name.startswith(f"{_RUN}."))
+        epochs = {int(epoch) for epoch, *_ in runs} - {self.invocation.epoch}
+        return max(epochs, default=0)
+
+    @property
     def entries(self) -> Mapping[str, str]:
         """What is in the journal, in the order written, without the framework's own marks."""
         return {name: text for name, text in self._entries.items() if not name.startswith(RESERVED)}

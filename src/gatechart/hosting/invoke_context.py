@@ -242,6 +242,14 @@ class Work(Generic[ServicesT]):
         async with self._idleness.busy():
             return await self._trail.escapes() if self._trail is not None and await self._trail.open() else NO_ESCAPES
 
+    async def rolled_back_at(self) -> int:
+        """Return the version of the agent's newest rollback; 0 if there is none.
+
+        Only agents whose models keep a journal record it. Raises InvocationOverError if the state has been left.
+        """
+        async with self._idleness.busy():
+            return (await self._host.snapshot(self._invocation)).trail.escapes.rolled_back
+
     async def nudge(self) -> str:
         """Return what a way out wants whoever decides next to know: that the agent goes round in circles, and how.
 

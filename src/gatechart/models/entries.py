@@ -25,6 +25,8 @@ class Heard:
     source: Annotated[str, _UNLESS_EMPTY] = ""  # that told the loop; "" for the agent's context
     seen: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
     """Identities of other messages here that the source told, each with the key of a message that has no id itself."""
+    kept: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()
+    """Identities of turns of the model that a rollback took from the context, and that stay here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

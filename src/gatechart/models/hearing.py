@@ -24,6 +24,7 @@ class Told:
     source: str  # of the messages; "" for the agent's context
     messages: Sequence[Message]
     listed: Sequence[Message] | None = None  # messages of the agent's context; None if it is no conversation
+    is_after_rollback: bool = False  # then the model's turns stay, because its calls were made
 
     def identities_by_source(self) -> Mapping[str, set[str]]:
         """Return the identities of the messages that each known source has now."""
@@ -39,18 +40,23 @@ class Hearing:
     seen: Mapping[str, str]  # see `Heard.seen`
     rewritten: Mapping[str, Entry]  # by name; entries with edited or removed messages
     summarized: tuple[str, ...]  # ids of edited messages that a summary has replaced
+    missing_turns: tuple[str, ...] = ()  # identities of the model's turns that the source no longer has
 
 
 def compared(transcript: Transcript, told: Told) -> Hearing:
     """Compare a transcript with the messages that its loop gets now. Of messages with one id, only the last counts.
 
-    A message that a source told earlier, and does not tell now, is removed. A turn with open calls stays as it is: what
-    a person is asked to approve does not change.
+    A message that a source told earlier, and does not tell now, is removed; after a rollback only if the model did not
+    write it. A turn with open calls stays as it is: what a person is asked to approve does not change.
     """
     comparison = _Comparison(transcript)
     new = comparison.match(newest_versions(told.messages))
     return Hearing(
-        tuple(new), comparison.seen_now(told.source), comparison.changes(told), tuple(comparison.edited_summaries)
+        tuple(new),
+        comparison.seen_now(told.source),
+        comparison.changes(told),
+        tuple(comparison.edited_summaries),
+        comparison.missing_turns(told),
     )
 
 
@@ -129,7 +135,8 @@ class _Comparison:
     def changes(self, told: Told) -> dict[str, Entry]:
         """Return the entries with edited and removed messages, by name."""
         changed: dict[str, Entry] = {}
-        gone = {slot.key for slot in self._removed(told)}
+        removed = self._removed(told)
+        gone = {each.key for each in removed if not (told.is_after_rollback and isinstance(each.entry, ModelTurn))}
         for key, slot in self._slots.items():
             if slot.is_open:
                 continue
@@ -138,6 +145,10 @@ class _Comparison:
                 entry = changed.get(slot.name, slot.entry)
                 changed[slot.name] = _with_message(entry, slot.position, message)
         return changed
+
+    def missing_turns(self, told: Told) -> tuple[str, ...]:
+        """Return the identities of the model's turns that a source told earlier, and does not tell now."""
+        return tuple(identity(each.message) for each in self._removed(told) if isinstance(each.entry, ModelTurn))
 
     def _edited(self, slot: Slot) -> Message | None:
         """Return the message in place of one in the transcript; None if it stays as it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -22,8 +23,17 @@ logger = logging.getLogger(__name__)
 _SUMMARIZED: Final = "message %s of agent %s was edited, but a summary that replaced it may still have its old text"
 
 
-async def listen(journal: AgentJournal, transcript: Transcript, terms: LoopTerms, context: Any) -> None:
+async def listen(
+    journal: AgentJournal,
+    transcript: Transcript,
+    terms: LoopTerms,
+    context: Any,
+    rolled_back_at: Callable[[], Awaitable[int]],
+) -> None:
     """Update the journal and the transcript by the messages of the context. Raises InvocationOverError.
+
+    rolled_back_at: returns the version of the agent's newest rollback; 0 if there is none. After a rollback, the
+    model's turns stay, because their calls were made and the model is to know what it did.
 
     Edited and removed messages are replaced in the journal first, so that their old text is gone before the model is
     asked.
@@ -31,15 +41,20 @@ async def listen(journal: AgentJournal, transcript: Transcript, terms: LoopTerms
     it = journal.invocation
     source = "" if terms.prompt is None else f"{it.state}/{it.invoke}"
     listed = context.messages if isinstance(context, ConversationContext) else None
-    hearing = compared(transcript, Told(source, terms.told_by(context), listed))
+    told = Told(source, terms.told_by(context), listed)
+    kept: tuple[str, ...] = ()
+    hearing = compared(transcript, told)
+    if hearing.missing_turns and await rolled_back_at() > journal.earlier_epoch:
+        hearing, kept = compared(transcript, replace(told, is_after_rollback=True)), hearing.missing_turns
     for name, entry in hearing.rewritten.items():
         await _rewrite(journal, transcript, name, entry)
     for message_id in hearing.summarized:
         logger.warning(_SUMMARIZED, message_id, it.agent_id)
-    if hearing.new or hearing.seen:
+    if hearing.new or hearing.seen or kept:
         await fetch_missing(journal, hearing.new)
         messages = tuple([await message_apart(journal, each) for each in hearing.new])
-        name, heard = _free_name(journal, transcript), Heard(messages=messages, source=source, seen=hearing.seen)
+        heard = Heard(messages=messages, source=source, seen=hearing.seen, kept=kept)
+        name = _free_name(journal, transcript)
         transcript.add(name, await journal.record(name, text_of(name, heard)))
 
 

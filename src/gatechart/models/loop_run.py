@@ -61,6 +61,7 @@ R = TypeVar("R", bound=Replacement)
 
 ACCEPTED: Final = "accepted"
 _EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
+_CAME_BACK: Final = "This transfer was made, and the work has come back since: the target refused it, or returned it."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
 _WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
@@ -100,7 +101,7 @@ class LoopRun:
         run = cls(terms, context, work, await work.for_agent(terms.journal), terms.tools_of(work.services))
         run._check_names()
         await run._leave_out()
-        await listen(run._journal, run._transcript, terms, context)
+        await listen(run._journal, run._transcript, terms, context, work.rolled_back_at)
         return run
 
     def _check_names(self) -> None:
@@ -343,7 +344,10 @@ class LoopRun:
             outcome = await self._talk.transfer(call.name, call.arguments, call_id=call.id)
             await self._result(last, place, outcome.answer, "")
         else:
-            await self._result(last, place, _EARLIER, "")
+            is_back = (
+                last.state == self._journal.invocation.state and epoch_of_choice(self._journal, call.id) is not None
+            )
+            await self._result(last, place, _CAME_BACK if is_back else _EARLIER, "")
 
     def _is_current(self, turn: ModelTurn) -> bool:
         """Return whether nothing happened since the turn, even if the agent left the state to have calls approved."""

@@ -180,6 +180,8 @@ class Transcript:
         """Identities of the messages that each source told."""
         seen: dict[str, set[str]] = {}
         for each in self._of(Heard):
+            for identities in seen.values():
+                identities.difference_update(each.kept)
             seen.setdefault(each.source, set()).update(each.seen, filter(None, map(identity, each.messages)))
         return seen
 

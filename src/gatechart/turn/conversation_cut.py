@@ -8,12 +8,11 @@ from typing import Any, Final
 from gatechart.context import compact_json
 from gatechart.escape.calls import CallsMade
 from gatechart.escape.scene import Scene
-from gatechart.graph.callables import unwrapped
-from gatechart.graph.graph import AnyGraph
 from gatechart.turn.rollback import GoingBack
+from gatechart.turn.talk import states_with_talk
 from gatechart.values.escapes import CutBlock, CutTalk
 from gatechart.values.frozen import replaced, value
-from gatechart.values.names import TRAIL, Payload, StateName
+from gatechart.values.names import TRAIL, Payload
 
 _TALK_CUT: Final = "what models said out of their conversations"
 
@@ -55,7 +54,7 @@ def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]
     A text says why it must stay; None that models said nothing.
     """
     since = _last_before(way)
-    states = _talking(scene.graph)
+    states = states_with_talk(scene.graph)
     told = (each for each in scene.past if each.version > since and each.event.startswith(TRAIL))
     if not any(each.payload.get("state") in states for each in told):
         return CallsMade(()), None
@@ -70,12 +69,6 @@ def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]
 def _last_before(way: CutBlock) -> int:
     """Return the newest version before the block: before its first call, if that was in the state of the agent."""
     return way.since if way.call is None else way.call.version - 1
-
-
-def _talking(graph: AnyGraph) -> frozenset[StateName]:
-    """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
-    invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
-    return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
 
 
 def _leave_out(now: dict[str, Any], then: Payload, way: CutBlock, since: int) -> tuple[int, str]:

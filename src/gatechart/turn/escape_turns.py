@@ -30,6 +30,7 @@ from gatechart.turn.lessons import attempt_told, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew, with_timer
 from gatechart.turn.rollback import GoingBack, rolled_back
+from gatechart.turn.talk import states_with_talk
 from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
@@ -442,7 +443,8 @@ class _Attempt:
         keys = {each.key: each for each in (*after.keys, *calls.keys)}
         undone = ", ".join(dict.fromkeys(calls.undone))
         nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
-        return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
+        version = self.scene.snapshot.version + 1 if states_with_talk(self.scene.graph) else after.rolled_back
+        return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge, rolled_back=version)
 
 
 def _how_awaited(awaited: tuple[BreakerWait, ...]) -> str:

@@ -14,6 +14,7 @@ from gatechart.graph.graph import AnyGraph
 from gatechart.turn.handoff_state import failures
 from gatechart.turn.handoff_turns import delegated
 from gatechart.turn.noticing import with_trail_of
+from gatechart.turn.talk import states_with_talk
 from gatechart.turn.transfers import reentered
 from gatechart.turn.turns import beginnings
 from gatechart.values.agents import Event, Snapshot, Status
@@ -64,15 +65,21 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     restored = replace(
         target, version=before.version + 1, handoffs=before.handoffs, changed=event.time, transfers=counts
     )
-    restored = replace(restored, trail=_kept_trail(before, target))
+    restored = replace(restored, trail=_kept_trail(graph, before, target))
     after, begun = _attended(graph, restored, event, services)
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
 
 
-def _kept_trail(before: Snapshot, target: Snapshot) -> Trail:
-    """Return a trail that begins anew, with what no way back takes from an agent: its escapes, and what it knows."""
+def _kept_trail(graph: AnyGraph, before: Snapshot, target: Snapshot) -> Trail:
+    """Return a new trail with what a rollback keeps: the record of escapes, and the recently entered states.
+
+    The record has the version of the rollback if models of the graph remember more than the context has then.
+    """
     escapes = before.trail.escapes
-    begun = begun_at(target.trail.entry_point, escapes if escapes is NO_ESCAPES else escapes.interrupted)
+    kept = escapes if escapes is NO_ESCAPES else escapes.interrupted
+    if states_with_talk(graph):
+        kept = replaced(kept, rolled_back=before.version + 1)
+    begun = begun_at(target.trail.entry_point, kept)
     return begun if begun is NO_TRAIL else replaced(begun, recent=before.trail.recent)
 
 

@@ -124,6 +124,7 @@ class Escapes:
     cut: tuple[CutTalk, ...] = ()  # at most MOST_CUT, oldest first
     undoing: tuple[Undoing, ...] = ()  # calls being undone, the newest first
     then: Payload | None = None  # payload of the request to continue once they are undone
+    rolled_back: int = 0  # version of the newest rollback, for conversations with models; 0 for none
 
     __repr__ = shown_repr
 
