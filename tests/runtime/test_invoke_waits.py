@@ -379,14 +379,19 @@ async def test_of_two_waits_the_first_that_ends_leaves_the_invocation_idle(place
 
 @pytest.mark.needs("takes_a_clock")
 async def test_a_wait_that_its_function_gives_up_ends_the_idleness(place, clock, services):
+    patience = asyncio.timeout(None)
+
     async def impatient(context, work):
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(work.sleep("cooling", "1h"), 0.01)
+            async with patience:
+                await work.sleep("cooling", "1h")
         await work.step("hold", hold, context, work)
 
     graph = busy(Invoke(by_query(impatient=impatient, search=search), timeout_s=60))
     async with opened(place, graph, services, clock, limits=ONE) as runtime:
         first = await begun(runtime, "impatient")
+        await until_due(clock, NOON + timedelta(hours=1))
+        patience.reschedule(0)
         await eventually(lambda: services.calls["hold"])
         other = await begun(runtime, "search")
         await some_turns(other)
@@ -395,6 +400,25 @@ async def test_a_wait_that_its_function_gives_up_ends_the_idleness(place, clock,
         [[event, payload]] = await noted(first, 1)
         assert (event, payload["type"]) == ("error.invoke.invoked", "TimeoutError")
         await noted(other, 1)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_time_limit_counts_from_the_end_of_a_wait_before_its_timer_has_run(place, clock, services):
+    patience = asyncio.timeout(None)
+
+    async def impatient(context, work):
+        with pytest.raises(TimeoutError):
+            async with patience:
+                await work.sleep("cooling", "1h")
+        clock.advance(60)
+        await work.step("hold", hold, context, work)
+
+    async with opened(place, busy(Invoke(impatient, timeout_s=60)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        await until_due(clock, NOON + timedelta(hours=1))
+        patience.reschedule(0)
+        [[event, payload]] = await noted(agent, 1)
+        assert (event, payload["type"]) == ("error.invoke.impatient", "TimeoutError")
 
 
 @pytest.mark.needs("takes_a_clock")

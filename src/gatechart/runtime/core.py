@@ -165,17 +165,19 @@ class Core:
         finally:
             del self.callers[waiting]
 
-    async def sleep(self, seconds: float, until: datetime | None = None) -> None:
-        """Sleep for this many seconds, and no longer even if the clock is set back meanwhile.
+    def sleep(self, seconds: float, until: datetime | None = None) -> Coroutine[Any, Any, None]:
+        """Sleep for this many seconds from the call, and no longer even if the clock is set back meanwhile.
 
         until: wake at this moment if it comes sooner.
         """
-        wakes = min(until or _NEVER, self._in(seconds))
+        return self._sleep(seconds, min(until or _NEVER, self._in(seconds)))
+
+    async def _sleep(self, seconds: float, wakes: datetime) -> None:
         while not await self.comes(wakes):
             wakes = min(wakes, self._in(seconds))
 
     def alarm(self, seconds: float) -> asyncio.Task[None]:
-        """Begin a task that ends after so many seconds."""
+        """Start a task that ends this many seconds after the call."""
         return self.attend(self.sleep(seconds))
 
     def _in(self, seconds: float) -> datetime:

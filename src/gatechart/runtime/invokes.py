@@ -285,7 +285,8 @@ class _ClockLimit:
         """See TimeLimit."""
         if self._timer is None and not self.ran_out.done():
             self._began = self._core.clock.now()
-            self._timer = self._core.attend(self._run())
+            self._timer = self._core.alarm(self._left_s)
+            self._timer.add_done_callback(self._expire)
 
     def stop(self) -> None:
         """See TimeLimit."""
@@ -300,9 +301,8 @@ class _ClockLimit:
         self.stop()
         self.ran_out.cancel()
 
-    async def _run(self) -> None:
-        await self._core.sleep(self._left_s)
-        if not self.ran_out.done():
+    def _expire(self, timer: asyncio.Task[None]) -> None:
+        if not timer.cancelled() and not self.ran_out.done():
             self.ran_out.set_result(None)
 
 

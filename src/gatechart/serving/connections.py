@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 
 from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gatechart.api.route import LIVE, READY
 from gatechart.serving.answers import RETRY_AFTER, NotServed, document_of
@@ -141,9 +142,13 @@ class Connection(HttpToolsProtocol):
         self._pending = 0
         self._is_in_head = False
         super().on_headers_complete()
-        if self._is_extra:
-            self.cycle.keep_alive = False
         self._watch(self.config.limits.body_s + _BEHIND_S, self._cut_slow_body)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        """Start to answer a request. If tasks are eager, the whole answer may be written within this call."""
+        if self._is_extra:
+            cycle.keep_alive = False
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """Note that the parser has taken part of a body."""

@@ -30,6 +30,7 @@ from gatechart.values.names import Name, StateName, is_reserved, name_of
 START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
 DEFAULTS: Final = Limits()
 PATIENCE: Final = 100  # rounds of the event loop that an invoke may take without sleeping on the clock
+_PAUSE_S: Final = 0.001
 
 
 @asynccontextmanager
@@ -185,8 +186,8 @@ class Rehearsal(Generic[ContextT]):
         MailFailedError if the turn of a timer or of other mail to the agent failed, once for each mail. A caller that
         moves the clock on rehearses the further tries.
         """
-        for _ in range(PATIENCE):
-            await asyncio.sleep(0)
+        for number in range(PATIENCE):
+            await asyncio.sleep(0 if number < PATIENCE // 2 else _PAUSE_S)  # a thread needs time to run
             # Everything under way sleeps on the clock, so nothing more happens until it moves.
             if self.runtime.pending_work == self.clock.sleeping:
                 break

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 from gatechart.contrib.scxml.expressions import Place, Value
@@ -104,10 +105,18 @@ def json_or_text(text: str) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
-        return " ".join(text.split())
+        value = " ".join(text.split())
+        if _brackets(value) > MOST_DEPTH:  # the parser's limit, which differs between versions of Python
+            raise _too_deep() from None
     if depth_exceeds(value, MOST_DEPTH):
         raise _too_deep()
     return value
+
+
+def _brackets(text: str) -> int:
+    """Return how deep brackets and braces are nested in a text."""
+    steps = (1 if char in "[{" else -1 for char in text if char in "[]{}")
+    return max(accumulate(steps), default=0)
 
 
 def _too_deep() -> LimitError:
