@@ -33,7 +33,7 @@ async def listen(
     """Update the journal and the transcript by the messages of the context. Raises InvocationOverError.
 
     rolled_back_at: returns the version of the agent's newest rollback; 0 if there is none. After a rollback, the
-    model's turns stay, because their calls were made and the model is to know what it did.
+    model's turns stay, because their calls were made and the model must know about them.
 
     Edited and removed messages are replaced in the journal first, so that their old text is gone before the model is
     asked.

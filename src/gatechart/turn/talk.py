@@ -1,4 +1,4 @@
-"""States in which models speak, whose conversations outlive the entries of these states."""
+"""Find the states of a graph where a model speaks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from gatechart.values.names import StateName
 
 
 def states_with_talk(graph: AnyGraph) -> frozenset[StateName]:
-    """Return the states in which a model speaks whose conversation the agent keeps in a journal."""
+    """Return the states whose invokes keep a conversation with a model in a journal of the agent."""
     invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
     return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
