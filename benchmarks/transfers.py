@@ -15,8 +15,8 @@ from benchmarks.measure import Better, Contestant, Measure, Role, Round, per_sec
 from gatechart import EntryPoint, Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.agent import Agent
 from gatechart.handoff import ConversationContext, HandoffPacket
-from gatechart.turn import Turn
-from gatechart.values import HandoffStatus, Mode
+from gatechart.turn.turn_context import Turn
+from gatechart.values.handoffs import HandoffStatus, Mode
 
 AT_ONCE = 1000
 PEERS = 100  # of LangGraph at once: its checkpointer writes one after the other

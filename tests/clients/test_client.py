@@ -35,7 +35,9 @@ from gatechart.errors import (
 )
 from gatechart.handoff import HandoffPacket
 from gatechart.serving import Lifecycle, listening
-from gatechart.values import Mode, Retry, Status
+from gatechart.values.agents import Status
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Mode
 from tests.serving.conftest import TOKEN, serving, within
 from tests.serving.shop import Order, shop
 

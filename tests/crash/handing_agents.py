@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 from gatechart import EntryPoint, Retry, Runtime, State, StateTransitionGraph, To, Transfers, Transition
-from gatechart.graph import Invoke
-from gatechart.handoff import SUMMARY, ConversationContext, HandoffPacket
+from gatechart.graph.definition import Invoke
+from gatechart.handoff import ConversationContext, HandoffPacket
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.models import ModelLoop, OpenAIModel, Summarize, keep_messages
 from gatechart.models.transcript import FOLLOWED
 from gatechart.testing.scripted_model import Calls, Says, scripted_model

@@ -10,9 +10,10 @@ from pydantic import BaseModel
 
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
-from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 from gatechart.handoff import ConversationContext, HandoffPacket
-from gatechart.kernel import plan_entry
+from gatechart.kernel.plan import plan_entry
 from tests.support import Trail, boom, is_yes
 
 

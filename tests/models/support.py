@@ -5,7 +5,7 @@ from collections import Counter
 from pydantic import Field
 
 from gatechart import State, StateTransitionGraph, ToolBox, Transition
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.handoff import ConversationContext
 from gatechart.models import OpenAIModel, keep_messages
 

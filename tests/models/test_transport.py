@@ -14,7 +14,8 @@ from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import ExtraMissingError
 from gatechart.handoff import Message
 from gatechart.models import AnswerBounds, AnthropicModel, Finish, ModelRequest, OpenAIModel, PydanticAIModel
-from gatechart.tools import is_passing, retry_after_s, tool
+from gatechart.tools import tool
+from gatechart.tools.retries import is_passing, retry_after_s
 from tests.models.answers import call, chat, chunks, delta, sse
 from tests.models.answers_anthropic import event, note, start, streamed_blocks, use
 from tests.models.raw_server import Raw, answer, raw_server

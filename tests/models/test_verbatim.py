@@ -12,8 +12,9 @@ from gatechart.models.contents import with_arguments
 from gatechart.models.dialects import message_of
 from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.transcript import Transcript
-from gatechart.tools import model_name, tool
-from gatechart.values import hidden
+from gatechart.tools import tool
+from gatechart.tools.naming import model_name
+from gatechart.values.secrets import hidden
 from tests.models.answers import call, chat, chunks, pieces_of
 from tests.models.answers_anthropic import end, note, start, streamed_blocks, text, use
 from tests.models.raw_server import answer, events, raw_server

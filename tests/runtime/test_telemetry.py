@@ -18,11 +18,15 @@ from opentelemetry.trace import StatusCode
 from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.escape import GiveUp, Nudge
-from gatechart.graph import Accepts, Best, EntryPoint
-from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.handoff import Accepts, Fallbacks, Human, SameTarget
+from gatechart.graph.selection import Best
+from gatechart.handoff import ConversationContext, PacketMigration
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import MailEnd, Needs, Profile, Role
+from gatechart.values.commits import MailEnd
+from gatechart.values.homes import Role
+from gatechart.values.profiles import Needs, Profile
 from tests.runtime.support import WrappedStore, at_rest
 from tests.runtime.test_escapes import go_round, ring
 

@@ -9,10 +9,11 @@ import pytest
 import gatechart
 from gatechart import Invoke, Limits, Runtime, State, StateTransitionGraph
 from gatechart.errors import ReadOnlyError
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import ActiveInvocation, Invocation, Role
+from gatechart.values.homes import Role
+from gatechart.values.mail import ActiveInvocation, Invocation
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 

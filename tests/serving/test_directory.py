@@ -14,7 +14,9 @@ from gatechart.runtime import Limits
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import Access, CallerNameError, Pace, RegistrantsError, TokenError
 from gatechart.serving.answers import NotServed
-from gatechart.values import OUTCOME, Hours, Mark, Needs, Profile, Rate
+from gatechart.values.directory import OUTCOME, Mark
+from gatechart.values.profiles import Hours, Needs, Profile
+from gatechart.values.tool_policies import Rate
 from tests.serving.conftest import TOKEN, serving
 from tests.serving.shop import graphs
 

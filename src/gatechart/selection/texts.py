@@ -118,7 +118,7 @@ def index_of(candidates: Iterable[Candidate]) -> TextIndex:
 def texts_of(candidate: Candidate) -> tuple[str, ...]:
     """Return what is known of a candidate: its samples, each line of its text, and the names of what it can do.
 
-    >>> from gatechart.values import Profile
+    >>> from gatechart.selection import Profile
     >>> profile = Profile(capabilities=("query_order",), samples=("where is it",))
     >>> texts_of(Candidate("orders.ASK", "orders", "ASK", profile=profile, text="Finds orders."))
     ('where is it', 'Finds orders.', 'query order')

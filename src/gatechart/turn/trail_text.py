@@ -40,7 +40,7 @@ def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, in
     It is shortened once it is longer than the signals allow, or when a quarter as many lines were appended as are kept:
     a store writes the whole text with each turn, so what nobody looks at any more costs.
 
-    >>> from gatechart.values import Trail
+    >>> from gatechart.values.trail import Trail
     >>> grown(Trail("mA\n"), "mB\nmC\n", 2, bounds_of(Signals((), states=2, most_bytes=8)))
     ('mB\nmC\n', 0)
     """

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.contrib.human_desk import human_desk
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from gatechart.handoff import ConversationContext, ToolCall, read_packet
-from gatechart.values import HandoffStatus
+from gatechart.values.handoffs import HandoffStatus
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
