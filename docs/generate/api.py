@@ -61,8 +61,10 @@ def documented(name: str, value: Any) -> Iterator[str]:
     elif inspect.isroutine(value):
         yield code(header(value))
         yield prose(value.__doc__ or "")
+    elif name in INTRODUCED:
+        yield prose(INTRODUCED[name])
     else:
-        yield prose(INTRODUCED.get(name, ""))
+        yield code(f"{name} = {value!r}")
 
 
 def class_header(kind: type) -> str:
