@@ -27,11 +27,24 @@ from typing import Any, TypeAlias
 
 import gatechart
 from benchmarks.checkout import command, environment
-from gatechart import AgentContext, EntryPoint, Handoff, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import EscapePlan, GiveUp, Reroute
+from gatechart import (
+    AgentContext,
+    ConversationContext,
+    EntryPoint,
+    EscapePlan,
+    Handoff,
+    HandoffPacket,
+    ModelLoop,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    Transition,
+    tool,
+)
+from gatechart.escape import GiveUp, Reroute
 from gatechart.graph.definition import Invoke
-from gatechart.handoff import ConversationContext, HandoffPacket, Message, ToolCall
-from gatechart.models import ModelLoop
+from gatechart.handoff import Message, ToolCall
 from gatechart.models.model import Finish, ModelReply, ModelRequest
 from gatechart.signals import looping
 

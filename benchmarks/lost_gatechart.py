@@ -14,10 +14,9 @@ from typing import Any
 
 from benchmarks.databases import all_done, url
 from benchmarks.faults import FIRST, HURRY, NEXT, SECOND, WISH, Findings, World, answer_to
-from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import EventError
 from gatechart.graph.definition import Invoke
-from gatechart.handoff import ConversationContext
 from gatechart.hosting.limits import Limits
 from gatechart.turn.turn_context import Turn
 from gatechart.values.delays import Retry

@@ -20,8 +20,7 @@ from time import process_time, thread_time
 from typing import TypeAlias
 
 from benchmarks.measure import Better, Contestant, Effort, Measure
-from gatechart import AgentContext, EntryPoint, Handoff, Runtime, State, StateTransitionGraph
-from gatechart.handoff import HandoffPacket
+from gatechart import AgentContext, EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph
 from gatechart.hosting.choice_learning import Lesson
 from gatechart.selection import Best, choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings

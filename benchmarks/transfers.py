@@ -12,9 +12,17 @@ from typing import Any
 from benchmarks import plain_handoffs
 from benchmarks.databases import new_file, url
 from benchmarks.measure import Better, Contestant, Measure, Role, Round, per_second
-from gatechart import EntryPoint, Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart import (
+    ConversationContext,
+    EntryPoint,
+    Handoff,
+    HandoffPacket,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from gatechart.agent import Agent
-from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.turn.turn_context import Turn
 from gatechart.values.handoffs import HandoffStatus, Mode
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gatechart import Fallbacks, Human, SameTarget
+from gatechart import Fallbacks, HandoffPacket, Human, SameTarget
 from gatechart.api.descriptions import packet_sections
-from gatechart.handoff import HandoffPacket
 from gatechart.handoff.fallbacks import fallback_steps
 from gatechart.selection import Best, Needs
 

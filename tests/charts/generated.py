@@ -8,11 +8,12 @@ from functools import partial
 
 from hypothesis import strategies as st
 
+from gatechart import EscapePlan
 from gatechart.charts import Cel
 from gatechart.charts.contexts import context_of
 from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
-from gatechart.escape import CutOut, EscapePlan, Nudge, Reroute, Rollback, SwitchTool, ToHuman
+from gatechart.escape import CutOut, Nudge, Reroute, Rollback, SwitchTool, ToHuman
 from gatechart.graph.definition import ANY, Allow, EntryPoint, Initial, Invoke, OnRefusal, State, Then, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from gatechart import Runtime
+from gatechart import ConversationContext, HandoffPacket, Runtime
 from gatechart.checks import Allow, check, check_all, report
 from gatechart.context import AgentContext
 from gatechart.graph.definition import EntryPoint, Invoke, State, Transition
@@ -16,7 +16,6 @@ from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.selection import Best, NeedRule
 from gatechart.graph.signals import answered
 from gatechart.graph.transfers import To, Transfers
-from gatechart.handoff import ConversationContext, HandoffPacket
 from gatechart.signals import Lacks, handing_on
 from gatechart.stores import MemoryStore
 from gatechart.values.handoffs import Reason

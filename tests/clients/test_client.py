@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Handoff
+from gatechart import Handoff, HandoffPacket
 from gatechart.clients import (
     AnswerLostError,
     ClientClosedError,
@@ -33,7 +33,6 @@ from gatechart.errors import (
     UnknownGraphError,
     UnknownVersionError,
 )
-from gatechart.handoff import HandoffPacket
 from gatechart.serving import Lifecycle, listening
 from gatechart.values.agents import Status
 from gatechart.values.delays import Retry

@@ -12,8 +12,8 @@ import os
 import signal
 from pathlib import Path
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import AwaitBreaker, EscapePlan
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import AwaitBreaker
 from gatechart.graph.definition import Invoke
 from gatechart.signals import looping
 from gatechart.tools import BreakerPolicy, ToolPolicies

@@ -21,6 +21,7 @@ from gatechart import (
     AgentContext,
     Handoff,
     HandoffPacket,
+    ModelLoop,
     Runtime,
     State,
     StateTransitionGraph,
@@ -46,7 +47,7 @@ from gatechart.escape import (
 from gatechart.graph.definition import EntryPoint, Invoke
 from gatechart.graph.signals import Signal
 from gatechart.handoff import Message, ToolCall
-from gatechart.models import Finish, ModelLoop, ModelReply
+from gatechart.models import Finish, ModelReply
 from gatechart.signals import ToolFailures
 from gatechart.tools import ToolContext
 from gatechart.values.tool_policies import ToolPolicies

@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Thread
 from urllib.request import Request, urlopen
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import EscapePlan, Restart
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import Restart
 from gatechart.graph.definition import Invoke
 from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures

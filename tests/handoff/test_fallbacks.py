@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gatechart import HandoffPacket
 from gatechart.graph.handoff import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.handoff import FallbackKind, HandoffPacket, read_packet
+from gatechart.handoff import FallbackKind, read_packet
 from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, longest_wait_s, next_offer
 from gatechart.handoff.reading import unreadable
 from gatechart.handoff.selections import with_attempt

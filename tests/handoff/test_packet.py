@@ -12,7 +12,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from gatechart.handoff import HandoffPacket, Message, Part, PathStep, ToolCall, packet_schema
+from gatechart import HandoffPacket
+from gatechart.handoff import Message, Part, PathStep, ToolCall, packet_schema
 from gatechart.handoff.packet import SCHEMA_VERSION
 from gatechart.values.handoffs import Mode, Reason
 

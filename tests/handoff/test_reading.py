@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from gatechart import HandoffPacket
 from gatechart.errors import PacketError
-from gatechart.handoff import HandoffPacket, PacketMigration, read_packet, reading
+from gatechart.handoff import PacketMigration, read_packet, reading
 from gatechart.handoff.packet import SCHEMA_VERSION
 from gatechart.handoff.reading import UNREAD
 from gatechart.values.handoffs import Reason

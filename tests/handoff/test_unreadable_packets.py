@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from gatechart import HandoffPacket
 from gatechart.graph.handoff import Fallbacks, Human
-from gatechart.handoff import HandoffPacket, read_packet
+from gatechart.handoff import read_packet
 from gatechart.handoff.fallbacks import fallback_steps
 from gatechart.handoff.reading import RAW, unreadable
 

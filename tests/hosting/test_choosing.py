@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gatechart import EntryPoint, Runtime, StateTransitionGraph, Transition
+from gatechart import EntryPoint, HandoffPacket, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import (
     InvalidChoosingError,
     SelectionAnswerError,
@@ -12,7 +12,7 @@ from gatechart.errors import (
     StoreUnreachableError,
     UnknownSelectorError,
 )
-from gatechart.handoff import HandoffPacket, Message, SelectionTerms
+from gatechart.handoff import Message, SelectionTerms
 from gatechart.hosting.choosing import check_choosing
 from gatechart.runtime import Choosing
 from gatechart.selection import Exploring, Learned, Profile

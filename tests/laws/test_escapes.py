@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import Runtime, State, Transition
+from gatechart import EscapePlan, Runtime, State, Transition
 from gatechart.errors import EventError
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, Scene, Strategy, Tactic
+from gatechart.escape import GiveUp, Nudge, Reroute, Restart, Rollback, Scene, Strategy, Tactic
 from gatechart.escape.attempts import after_try, judged, next_tries, with_asked, without_way
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.migration import Migration

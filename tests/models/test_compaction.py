@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import Retry, Runtime, tool
+from gatechart import ModelLoop, Retry, Runtime, tool
 from gatechart.handoff import MediaPart, Message, ToolCall
 from gatechart.handoff.conversation import SUMMARY
 from gatechart.hosting.agent_journal import AgentJournal
-from gatechart.models import AnthropicModel, Budget, ModelLoop, ModelRequest, OpenAIModel, Summarize
+from gatechart.models import AnthropicModel, Budget, ModelRequest, OpenAIModel, Summarize
 from gatechart.models.fitting import fitted
 from gatechart.models.known_ids import KnownIds
 from gatechart.models.tokens import tokens_in, tokens_of, tokens_of_frame

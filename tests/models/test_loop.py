@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import Retry, Runtime, State, StateTransitionGraph, Transition, tool
+from gatechart import ModelLoop, Retry, Runtime, State, StateTransitionGraph, Transition, tool
 from gatechart.graph.definition import Invoke
-from gatechart.models import AnthropicModel, Budget, ModelLoop, OpenAIModel, Prices, Summarize
+from gatechart.models import AnthropicModel, Budget, OpenAIModel, Prices, Summarize
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
 from gatechart.tools import BreakerPolicy, ToolContext, ToolPolicies

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel, PlainSerializer, PlainValidator
 
-from gatechart import Runtime, State, StateTransitionGraph, Transfers, Transition, tool
+from gatechart import ModelLoop, Runtime, State, StateTransitionGraph, Transfers, Transition, tool
 from gatechart.errors import ToolNameTakenError
 from gatechart.graph.definition import Invoke
 from gatechart.graph.payload_schema import JsonSchema
-from gatechart.models import ModelLoop
 from gatechart.tools import Tool, ToolPolicies
 from gatechart.tools.arguments import Described
 from tests.models.support import Chat, chat, decide, hear, keep, said, wait, waits

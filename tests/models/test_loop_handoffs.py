@@ -6,13 +6,26 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from gatechart import AgentContext, Handoff, Runtime, State, StateTransitionGraph, To, Transfers, Transition, tool
-from gatechart.escape import EscapePlan, HandOn
+from gatechart import (
+    AgentContext,
+    EscapePlan,
+    Handoff,
+    HandoffPacket,
+    ModelLoop,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    To,
+    Transfers,
+    Transition,
+    tool,
+)
+from gatechart.escape import HandOn
 from gatechart.graph.definition import EntryPoint, Invoke
 from gatechart.graph.selection import Best
-from gatechart.handoff import HandoffPacket, MediaPart, Message, TextPart
+from gatechart.handoff import MediaPart, Message, TextPart
 from gatechart.handoff.conversation import SUMMARY
-from gatechart.models import ModelLoop, Summarize
+from gatechart.models import Summarize
 from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.handing_on import handed_on
 from gatechart.models.model import Finish, Usage

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gatechart import Runtime, Transition, tool
-from gatechart.models import ModelLoop
+from gatechart import ModelLoop, Runtime, Transition, tool
 from gatechart.signals import SameCall, ToolFailures
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
 from gatechart.tools import ToolPolicies

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gatechart import Runtime, Transition, tool
+from gatechart import ConversationContext, HandoffPacket, ModelLoop, Runtime, Transition, tool
 from gatechart.api.codec import SNAPSHOT
 from gatechart.errors import PayloadError
-from gatechart.handoff import ConversationContext, HandoffPacket, MediaPart, Message, TextPart
+from gatechart.handoff import MediaPart, Message, TextPart
 from gatechart.handoff.media import described
-from gatechart.models import ModelLoop, OpenAIModel, Summarize
+from gatechart.models import OpenAIModel, Summarize
 from gatechart.stores import MemoryStore
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
 from gatechart.tools import ToolPolicies

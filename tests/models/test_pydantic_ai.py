@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from gatechart import tool
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
 from gatechart.models import Finish, ModelRequest, PydanticAIModel, Usage
-from gatechart.tools import tool
 from gatechart.tools.naming import model_name
 from gatechart.tools.retries import is_passing
 

@@ -3,10 +3,9 @@
 import asyncio
 from typing import Any
 
-from gatechart import Retry, Runtime, Transition, tool
+from gatechart import ModelLoop, Retry, Runtime, Transition, tool
 from gatechart.graph.definition import Invoke, State
 from gatechart.graph.graph import StateTransitionGraph
-from gatechart.models import ModelLoop
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
 from gatechart.tools import ToolPolicies

@@ -5,10 +5,9 @@ from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, Field
 
-from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.graph.handoff import Accepts, Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.graph.selection import Best
-from gatechart.handoff import ConversationContext
 from gatechart.stores import open_store
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.work_rows import held_work

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Limits, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import AwaitBreaker, EscapePlan, GiveUp, getting_out
+from gatechart import EscapePlan, Limits, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import AwaitBreaker, GiveUp, getting_out
 from gatechart.graph.definition import ANY, Invoke
 from gatechart.hosting import breaker_waits
 from gatechart.hosting.lessons import keeper_of, lessons_kept

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gatechart import EntryPoint, Handoff, ModelLoop, Runtime, State, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Handoff, HandoffPacket, ModelLoop, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OpenHandoffError, PayloadError, UnknownEntryError, UnknownSelectorError
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Human, OtherGraph
@@ -15,7 +15,6 @@ from gatechart.graph.migration import Migration
 from gatechart.graph.selection import Best, NeedRule
 from gatechart.graph.signals import Signal
 from gatechart.graph.transfers import To, Transfers
-from gatechart.handoff import HandoffPacket
 from gatechart.selection.explaining import explanation_of
 from gatechart.signals import UserAsked
 from gatechart.stores import open_store

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import Runtime
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute
+from gatechart import EscapePlan, Runtime
+from gatechart.escape import GiveUp, Nudge, Reroute
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.signals import looping
 from gatechart.testing import VirtualClock

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import Field
 
-from gatechart import AgentContext, Runtime, State, Transition
+from gatechart import AgentContext, EscapePlan, Runtime, State, Transition
 from gatechart.alerts import Alerts
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
+from gatechart.escape import Alert, CutOut, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
 from gatechart.graph.definition import EntryPoint, Invoke
 from gatechart.graph.escape import Strategy
 from gatechart.graph.graph import StateTransitionGraph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import EscapePlan, GiveUp, Reroute
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import GiveUp, Reroute
 from gatechart.graph.definition import Invoke
 from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures, looping

@@ -5,13 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from gatechart import Handoff, Runtime, State, StateTransitionGraph, ToolBox, Transition
+from gatechart import EscapePlan, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart.errors import TakingBackError
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart
+from gatechart.escape import GiveUp, Nudge, Reroute, Restart
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.migration import Migration
 from gatechart.graph.signals import Signal
-from gatechart.handoff import HandoffPacket
 from gatechart.hosting.limits import Limits
 from gatechart.signals import Repeats
 from gatechart.testing import VirtualClock

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from gatechart import Runtime, State, StateTransitionGraph, Transition
-from gatechart.escape import EscapePlan, Reroute, Restart
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, Transition
+from gatechart.escape import Reroute, Restart
 from gatechart.graph.definition import Invoke
 from gatechart.graph.migration import Migration
 from gatechart.graph.signals import Signal

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from gatechart import Invoke, Runtime, State, StateTransitionGraph, ToolBox, Transition
+from gatechart import EscapePlan, Invoke, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart import tool as made
 from gatechart.alerts import Alerts
-from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, SwitchTool
+from gatechart.escape import Alert, GiveUp, Nudge, SwitchTool
 from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
 from gatechart.tools import ToolPolicies

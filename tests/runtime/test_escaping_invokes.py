@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.escape import EscapePlan, Nudge, Reroute, SwitchTool
+from gatechart import EscapePlan, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import Nudge, Reroute, SwitchTool
 from gatechart.graph.definition import ANY, Invoke
 from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures

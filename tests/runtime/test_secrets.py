@@ -16,6 +16,7 @@ from gatechart import (
     Event,
     EventType,
     Handoff,
+    HandoffPacket,
     Invoke,
     Migration,
     Runtime,
@@ -26,7 +27,6 @@ from gatechart import (
 from gatechart.api.codec import SNAPSHOT, TURN
 from gatechart.context import read_context, write_context
 from gatechart.errors import InvalidGraphError, PayloadError
-from gatechart.handoff import HandoffPacket
 from gatechart.secrets import MASK
 from gatechart.turn.turns import begin, take_turn
 from gatechart.values.handoffs import Reason

@@ -258,8 +258,8 @@ async def test_who_would_wait_for_ever_beside_the_owner_is_told_what_to_do_inste
 @pytest.mark.needs("watches_changes")
 async def test_the_type_of_what_is_watched_can_be_named(runtime):
     async with runtime.changes() as changes, runtime.stream("unborn", "it") as stream:
-        assert isinstance(changes, gatechart.Subscription)
-        assert isinstance(stream, gatechart.Subscription)
+        assert isinstance(changes, gatechart.runtime.Subscription)
+        assert isinstance(stream, gatechart.runtime.Subscription)
 
 
 # An invoke that goes on

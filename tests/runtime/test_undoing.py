@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 from pydantic import Field, SecretStr
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, ToolBox, Transition
+from gatechart import ANY, AgentContext, EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart import tool as made
 from gatechart.alerts import Alerts
 from gatechart.api.codec import SNAPSHOT
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Reroute, Restart, Rollback
+from gatechart.escape import Alert, CutOut, GiveUp, Reroute, Restart, Rollback
 from gatechart.graph.definition import Invoke
 from gatechart.graph.signals import Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatechart import HandoffPacket
 from gatechart.graph.selection import Best
-from gatechart.handoff import HandoffPacket
 from gatechart.selection import choose, terms_of
 from gatechart.selection.features import LONGEST, features
 from gatechart.selection.texts import LEAST, NEAR, TextIndex, index_of, texts_of

@@ -14,6 +14,7 @@ from gatechart import (
     Handoff,
     Invoke,
     Limits,
+    ModelLoop,
     Retry,
     State,
     StateTransitionGraph,
@@ -23,7 +24,6 @@ from gatechart import (
 from gatechart.api.route import CHANGES, STREAM
 from gatechart.errors import ActionFailedError
 from gatechart.graph.signals import Signal
-from gatechart.models import ModelLoop
 from gatechart.serving import Application, Lifecycle
 from gatechart.serving.exposure import LONGEST_MESSAGE, public_text
 from gatechart.signals import ToolFailures

@@ -6,9 +6,9 @@ from datetime import date
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import ToolBox, tool
+from gatechart import EscapePlan, ToolBox, tool
 from gatechart.errors import InvalidToolError
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Strategy, SwitchTool, ToHuman
+from gatechart.escape import Alert, CutOut, GiveUp, Nudge, Reroute, Restart, Strategy, SwitchTool, ToHuman
 from gatechart.tools import ArgumentsMisfitError, Tool, ToolContext, ToolPolicies
 from gatechart.values.breakers import BreakerPolicy
 from gatechart.values.delays import Retry

@@ -26,8 +26,8 @@ def attempt_told(scene: Scene) -> Send:
     tools = _tallied((each.tool, each.ok) for each in calls)
     errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
     failed = scene.failed_states
-    block = (each for each in scene.block if each.get("event"))
-    moves = (f"{each['event']} --> {state}" for each in block for state in each["states"] if state in failed)
+    block = (entry for entry in scene.report.block if entry.event)
+    moves = (f"{entry.event} --> {state}" for entry in block for state in entry.states if state in failed)
     places = _tallied((name, False) for name in dict.fromkeys((*failed, *moves)))
     able = [(each, can) for each in calls for can in scene.tool(each.tool).capabilities]
     kinds = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)

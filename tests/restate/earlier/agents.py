@@ -16,9 +16,8 @@ from pathlib import Path
 import restate
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Invoke, Migration, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, ConversationContext, Invoke, Migration, State, StateTransitionGraph, Transition
 from gatechart.graph.handoff import Accepts, Fallbacks, SameTarget
-from gatechart.handoff import ConversationContext
 from gatechart.restate import Terms, serving
 from gatechart.values.delays import Retry
 from gatechart.values.handoffs import Side
