@@ -19,7 +19,7 @@ from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.handoff import Accepts, Handoff
 from gatechart.values.delays import Retry
 from tests.charts import functions
-from tests.charts.test_hostile import HOSTILE
+from tests.charts.hostile_charts import HOSTILE
 
 
 @add_state_features(Error, Volatile)

@@ -14,8 +14,8 @@ from gatechart.charts.schema import KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph.graph import StateTransitionGraph
 from tests.charts import functions
-from tests.charts.test_loading import BIND, DATA
-from tests.charts.test_xstate import MACHINE, Deps
+from tests.charts.chart_samples import BIND, DATA
+from tests.charts.player_machines import MACHINE, Deps
 
 pytestmark = pytest.mark.long
 

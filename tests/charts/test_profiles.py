@@ -13,7 +13,7 @@ from gatechart.errors import InvalidChartError
 from gatechart.graph.definition import EntryPoint, Transition
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph
 from gatechart.values.profiles import Hours, Profile
-from tests.charts.test_schema import plain
+from tests.charts.schemas import plain
 
 FULL = Profile(
     capabilities=("process_refund", "query_policy"),

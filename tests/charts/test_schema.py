@@ -6,22 +6,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.charts import dump, schema
-from gatechart.charts.faults import Spot
 from gatechart.charts.schema import KEYS, MEANINGS
-from gatechart.charts.source import read
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk
+from tests.charts.chart_samples import DATA
 from tests.charts.machines import ORDER, UPLOADS
-from tests.charts.test_loading import DATA
-from tests.charts.test_xstate import MACHINE
+from tests.charts.player_machines import MACHINE
+from tests.charts.schemas import plain
 
 VALIDATOR = Draft202012Validator(schema())
-
-
-def plain(text):
-    node, _ = read(text)
-    return Spot(node).plain()
 
 
 def test_the_schema_is_one():

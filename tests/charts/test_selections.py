@@ -19,7 +19,7 @@ from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.graph.selection import Best, NeedRule
 from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Candidate, Needs
-from tests.charts.test_schema import plain
+from tests.charts.schemas import plain
 
 VALIDATOR = Draft202012Validator(schema())
 

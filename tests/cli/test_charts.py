@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.charts import schema
+from tests.cli.chart_files import MACHINE, SCXML, TOGGLE
 
 LAMP = """\
 id: lamp
@@ -232,14 +233,6 @@ def test_the_schema_of_chart_files_is_printed(style, folder, gatechart):
     assert (printed.code, printed.err) == (0, "")
     assert printed.document == schema()
     Draft202012Validator.check_schema(printed.document)
-
-
-TOGGLE = """\
-{"id": "toggle", "initial": "off", "states": {
-  "off": {"on": {"PRESSED": "on"}, "after": {"2000": "on"}}, "on": {"on": {"PRESSED": "off"}}}}
-"""
-SCXML = '<scxml name="light" initial="off"><state id="off"><transition event="on" target="on"/></state><final id="on"/>'
-MACHINE = {"states": ["off", "on"], "initial": "off", "transitions": [["pressed", "off", "on"]]}
 
 
 @pytest.fixture

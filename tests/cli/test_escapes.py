@@ -9,8 +9,8 @@ from gatechart.cli.errors import ExitCode, code_of
 from gatechart.errors import AgentEndedError
 from gatechart.escape import GiveUp, Nudge, Reroute, Restart
 from gatechart.hosting.limits import Limits
-from tests.runtime.test_escapes import CIRCLE, WAY_OUT, go_round, ring
-from tests.runtime.test_undoing import PIN, Desk, book_two, taking_back, trip
+from tests.runtime.rings import CIRCLE, WAY_OUT, go_round, ring
+from tests.runtime.trip_agents import PIN, Desk, book_two, taking_back, trip
 
 LOST = ring(Nudge(), Reroute(), last=GiveUp(), cooldown="1h")
 SAVED = ring(Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"))

@@ -11,7 +11,7 @@ import gatechart
 from gatechart.cli import remedies
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import GatechartError, ReservedEventError
-from tests.errors.test_errors import LEAVES, SAMPLES, subclasses
+from tests.errors.samples import LEAVES, SAMPLES, subclasses
 
 PYTHON = re.compile(
     r"\b[\w.]+\(\S*\)|\b[A-Z]\w+\(|(?<![\w?])[a-z_]+=|\bregister the\b|open (it|the database|the runtime)\b"

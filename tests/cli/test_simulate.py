@@ -15,8 +15,8 @@ from gatechart.charts import load
 from gatechart.cli.simulation import Answers, Game, Lines
 from gatechart.errors import MailFailedError
 from gatechart.testing import rehearse
+from tests.cli.chart_files import MACHINE, SCXML, TOGGLE
 from tests.cli.terminal import chunks
-from tests.cli.test_charts import MACHINE, SCXML, TOGGLE
 from tests.forked import COMMAND, fork
 
 LAMP = """\

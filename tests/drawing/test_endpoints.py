@@ -12,7 +12,7 @@ from gatechart import StateTransitionGraph, Transition
 from gatechart.drawing import to_dot
 from gatechart.drawing.endpoints import APART, spread
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, specialists, support
-from tests.drawing.test_dot import HOSTILE, strict
+from tests.drawing.hostile_names import HOSTILE, strict
 
 ROOMS = [f"ROOM_{at}" for at in range(6)]
 HUB = StateTransitionGraph(

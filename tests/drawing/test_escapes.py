@@ -9,7 +9,7 @@ from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import LIGHT
 from gatechart.escape import GiveUp, Nudge, Reroute, Rollback, Strategy, SwitchTool, ToHuman, getting_out
 from gatechart.signals import looping
-from tests.drawing.test_mermaid import assert_valid
+from tests.drawing.mermaid_checks import assert_valid
 
 BLUE = LIGHT.escape.line
 

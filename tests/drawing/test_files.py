@@ -20,7 +20,7 @@ from gatechart.drawing.plain_dot import ENGINE, write_plain_dot
 from gatechart.drawing.sketch import Look
 from gatechart.errors import DrawingError, UnknownStateError
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
-from tests.drawing.test_dot import HOSTILE, strict
+from tests.drawing.hostile_names import HOSTILE, strict
 
 pytestmark = pytest.mark.long
 

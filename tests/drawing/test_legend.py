@@ -10,7 +10,7 @@ from gatechart.drawing.graph_map import map_of
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.outline import outline
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, specialists, support, svg_of, words_of
-from tests.drawing.test_mermaid import assert_valid
+from tests.drawing.mermaid_checks import assert_valid
 
 
 def test_only_signs_that_occur_are_explained():

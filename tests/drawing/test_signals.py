@@ -7,7 +7,7 @@ from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import LIGHT
 from gatechart.signals import UserAsked
 from gatechart.stores import entry_of
-from tests.drawing.test_mermaid import assert_valid
+from tests.drawing.mermaid_checks import assert_valid
 from tests.noticing import Moves, go_round
 from tests.support import applied, at_once, started
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -13,7 +12,6 @@ from gatechart.errors import (
     EntryGuardError,
     EventError,
     Fault,
-    FileFault,
     GatechartError,
     InvalidGraphError,
     OutsideError,
@@ -22,23 +20,11 @@ from gatechart.errors import (
     UnknownStateError,
     suggestion,
 )
+from tests.errors.samples import LEAVES, SAMPLES
 from tests.support import NOW
 
 BRANCHES = (DefinitionError, EventError, OutsideError)
 
-SAMPLES: dict[str, Any] = {
-    "str": "a text",
-    "str | None": "a text or nothing",
-    "bool": False,
-    "bool | None": None,
-    "int": 7,
-    "int | None": 7,
-    "float": 2.5,
-    "tuple[str, ...]": ("one", "two"),
-    "tuple[Fault, ...]": (Fault("state 'A'", "it is odd", "even it out"),),
-    "tuple[FileFault, ...]": (FileFault(1, 2, ("states", "A"), "it is odd", "even it out"),),
-    "datetime | None": NOW,
-}
 
 # What each error says would have worked; one that has no entry here fails, so that none is forgotten.
 REMEDIES: dict[str, str] = {
@@ -157,19 +143,6 @@ REMEDIES: dict[str, str] = {
     "UnwritableError": "keep large things elsewhere",
     "UnknownVersionError": "versions 7 to 7 can be had",
 }
-
-
-def subclasses(kind: type) -> Iterator[type]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from subclasses(each)
-
-
-LEAVES = [
-    each
-    for each in dict.fromkeys(subclasses(GatechartError))
-    if each.__module__.startswith(errors.__name__) and not each.__subclasses__()
-]
 
 
 def sample(kind: type) -> GatechartError:

@@ -17,9 +17,9 @@ from gatechart.selection.evaluation import Verdict
 from gatechart.testing import VirtualClock
 from gatechart.values.profiles import Profile
 from tests.noticing import Moves, go_round
+from tests.runtime.choosing_agents import asking, begun
 from tests.runtime.handovers import house, only, rest, target_of, worker
-from tests.runtime.test_choosing import asking, begun
-from tests.runtime.test_learning import asking_for
+from tests.runtime.learning_agents import asking_for
 
 BY_TEXT = Best(scorers={"text": 1.0})
 LEARNING = Best(scorers={"learned": 1.0})

@@ -11,7 +11,7 @@ from transitions import Machine
 from gatechart.graph.definition import ANY, State, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from tests.laws.flat_charts import laws
-from tests.laws.test_flat_charts import play
+from tests.laws.flat_walks import play
 from tests.support import Trail, at_once, note, started, trail_of
 
 STATES = ("S0", "S1", "S2", "S3")

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.errors import ActionFailedError, MicrostepLimitError
 from gatechart.graph.compile import ROOT, Edge, Kind
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.kernel.plan import plan_entry, plan_microstep
 from gatechart.kernel.select import accepted_events, candidates
-from gatechart.turn.turns import take_turn
 from gatechart.values.agents import Outcome, Snapshot, Status
 from gatechart.values.commits import TurnRecord
 from tests.laws.flat_charts import EVENTS, charts, events, laws, rebuilt
+from tests.laws.flat_walks import play, react
 from tests.support import at_once, context_of, happened, started, trail_of
 
 pytestmark = pytest.mark.long
-
-
-def react(graph: StateTransitionGraph, at: Snapshot, event: str) -> TurnRecord | Outcome | type[Exception]:
-    """The record, the refusal, or the error that undid the turn."""
-    try:
-        return at_once(take_turn(graph, at, happened(event)))
-    except (ActionFailedError, MicrostepLimitError) as error:
-        return type(error)
-
-
-def play(graph: StateTransitionGraph, at: Snapshot, happening: Sequence[str]) -> Snapshot:
-    """Where the agent is when all of it has happened."""
-    for event in happening:
-        decided = react(graph, at, event)
-        at = decided.snapshot if isinstance(decided, TurnRecord) else at
-    return at
 
 
 def path(graph: StateTransitionGraph, leaf: str) -> list[str]:

@@ -30,7 +30,7 @@ from gatechart.errors import InvalidToolError, McpServerError
 from gatechart.mcp import HttpServer, McpTools, StdioServer
 from gatechart.tools import FailureKind, ToolError, ToolPolicies
 from tests.mcp.booking import ANY, BAD, booking
-from tests.mcp.test_mcp import over_http
+from tests.mcp.http_servers import over_http
 
 PROGRAM = Path(__file__).with_name("booking.py")
 OVER_HTTP = [name for name in BAD if name != "crash"]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Thread
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -23,6 +20,7 @@ from gatechart.handoff import MediaPart, TextPart
 from gatechart.mcp import HttpServer, McpTools, StdioServer
 from gatechart.mcp.bounds import MOST_BYTES
 from gatechart.tools import ToolError
+from tests.mcp.http_servers import over_http
 from tests.mcp.server import shop
 
 SERVER = Path(__file__).with_name("server.py")
@@ -31,21 +29,6 @@ SERVER = Path(__file__).with_name("server.py")
 def program(folder: Path, *tools: str, env: tuple[str, ...] = ()) -> StdioServer:
     """Return the shop as a program."""
     return StdioServer("shop", [sys.executable, str(SERVER), str(folder)], tools=tools, env=env)
-
-
-@contextmanager
-def over_http(app: Starlette) -> Iterator[str]:
-    """Serve the application in a thread, on a free port of loopback; yield its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = Thread(target=server.run, args=([listening],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
 
 
 @asynccontextmanager

@@ -19,9 +19,9 @@ from gatechart.models.transcript import Transcript
 from gatechart.testing.scripted_model import Calls, Fails, Says, scripted_model
 from gatechart.tools import ToolContext, ToolPolicies
 from gatechart.values.commits import JournalRecord
+from tests.models.loop_tools import lookup
 from tests.models.raw_server import answer, raw_server
 from tests.models.support import Services, chat
-from tests.models.test_loop import lookup
 
 QUICK = Retry(attempts=2, first_s=0)
 BOTH = pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel])

@@ -12,20 +12,12 @@ from gatechart.models import AnthropicModel, Budget, OpenAIModel, Prices, Summar
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
 from gatechart.tools import BreakerPolicy, ToolContext, ToolPolicies
+from tests.models.loop_tools import lookup
 from tests.models.support import Chat, Services, chat, fail, said
 from tests.runtime.support import eventually
 
 LOOKS = Calls(("lookup", {"order": "4711"}, "a"))
 QUICK = Retry(attempts=3, first_s=0)
-
-
-@tool(repeat="safe", policies=ToolPolicies(retry="off"))
-async def lookup(context: ToolContext, order: str) -> str:
-    """Look an order up."""
-    context.services.calls["lookup"] += 1
-    if order == "none":
-        raise LookupError("there is no such order")
-    return f"{order} was shipped"
 
 
 @tool(policies=ToolPolicies(retry="off"))

@@ -13,8 +13,8 @@ from gatechart.graph.definition import Invoke
 from gatechart.graph.payload_schema import JsonSchema
 from gatechart.tools import Tool, ToolPolicies
 from gatechart.tools.arguments import Described
+from tests.models.model_scripts import Script, Services, asked, reply
 from tests.models.support import Chat, chat, decide, hear, keep, said, wait, waits
-from tests.models.test_incomplete_answers import Script, Services, asked, reply
 
 SAFE = {"repeat": "safe", "policies": ToolPolicies(retry="off")}
 NAMES = ("call_id", "tool", "self", "name", "args", "arguments", "context", "undoes", "function", "func", "kind", "cls")

@@ -4,8 +4,8 @@ import pytest
 
 from gatechart import ModelLoop, Runtime, tool
 from gatechart.errors import FrameworkAgentError, UnknownAgentError
+from tests.models.model_scripts import Script, Services, refuses, reply
 from tests.models.support import chat
-from tests.models.test_incomplete_answers import Script, Services, refuses, reply
 
 
 @tool(repeat="safe")

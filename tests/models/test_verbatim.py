@@ -14,12 +14,12 @@ from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.transcript import Transcript
 from gatechart.tools.naming import model_name
 from gatechart.values.secrets import hidden
+from tests.models.answer_checks import check_chat, check_messages
 from tests.models.answers import call, chat, chunks, pieces_of
 from tests.models.answers_anthropic import end, note, start, streamed_blocks, text, use
 from tests.models.raw_server import answer, events, raw_server
 from tests.models.support import Services
 from tests.models.support import chat as chat_graph
-from tests.models.test_answers import check_chat, check_messages
 
 ASKED = Message(role="user", content="Where?")
 

@@ -31,9 +31,9 @@ from gatechart.values.names import CHOOSING, WITHDRAWN
 from gatechart.values.profiles import Needs, Profile
 from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet
+from tests.runtime.choosing_agents import HIGHEST, NOBODY, asking, begun, senior
+from tests.runtime.choosing_agents import plain as plain_worker
 from tests.runtime.handovers import ACCEPTED, CANCELLED, house, only, rest, statuses, target_of, worker
-from tests.runtime.test_choosing import HIGHEST, NOBODY, asking, begun, senior
-from tests.runtime.test_choosing import plain as plain_worker
 
 QUICK = Retry(attempts=2, first_s=0.0, factor=1.0)
 UNDECIDED = HandoffStatus.CHOOSING

@@ -20,9 +20,9 @@ from tests.noticing import go_round
 from tests.restate.moving import home, quiet
 from tests.runtime.busy_agents import Task, note
 from tests.runtime.handovers import rest
-from tests.runtime.test_escapes import go_round as go_on
-from tests.runtime.test_escapes import ring, tried
-from tests.runtime.test_undoing import HALF_WAY, Desk, book_two, check_half_way, half_way, trip
+from tests.runtime.rings import go_round as go_on
+from tests.runtime.rings import ring, tried
+from tests.runtime.trip_agents import HALF_WAY, Desk, book_two, check_half_way, half_way, trip
 
 SLOW_S = 2.0
 

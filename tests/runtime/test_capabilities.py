@@ -28,8 +28,8 @@ from gatechart.values.homes import Capabilities, Role
 from gatechart.values.profiles import Profile
 from gatechart.values.queries import Forgotten
 from tests.runtime.handovers import ALL, worker
+from tests.runtime.rings import CIRCLE, go_round, ring
 from tests.runtime.support import Gate, at_rest, gated, parcel
-from tests.runtime.test_escapes import CIRCLE, go_round, ring
 
 pytestmark = pytest.mark.sample_on_restate
 

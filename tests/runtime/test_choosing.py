@@ -27,6 +27,7 @@ from gatechart.values.names import CHOOSING as CHOOSING_MAIL
 from gatechart.values.names import WITHDRAWN
 from gatechart.values.profiles import Needs, Profile
 from gatechart.values.tool_policies import ToolPolicies
+from tests.runtime.choosing_agents import HIGHEST, NOBODY, Waiting, asking, begun, plain, senior
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -39,7 +40,6 @@ from tests.runtime.handovers import (
     REJECTED,
     Talk,
     house,
-    note,
     only,
     owner,
     pass_time,
@@ -52,38 +52,8 @@ from tests.runtime.support import eventually
 
 pytestmark = pytest.mark.sqlite_is_enough
 
-NOBODY = Best(Needs(domains=("moon",)))
-plain = worker("plain", profile=Profile(domains=("refunds",)))
-senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))
 full = worker("full", accepts=Accepts(capacity=0), profile=Profile(domains=("refunds",), tier=9))
 choosy = worker("choosy", accepts=Accepts(policy=lambda packet: "no"), profile=Profile(domains=("refunds",), tier=5))
-HIGHEST = Best(Needs(domains=("refunds",)), order=("tier",))
-
-
-def asking(best, name="asking", **more):
-    """A graph whose agents hand on what they do, to whoever is best."""
-    return StateTransitionGraph(
-        name,
-        context=Talk,
-        transitions=[
-            Transition("TALKING", "ASK", "WAITING", actions=Handoff(best, **more)),
-            Transition("WAITING", "LEAVE", "TALKING"),
-            Transition("WAITING", "handoff.completed", "TALKING", actions=note),
-            Transition("WAITING", "handoff.failed", "FAILED", actions=note),
-            Transition("WAITING", "handoff.rejected", "REFUSED", actions=note),
-            Transition("WAITING", "handoff.expired", "LATE", actions=note),
-            Transition("WAITING", "handoff.accepted", guard=lambda context, event: event.payload["mode"] == "delegate"),
-        ],
-        entry_points=["TALKING"],
-    )
-
-
-async def begun(runtime, graph="asking"):
-    """An agent that has asked for the best, once all is at rest."""
-    agent = await runtime.start(graph, at="TALKING")
-    await agent.send("ASK")
-    await rest(runtime)
-    return agent
 
 
 def why(row):
@@ -368,25 +338,6 @@ async def test_an_invoke_delegates_to_the_best(place):
         agent = await runtime.start("lonely", at="CALLING")
         await rest(runtime)
         assert agent.configuration == ("LEFT_ALONE",)
-
-
-class Waiting:
-    """A chooser that chooses when it is let, and fails before as often as it is told."""
-
-    def __init__(self, runtime, failures=0):
-        self._chooser = runtime._core.chooser
-        self.failures, self.asked = failures, 0
-        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
-        runtime._core.chooser = self
-
-    async def choose(self, packet, now):
-        self.asked += 1
-        if self.failures:
-            self.failures -= 1
-            raise RuntimeError("the model does not answer")
-        self.begun.set()
-        await self.go_on.wait()
-        return await self._chooser.choose(packet, now)
 
 
 @pytest.mark.not_on_restate("the choice may be made there before the second event arrives")

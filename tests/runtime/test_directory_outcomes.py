@@ -13,23 +13,15 @@ from gatechart.stores import MemoryStore
 from gatechart.values.agents import Status
 from gatechart.values.directory import Ended, Mark
 from gatechart.values.profiles import Needs, Profile
+from tests.runtime.choosing_agents import asking, begun
+from tests.runtime.directory_entries import LETTER, REFUNDS, entry_of, senior
 from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
 from tests.runtime.support import WrappedStore
-from tests.runtime.test_choosing import asking, begun
 
 pytestmark = pytest.mark.sqlite_is_enough
 
-REFUNDS = Best(Needs(domains=("refunds",)), order=("tier",))
 junior = worker("junior", profile=Profile(domains=("refunds",), tier=1))
-senior = worker("senior", profile=Profile(domains=("refunds",), tier=3))
 plain = worker("plain")
-LETTER = HandoffPacket(user_id="ada", current_problem="my money, please")
-
-
-async def entry_of(runtime, entry_id):
-    await rest(runtime)
-    (entry,) = await runtime.directory(entry_id)
-    return entry
 
 
 async def test_work_that_is_completed_counts_for_whoever_took_it(place):

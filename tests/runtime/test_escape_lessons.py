@@ -1,7 +1,5 @@
 """What agents learn from their escapes, on every home: kept once for a graph, and gone by with the next agent."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from gatechart import EscapePlan, Runtime
@@ -12,14 +10,14 @@ from gatechart.testing import VirtualClock
 from gatechart.values.agents import Status
 from gatechart.values.lessons import NO_LESSONS
 from tests.runtime.handovers import rest
-from tests.runtime.test_escapes import CIRCLE, WAY_OUT, attempts, go_round, ring
-from tests.runtime.test_escapes_in_regions import CIRCLE as ROUND
-from tests.runtime.test_escapes_in_regions import going_round, in_regions, standing
-from tests.runtime.test_escapes_of_tools import Desk, seeker
+from tests.runtime.moments import NOON
+from tests.runtime.region_rings import CIRCLE as ROUND
+from tests.runtime.region_rings import going_round, in_regions, standing
+from tests.runtime.rings import CIRCLE, WAY_OUT, attempts, go_round, ring
+from tests.runtime.seekers import Desk, seeker
 
 GRAPH = ring(Nudge(), Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"), last=GiveUp(), cooldown="0s")
 AGENTS = 7
-NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def hosted(place, graph=GRAPH, clock=None):

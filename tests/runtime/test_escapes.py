@@ -19,39 +19,10 @@ from gatechart.testing import VirtualClock
 from gatechart.values.agents import Status
 from gatechart.values.escapes import CameTo, EnterAt, NoWay
 from gatechart.values.fired_signals import Reaction
+from tests.runtime.rings import CIRCLE, WAY_OUT, Sink, attempts, go_round, ring, tried
 from tests.runtime.support import at_rest, eventually
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
-WAY_OUT = [Transition("E", "GO", "DONE")]
-
-
-def ring(*strategies, transitions=CIRCLE, doors=("A",), context=AgentContext, **plan):
-    return StateTransitionGraph(
-        "ring",
-        context=context,
-        states=[State("DONE", final=True)],
-        transitions=transitions,
-        entry_points=doors,
-        signals=Signal(Repeats()),
-        escape=EscapePlan({"repeats": strategies}, **plan),
-    )
-
-
-async def go_round(agent, most=60):
-    """Send events until the agent has ended."""
-    for _ in range(most):
-        if agent.snapshot.status is not Status.ACTIVE:
-            return
-        await agent.send("GO")
-
-
-def tried(agent):
-    return [(each.strategy, each.came_to) for each in agent.snapshot.trail.escapes.tried]
-
-
-async def attempts(agent):
-    return [turn for turn in await agent.history() if turn.event.name.startswith("escape.")]
 
 
 async def test_a_loop_leads_into_the_entry_point_that_leads_away(place):
@@ -90,14 +61,6 @@ async def test_strategies_are_tried_once_from_cheap_to_drastic_and_the_last_reso
         assert {"strategy": "reroute", "why": "no transition and no entry point leads away from what failed"} in (
             last.event.payload["passed"]
         )
-
-
-class Sink:
-    def __init__(self):
-        self.got = asyncio.Queue()
-
-    async def deliver(self, alert):
-        await self.got.put(alert)
 
 
 async def test_an_alert_goes_to_its_sink_with_the_attempt_that_follows(place):

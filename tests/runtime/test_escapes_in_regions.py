@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart import EscapePlan, Runtime, State, ToolBox, Transition, tool
 from gatechart.escape import GiveUp, Reroute
 from gatechart.graph.definition import Invoke
 from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures, looping
 from gatechart.tools import ToolPolicies
 from gatechart.values.agents import Status
+from tests.runtime.region_rings import CIRCLE, going_round, in_regions, standing
 
 STILL = EscapePlan({"*": GiveUp()}, shared=True)  # of the region in which nothing happens
-CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A"), Transition("C", "GO", "DONE")]
-
-
-def in_regions(first, second, **more):
-    """An agent with two regions, in the order given."""
-    return StateTransitionGraph("both", states=[State("BOTH", parallel=True, states=[first, second])], **more)
-
-
-def going_round(**more):
-    return State("ROUND", states=["A", "B", State("C"), State("DONE", final=True, progress=True)], initial="A", **more)
-
-
-def standing(**more):
-    return State("STANDING", states=["Y"], initial="Y", **more)
 
 
 async def go_round(agent):

@@ -19,10 +19,10 @@ from gatechart.values.escapes import NO_ESCAPES, CameTo
 from gatechart.values.homes import Role
 from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import rest
+from tests.runtime.moments import NOON
+from tests.runtime.rings import CIRCLE
 from tests.runtime.support import eventually
-from tests.runtime.test_escape_lessons import NOON
-from tests.runtime.test_escapes import CIRCLE
-from tests.runtime.test_undoing import Desk, book_two, trip
+from tests.runtime.trip_agents import Desk, book_two, trip
 
 PLAN = EscapePlan({"repeats": [Nudge(), Reroute()]}, cooldown="1h")
 GIVER = StateTransitionGraph("giver", states=["HERE"], entry_points=["HERE"])

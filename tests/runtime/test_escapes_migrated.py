@@ -14,7 +14,7 @@ from gatechart.runtime.escapes import StoredPast
 from gatechart.signals import ToolFailures
 from gatechart.values.agents import Status
 from tests.runtime.support import eventually
-from tests.runtime.test_undoing import Desk, Trip, attempts, book_two, check
+from tests.runtime.trip_agents import Desk, Trip, attempts, book_two, check
 
 pytestmark = pytest.mark.not_on_restate("a process that is let go there still has the invocation that takes calls back")
 

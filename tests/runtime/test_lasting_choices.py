@@ -14,9 +14,9 @@ from gatechart.values.directory import Ended, Mark
 from gatechart.values.homes import Role
 from gatechart.values.profiles import Hours, Profile
 from tests.homes import DATABASE_URLS
+from tests.runtime.choosing_agents import NOBODY, asking, begun
 from tests.runtime.handovers import rest, worker
-from tests.runtime.test_choosing import NOBODY, asking, begun
-from tests.runtime.test_learning import LEARNING, asking_for, asks, failing, handed, parcel, refund
+from tests.runtime.learning_agents import LEARNING, asking_for, asks, failing, handed, parcel, refund
 from tests.stores.sql.earlier import set_back
 
 GRAPHS = (asks(LEARNING), refund, parcel, worker("desk"), asking(NOBODY, "lost"))

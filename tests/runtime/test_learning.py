@@ -8,34 +8,22 @@ from gatechart import EntryPoint, HandoffPacket, State, StateTransitionGraph, Tr
 from gatechart.graph.selection import Best
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.runtime import Choosing
-from gatechart.selection import Exploring, Learned, terms_of
+from gatechart.selection import Exploring, Learned
 from gatechart.values.directory import Ended
 from gatechart.values.profiles import Needs, Profile
-from tests.runtime.handovers import house, only, pass_time, rest, target_of, worker
-from tests.runtime.test_choosing import asking, begun
+from tests.runtime.choosing_agents import begun
+from tests.runtime.handovers import house, only, pass_time, rest, worker
+from tests.runtime.learning_agents import LEARNING, asking_for, asks, failing, handed, parcel, refund
 
 pytestmark = pytest.mark.sqlite_is_enough
 
 BY_TEXT = Best(scorers={"text": 1.0})
-LEARNING = Best(scorers={"learned": 1.0})
 RECORDING = Choosing(learned=Learned())
-refund = worker("refund", profile=Profile(domains=("refunds",), samples=("I want my money back", "refund my order")))
-parcel = worker("parcel", profile=Profile(domains=("parcels",), samples=("where is my parcel", "track my order")))
-LETTER = HandoffPacket(user_id="ada", current_problem="please refund my order")
-
-
-def asks(best, letter=LETTER):
-    return asking(best, packet=lambda context, event: letter)
 
 
 async def kept_of(runtime, entry_id):
     await rest(runtime)
     return entry_context(await runtime.read(f"directory:{entry_id}"))
-
-
-async def handed(runtime):
-    """Hand the letter to whoever is chosen, and return its agent."""
-    return await target_of(runtime, await begun(runtime))
 
 
 async def test_nothing_is_kept_of_choices_unless_that_is_wished(place):
@@ -145,12 +133,6 @@ async def test_a_drawn_choice_is_recorded_with_its_probability(place):
         assert [each[3] for each in chosen.ranked] == [0.5, 0.5]
 
 
-async def failing(runtime, times):
-    for _ in range(times):
-        await runtime.stop((await handed(runtime)).id)
-        await rest(runtime)
-
-
 @pytest.mark.needs("chooses_alike")
 async def test_what_failed_again_and_again_is_learned_once_learning_is_trusted(place):
     trusted = Choosing(learned=Learned(trusted=True))
@@ -210,11 +192,6 @@ async def test_performance_is_that_for_this_kind_of_problem(place):
         assert scores["refunds"] == {"second.WORKING": 1.0, "first.WORKING": 0.94}
         assert (await runtime.directory("first.WORKING"))[0].candidate.performance == 0.94
         assert (await kept_of(runtime, "first.WORKING")).performance.kinds == (("refunds", 0.94),)
-
-
-def asking_for(best, problem=LETTER.current_problem):
-    packet = HandoffPacket(current_problem=problem)
-    return packet.model_copy(update={"selection": terms_of(best, packet)})
 
 
 async def test_work_that_the_likeliest_cannot_take_does_not_depart_from_text_scores(place):

@@ -8,9 +8,9 @@ from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.values.directory import Mark
 from gatechart.values.profiles import Profile
+from tests.runtime.choosing_agents import NOBODY, Waiting, asking, begun
+from tests.runtime.directory_entries import LETTER, REFUNDS, entry_of, senior
 from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, target_of, worker
-from tests.runtime.test_choosing import NOBODY, Waiting, asking, begun
-from tests.runtime.test_directory_outcomes import LETTER, REFUNDS, entry_of, senior
 
 giving = asking("plain", at="WORKING", packet=lambda context, event: LETTER)
 plain = worker("plain")

@@ -39,7 +39,7 @@ from gatechart.values.mail import MailStatus
 from gatechart.values.queries import Request
 from tests.api.charts import lamp, shade
 from tests.homes import DATABASE_URLS
-from tests.runtime.test_reserved import RESERVED
+from tests.runtime.reserved_names import RESERVED
 
 pytestmark = pytest.mark.one_variant_is_enough
 

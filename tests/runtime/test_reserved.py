@@ -24,42 +24,10 @@ from gatechart.values.commits import Posting
 from gatechart.values.delays import Retry
 from gatechart.values.homes import Role
 from gatechart.values.mail import Mail
+from tests.runtime.reserved_names import FREE, RESERVED
 from tests.runtime.support import soon
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]
-
-RESERVED = (
-    "done.state",
-    "done.state.WAITING",
-    "done.invoke",
-    "done.invoke.scan",
-    "error.execution",
-    "error.execution.late",
-    "error.communication",
-    "error.platform",
-    "error.invoke.scan",
-    "error.mail",
-    "error.refused",
-    "after.5d.WAITING",
-    "progress.invoke.scan",
-    "handoff",
-    "handoff.accepted",
-    "handoff.offered.WAITING",
-    "handoff.withdrawn",
-    "agent.started.WAITING",
-    "agent.stopped",
-    "agent.rolled_back",
-    "agent.forked",
-    "agent.migrated",
-    "signal.loop",
-    "escape.Reroute",
-    "alarm.tick",
-    "plan.ready",
-    "workspace.changed",
-    "message.offer",
-    "transfer.refunds",
-)
-FREE = ("done", "error", "error.tool", "agent.hired", "after", "signal", "plan", "transferred", "done.deal")
 
 
 class Approval(AgentContext):

@@ -27,8 +27,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values.commits import MailEnd
 from gatechart.values.homes import Role
 from gatechart.values.profiles import Needs, Profile
+from tests.runtime.rings import go_round, ring
 from tests.runtime.support import WrappedStore, at_rest
-from tests.runtime.test_escapes import go_round, ring
 
 PREFIX = "gatechart.handoff."
 LOG = "gatechart.runtime.telemetry"

@@ -9,6 +9,7 @@ from starlette.routing import Mount
 
 from gatechart import Runtime
 from gatechart.serving import Application, Lifecycle
+from tests.serving.mounting import mounted, mounted_twice
 from tests.serving.shop import graphs
 
 
@@ -24,15 +25,6 @@ async def asked(wrapped, root_path=""):
     ):
         yield http
         lifecycle.stop()
-
-
-def mounted(application):
-    """As FastAPI's `app.mount` does it, too."""
-    return Starlette(routes=[Mount("/gc", application)])
-
-
-def mounted_twice(application):
-    return Starlette(routes=[Mount("/api", routes=[Mount("/gc", application)])])
 
 
 def as_it_is(application):

@@ -8,7 +8,7 @@ import pytest
 from gatechart.serving import Application, Lifecycle
 from tests.console.teams import ask, graphs
 from tests.serving.conftest import TOKEN, serving
-from tests.serving.test_mounted import mounted, mounted_twice
+from tests.serving.mounting import mounted, mounted_twice
 
 PASSWORD = httpx.BasicAuth("anybody", TOKEN)
 

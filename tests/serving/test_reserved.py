@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatechart.errors import ReservedEventError
-from tests.runtime.test_reserved import FREE, RESERVED
+from tests.runtime.reserved_names import FREE, RESERVED
 from tests.serving.conftest import within
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]

@@ -12,8 +12,8 @@ from gatechart.testing import VirtualClock, replay
 from statecharts import graphs
 from statecharts.scenario import Scenario, play
 from statecharts.services import Services
-from tests.statecharts.test_online_shop import SPECIAL, ask, at_orders, taken_over
-from tests.statecharts.test_scenarios import SCENARIOS
+from tests.statecharts.recorded_scenarios import SCENARIOS
+from tests.statecharts.shop import SPECIAL, ask, at_orders, taken_over
 
 
 async def assert_same_again(store: MemoryStore) -> dict[str, int]:

@@ -17,13 +17,11 @@ from gatechart.selection.explaining import explanation_of
 from gatechart.testing import VirtualClock
 from statecharts.online_shop import advanced_orders, general_enquiries, online_shop, orders
 from statecharts.online_shop.actions import OPENING_HOURS, POLICY
-from statecharts.online_shop.context import ShopContext, Visit
+from statecharts.online_shop.context import ShopContext
 from statecharts.online_shop.graphs import automatic
 from statecharts.online_shop.shop import BOOKS, Books
 from statecharts.services import Services
-
-ORDER = "What is the status of my order A-1042?"
-SPECIAL = "I want it engraved with: to Ada"
+from tests.statecharts.shop import ORDER, SPECIAL, ask, at_orders, last_handoff, taken_over, visitor
 
 
 @pytest.fixture
@@ -36,35 +34,6 @@ def known(agent: Agent) -> ShopContext:
     context = agent.context
     assert isinstance(context, ShopContext)
     return context
-
-
-async def ask(agent: Agent, text: str) -> None:
-    outcome = await agent.send("CUSTOMER_ASKED", {"text": text})
-    assert outcome.applied, str(outcome.refusal)
-
-
-async def visitor(shop: Runtime, text: str) -> Agent:
-    """The agent that greeted a customer, who has asked something."""
-    agent = await shop.start("general_enquiries", at="LISTENING", payload=Visit(user_id="grace"))
-    await ask(agent, text)
-    return agent
-
-
-async def last_handoff(shop: Runtime, source: Agent) -> HandoffRecord:
-    return (await shop.handoffs(source=source.id))[-1]
-
-
-async def taken_over(shop: Runtime, source: Agent, state: str = "HANDED_OVER") -> Agent:
-    """The agent that has the customer after this one."""
-    await source.until(state)
-    return await shop.resume((await last_handoff(shop, source)).target)
-
-
-async def at_orders(shop: Runtime, text: str = ORDER) -> Agent:
-    """The agent for orders that a customer was handed to, and that has answered."""
-    agent = await taken_over(shop, await visitor(shop, text))
-    await agent.until("LISTENING")
-    return agent
 
 
 async def test_what_is_known_is_answered_without_handing_on(shop: Runtime) -> None:

@@ -9,13 +9,10 @@ from gatechart import Runtime
 from gatechart.contrib.human_desk import human_desk
 from gatechart.testing import VirtualClock
 from statecharts import customer_service, graphs, leave_approval, service_desk
-from statecharts.customer_service import scenarios as of_customer_service
-from statecharts.leave_approval import scenarios as of_leave_approval
 from statecharts.scenario import Scenario, begin, play, tell
-from statecharts.service_desk import scenarios as of_service_desk
 from statecharts.services import Services
+from tests.statecharts.recorded_scenarios import SCENARIOS
 
-SCENARIOS = (*of_customer_service, *of_leave_approval, *of_service_desk)
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 each_third = pytest.mark.parametrize(
     "scenario",

@@ -15,9 +15,9 @@ from gatechart.errors import PayloadError, UnknownAgentError
 from gatechart.results import Difference, Fidelity
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock, replay
+from tests.runtime.handoff_steps import live, steps
 from tests.runtime.handovers import ALL
 from tests.runtime.support import at_rest
-from tests.runtime.test_handoffs_law import live, steps
 
 
 class Order(AgentContext):

@@ -1,15 +1,12 @@
 """What is found to be wrong, on every home, and what is not: agents that merely wait."""
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from pydantic import Field
 
 from gatechart import (
-    AgentContext,
     EntryPoint,
     EscapePlan,
     Handoff,
@@ -21,31 +18,22 @@ from gatechart import (
     Transition,
 )
 from gatechart.alerts import Alerts
-from gatechart.errors import ActionFailedError, UnknownAgentError
+from gatechart.errors import ActionFailedError
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.stores import MemoryStore
-from gatechart.testing import VirtualClock
 from gatechart.values.alerts import ALERT
 from gatechart.values.breakers import BreakerRecord, BreakerState
 from gatechart.values.commits import BreakerChange
 from gatechart.values.delays import Retry
 from gatechart.values.findings import FindingKind
-from gatechart.values.framework import WATCHDOG_AGENT
 from gatechart.values.homes import Role
 from gatechart.values.hosts import HostRecord
 from gatechart.values.mail import Mail
 from gatechart.watchdog import Act, Watchdog, WatchdogTerms
-from gatechart.watchdog.graph import WatchdogContext
 from gatechart.watchdog.rules import found_hosts, found_refused
 from gatechart.watchdog.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
 from tests.runtime.spoiling import by_hand
-
-NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-UNLEARNED = WatchdogTerms(learns=False)
-
-
-class Case(AgentContext):
-    heard: list = Field(default_factory=list)
+from tests.watchdog.cases import NOON, UNLEARNED, Case, Sink, kept, until
 
 
 def note(context, event):
@@ -75,11 +63,6 @@ case = StateTransitionGraph(
     ],
     entry_points=["WORKING", "WRITING", "WAITING", "BROKEN"],
 )
-
-
-@pytest.fixture
-def clock():
-    return VirtualClock(NOON)
 
 
 def keys(found):
@@ -333,31 +316,6 @@ async def test_a_breaker_that_stays_open_is_found_and_one_that_an_operator_isola
         clock.advance("61s")
         assert keys(await runtime.findings()) == ["breaker:crm"]
         assert await runtime.findings(about="stuck") == []
-
-
-class Sink:
-    def __init__(self):
-        self.got = []
-
-    async def deliver(self, alert):
-        self.got.append(alert)
-
-
-async def until(holds):
-    async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-async def kept(runtime, holds):
-    """What the watchdog keeps, as soon as this holds of it."""
-    async with asyncio.timeout(30):
-        while True:
-            with suppress(UnknownAgentError):  # before its first look
-                context = WatchdogContext.model_validate((await runtime.read(WATCHDOG_AGENT)).context)
-                if holds(context):
-                    return context
-            await asyncio.sleep(0.01)
 
 
 async def test_the_watchdog_tells_the_agent_and_the_sink_of_a_finding_once_until_it_ceases(sqlite_url, clock):

@@ -13,10 +13,8 @@ from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
 from gatechart.tools import ToolPolicies
 from gatechart.watchdog import Act, Watchdog, WatchdogTerms
-from tests.watchdog.test_findings import UNLEARNED, Case, clock, kept, until
-from tests.watchdog.test_findings import Sink as Counting
-
-__all__ = ["clock"]
+from tests.watchdog.cases import UNLEARNED, Case, kept, until
+from tests.watchdog.cases import Sink as Counting
 
 ONCE = ToolPolicies(retry="off", breaker="off")
 

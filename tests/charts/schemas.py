@@ -1,0 +1,11 @@
+"""Schemas that several test modules share."""
+
+from __future__ import annotations
+
+from gatechart.charts.faults import Spot
+from gatechart.charts.source import read
+
+
+def plain(text):
+    node, _ = read(text)
+    return Spot(node).plain()

@@ -1,0 +1,13 @@
+"""Mounting that several test modules share."""
+
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+
+def mounted(application):
+    """As FastAPI's `app.mount` does it, too."""
+    return Starlette(routes=[Mount("/gc", application)])
+
+
+def mounted_twice(application):
+    return Starlette(routes=[Mount("/api", routes=[Mount("/gc", application)])])
