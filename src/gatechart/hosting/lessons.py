@@ -61,7 +61,7 @@ def lessons_graph() -> AnyGraph:
     return FrameworkGraph(
         LESSONS_GRAPH,
         context=LessonContext,
-        states=[State(LEARNING, description="hears of each attempt to get out, and what it came to")],
+        states=[State(LEARNING, description="records the result of each escape attempt")],
         transitions=[Transition(ANY, LEARN, actions=_learn)],
         entry_points=[EntryPoint(LEARNING)],
         events=[EventType(LEARN, takes=Lesson)],

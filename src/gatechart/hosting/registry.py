@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The graphs by name and version. Raises what `register` raises."""
+    """The graphs by name and version. Creating it raises as `register` does."""
 
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
@@ -162,8 +162,8 @@ class Registry:
         graph = self._driving(snapshot)
         if graph is None:
             return
-        functions = (each for node in graph.nodes.values() for each in node.invokes if each.function is not None)
-        declared = [function_invoke.id for function_invoke in functions]
+        invokes = (node_invoke for node in graph.nodes.values() for node_invoke in node.invokes)
+        declared = [node_invoke.id for node_invoke in invokes if node_invoke.function is not None]
         if invoke not in declared:
             raise UndeclaredInvokeError(graph.name, invoke, tuple(dict.fromkeys(declared)))
 

@@ -92,7 +92,7 @@ def pruning_of(
 
 def _ended(status: Status | str) -> Status:
     if status not in ENDED:
-        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(each.value) for each in ENDED))
+        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(ended.value) for ended in ENDED))
     return Status(status)
 
 

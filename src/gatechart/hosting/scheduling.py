@@ -121,9 +121,9 @@ async def _changed(home: AgentHome, own: OwnAgents, terms: Terms) -> Schedule:
 
 
 def _differs(schedule: Schedule, terms: Terms) -> bool:
-    given = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap, terms.most_running)
-    kept = (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap, schedule.most_running)
-    return given != kept
+    new = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap, terms.most_running)
+    old = (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap, schedule.most_running)
+    return new != old
 
 
 async def _agent_for(home: AgentHome, name: str) -> Snapshot:

@@ -185,8 +185,8 @@ class CallRecords:
 
     def progress_in_rate(self, progress: Progress) -> Progress | None:
         """Return the progress recorded at the start of a wait for the rate; None without such a wait."""
-        known = self._progress_at(self.rate_name(progress))
-        return known if known is not None and known.waits >= progress.waits else None
+        recorded = self._progress_at(self.rate_name(progress))
+        return recorded if recorded is not None and recorded.waits >= progress.waits else None
 
     def _progress_at(self, name: str) -> Progress | None:
         text = self._journal.recorded(name)

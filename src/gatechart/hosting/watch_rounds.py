@@ -65,11 +65,12 @@ class WatchRounds:
     async def go_once(self) -> Sequence[HealthFinding]:
         """Check once, report new findings, and act on them. Return all findings of the check."""
         findings = await self._examiner.look()
-        self._report({finding.key: finding for finding in findings})
+        by_key = {finding.key: finding for finding in findings}
+        self._report(by_key)
         with suppress(AgentExistsError):
             await self._own.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
         stored = await self._open_findings()
-        known = {each.key for each in findings if each.key in stored and stored[each.key].lasts(each.evidence)}
+        known = {key for key in by_key.keys() & stored.keys() if stored[key].lasts(by_key[key].evidence)}
         if len(known) < len(findings) or stored.keys() != known:
             documents = [await self._document(finding, is_new=finding.key not in known) for finding in findings]
             await self._own.send(WATCHDOG_AGENT, LOOKED, {"found": documents})

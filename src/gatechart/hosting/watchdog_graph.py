@@ -106,9 +106,9 @@ class _Notes:
 
     def take(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
         """Store the findings of a check, and report the new ones."""
-        found = {finding["key"]: finding for finding in event.payload["found"][:MOST_OPEN]}
-        kept = {key: old for key, old in context.open.items() if key in found and old.lasts(found[key]["evidence"])}
-        new = {key: finding for key, finding in found.items() if key not in kept}
+        current = {finding["key"]: finding for finding in event.payload["found"][:MOST_OPEN]}
+        kept = {key: old for key, old in context.open.items() if key in current and old.lasts(current[key]["evidence"])}
+        new = {key: finding for key, finding in current.items() if key not in kept}
         context.total += len(new)
         context.ceased += len(context.open) - len(kept)
         context.open = kept | {key: OpenFinding(found=finding, number=turn.version) for key, finding in new.items()}
@@ -134,14 +134,14 @@ class _Notes:
                 log_of(turn).asked.append(Send(document["agent_id"], ESCAPE_DUE, request, event_id))
 
 
-def _alert(number: str, found: dict[str, Any], turn: Turn) -> AlertMessage:
+def _alert(number: str, finding: dict[str, Any], turn: Turn) -> AlertMessage:
     return AlertMessage(
         id=f"watchdog:{number}",
-        kind=found["kind"],
-        title=f"{found['subject']}: {found['text']}",
+        kind=finding["kind"],
+        title=f"{finding['subject']}: {finding['text']}",
         at=turn.now,
-        severity=Severity(found["severity"]),
-        agent_id=found["agent_id"],
-        graph=found["graph"],
-        details={name: found[name] for name in ("subject", "since", "evidence", "remedy")},
+        severity=Severity(finding["severity"]),
+        agent_id=finding["agent_id"],
+        graph=finding["graph"],
+        details={name: finding[name] for name in ("subject", "since", "evidence", "remedy")},
     )

@@ -23,7 +23,8 @@ def readable_tools(tools: list[Any], version: str) -> list[Any]:
 
     Tools without a name are omitted. version: of the protocol; "" for the newest.
     """
-    return [known for tool in tools if (known := _readable(tool, version or LATEST_MODERN_VERSION)) is not None]
+    readable = (_readable(tool, version or LATEST_MODERN_VERSION) for tool in tools)
+    return [tool for tool in readable if tool is not None]
 
 
 def _readable(tool: Any, version: str) -> Any:

@@ -45,14 +45,14 @@ class ToolPins:
         except (OSError, ValueError) as error:
             raise McpPinsError(str(self._path), str(error)) from error
 
-    def _accept(self, server: str, found: Mapping[str, str]) -> Mapping[str, str]:
+    def _accept(self, server: str, current: Mapping[str, str]) -> Mapping[str, str]:
         pins = self._read()
-        known = pins.setdefault(server, {})
-        new = {name: digest for name, digest in found.items() if name not in known}
+        accepted = pins.setdefault(server, {})
+        new = {name: digest for name, digest in current.items() if name not in accepted}
         if new:
-            known.update(new)
+            accepted.update(new)
             self._write(pins)
-        return {name: known[name] for name, digest in found.items() if known[name] != digest}
+        return {name: accepted[name] for name, digest in current.items() if accepted[name] != digest}
 
     def _read(self) -> dict[str, dict[str, str]]:
         if not self._path.exists():
