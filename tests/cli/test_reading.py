@@ -87,7 +87,7 @@ def test_an_agent_of_another_version_is_shown(project, gatechart):
     app.write_text(
         "from gatechart import StateTransitionGraph as G\ng = G('strict', states=['OPEN'], entry_points=['OPEN'])"
     )
-    assert "the agent is of version '2', the graph of '1'" in gatechart("show", "s", "--app", "later:g").err
+    assert "the agent has version '2', the graph has version '1'" in gatechart("show", "s", "--app", "later:g").err
 
 
 def test_an_agent_that_has_ended_and_has_no_context_is_shown_in_short(gatechart):

@@ -125,7 +125,7 @@ def test_a_turn_that_its_own_version_does_not_repeat_either_is_unclear(gatechart
     assert told.code == 1
     assert told.document["counts"] == {"same": 1, "differs": 0, "unclear": 1, "skipped": 0}
     [turn] = told.document["agents"][0]["turns"]
-    assert "a replay has no services" in turn["differences"][0]["replayed"]
+    assert "a replay runs without services" in turn["differences"][0]["replayed"]
 
 
 def test_agents_and_turns_can_be_chosen(gatechart):

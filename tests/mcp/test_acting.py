@@ -251,13 +251,13 @@ async def test_badly_described_tools_are_withheld(tmp_path: Path) -> None:
     async with McpTools.open(server, pins=tmp_path / "p") as found:
         assert [each.name for each in found.tools] == ["raw.book"]
         assert {each.tool for each in found.withheld} == set(BADLY)
-        assert "the server describes it badly: inputSchema: Field required" in str(found.withheld[0])
+        assert "the server's definition is invalid: inputSchema: Field required" in str(found.withheld[0])
 
 
 async def test_a_page_of_too_many_tools_is_refused(tmp_path: Path) -> None:
     """Before any of them is looked at."""
     more = [McpTool(name=f"tool{number}", input_schema=ANY) for number in range(2_100)]
-    with pytest.raises(McpServerError, match=r"2,112 tools, and 2,000 at most"):
+    with pytest.raises(McpServerError, match=r"2,112 tools; the maximum is 2,000"):
         async with (
             served(tmp_path, *more, tools=["fine"]) as server,
             McpTools.open(server, pins=tmp_path / "p"),
@@ -268,6 +268,6 @@ async def test_a_page_of_too_many_tools_is_refused(tmp_path: Path) -> None:
 async def test_an_option_that_no_tool_of_a_server_can_have_is_refused(tmp_path: Path) -> None:
     """MCP has no way to send an idempotency key."""
     server = HttpServer("booking", "http://127.0.0.1:9/mcp", tools={"fine": {"repeat": "keyed"}})
-    with pytest.raises(InvalidToolError, match="MCP has no way to send"):
+    with pytest.raises(InvalidToolError, match="MCP cannot send one"):
         async with McpTools.open(server, pins=tmp_path / "p"):
             pass

@@ -110,7 +110,7 @@ async def test_a_tool_that_is_described_in_another_way_is_withheld_until_it_is_a
 async def test_a_file_of_pins_that_cannot_be_read_is_an_error_and_stays(tmp_path: Path) -> None:
     """It is not taken for an empty one, which would accept everything."""
     (tmp_path / "pins.json").write_text('{"shop": ["add"]}')
-    with pytest.raises(McpPinsError, match="holds no digests"):
+    with pytest.raises(McpPinsError, match="does not contain digests"):
         async with connected(tmp_path, "add"):
             pass
     assert (tmp_path / "pins.json").read_text() == '{"shop": ["add"]}'
@@ -129,7 +129,7 @@ async def test_a_result_is_text_of_at_most_a_mebibyte(tmp_path: Path) -> None:
     async with connected(tmp_path, "much", "picture") as found:
         much, picture = found.tools
         assert len(await much(size=MOST_BYTES)) == MOST_BYTES
-        with pytest.raises(ToolError, match="1,048,577 bytes, 1,048,576 at most"):
+        with pytest.raises(ToolError, match="1,048,577 bytes; the maximum is 1,048,576"):
             await much(size=MOST_BYTES + 1)
         text, image = await picture()
         assert text == TextPart(text="here: �")
@@ -141,7 +141,7 @@ async def test_a_server_that_ends_in_a_call_is_started_anew_for_the_next(tmp_pat
     """Nobody knows whether the call has acted, and it is not repeated here."""
     async with McpTools.open(program(tmp_path, "crash", "add"), pins=tmp_path / "p") as found:
         crash, add = found.tools
-        with pytest.raises(ToolError, match="broke in the call") as raised:
+        with pytest.raises(ToolError, match="broke during the call") as raised:
             await crash()
         assert raised.value.in_doubt
         assert await add(a=1, b=1) == "2"
@@ -154,9 +154,9 @@ async def test_a_tool_that_changes_while_it_is_in_use_is_not_called(tmp_path: Pa
     async with McpTools.open(program(tmp_path, "crash", "add"), pins=tmp_path / "p") as found:
         crash, add = found.tools
         (tmp_path / "description").write_text("Something else.")
-        with pytest.raises(ToolError, match="broke in the call"):
+        with pytest.raises(ToolError, match="broke during the call"):
             await crash()
-        with pytest.raises(ToolError, match="in another way than when it was accepted"):
+        with pytest.raises(ToolError, match="changed the tool's definition since it was accepted"):
             await add(a=1, b=1)
         assert (tmp_path / "calls").read_text() == "crash\n"
 

@@ -59,7 +59,7 @@ async def test_a_step_cannot_have_a_name_that_only_the_framework_gives(place, cl
         agent = await runtime.start("busy", at="BUSY")
         [[event, payload]] = await noted(agent, 1)
         assert (event, payload["type"]) == ("error.invoke.steps", "PayloadError")
-        assert "names that begin with 'gatechart.' are the framework's own" in payload["message"]
+        assert "names that begin with 'gatechart.' are reserved for the framework" in payload["message"]
         assert services.calls["label"] == 0
 
 

@@ -241,18 +241,21 @@ def fails(stored):
     [
         (case("2", new="OPEN"), "no migrations lead from the one to the other"),
         (BROKEN, "'NEW' is not a leaf of version '2'"),
-        (case("2", Migration("1", "2", fails)), "migration fails of '1' to '2' raised KeyError: 'number'"),
-        (case("2", Migration("1", "2", dict)), "migration dict of '1' to '2' raised TypeError"),
+        (case("2", Migration("1", "2", fails)), "migration fails from '1' to '2' raised KeyError: 'number'"),
+        (case("2", Migration("1", "2", dict)), "migration dict from '1' to '2' raised TypeError"),
         (case("2", Migration("1", "2", lambda stored: None)), "migration <lambda> returned a NoneType, not a Stored"),
         (
             case("2", Migration("1", "2", lambda stored: replace(stored, configuration=None))),
-            "its migrations gave what is no agent: TypeError",
+            "its migrations returned an invalid agent: TypeError",
         ),
         (
             case("2", Migration("1", "2", lambda stored: replace(stored, memory=(("WAS", ("NEW",)),)))),
             "'WAS', which remembers, is not a history state of version '2'",
         ),
-        (case("2", Migration("1", "2", lambda stored: stored), context=Numbered), "its context would be no Numbered"),
+        (
+            case("2", Migration("1", "2", lambda stored: stored), context=Numbered),
+            "its context would not be a valid Numbered",
+        ),
         (case("2", Migration("1", "2", lose_number), context=Loose), "anything: nan would come back as 'NaN'"),
     ],
 )

@@ -51,7 +51,7 @@ async def test_stored_agents_of_two_versions_go_on_side_by_side(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=versions) as runtime:
         assert (await (await runtime.resume("old")).send("PUSHED")).configuration == ("OPEN",)
     async with Runtime.open(sqlite_url, graphs=versions[1:]) as runtime:
-        with pytest.raises(IncompatibleGraphError, match="of version '1'"):
+        with pytest.raises(IncompatibleGraphError, match="has version '1'"):
             await runtime.resume("old")
 
 

@@ -211,7 +211,7 @@ async def test_a_tool_that_there_is_not_and_arguments_that_do_not_fit_are_failur
     assert await ended(place, clock, Shop(lookup()), call) == [
         ["unknown tool", "there is no tool 'lookupp': did you mean 'lookup'? There are 'lookup'"],
         ["invalid arguments", "colour: Extra inputs are not permitted"],
-        ["invalid arguments", "there are 2, 1 at most"],
+        ["invalid arguments", "there are 2; at most 1 fit"],
         ["invalid arguments", "order: it is given twice"],
     ]
 

@@ -418,7 +418,7 @@ async def test_a_plain_tool_past_its_limit_keeps_its_place_until_its_thread_ends
         clock.advance(5)
         found = await results(agent)
         assert [each["failure"][0] for each in found] == ["timed out", "bulkhead full"]
-        assert found[1]["failure"][1] == "1 calls of 'lookup' are under way already"
+        assert found[1]["failure"][1] == "1 calls of 'lookup' are already running"
         shop.thread.set()
         await eventually(lambda: not runtime._core.gates.under_way("lookup"))
         await agent.send("AGAIN")

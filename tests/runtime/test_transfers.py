@@ -181,7 +181,7 @@ async def test_unknown_and_withheld_names_and_wrong_arguments_change_nothing(pla
         assert taken(agent) == 0
         assert [each.is_followed for each in model.answers] == [False] * 4
         assert model.answers[0].answer == (
-            "transfer_to_NOWHERE is not offered, so nothing was done. Offered are: transfer_to_SEARCHING."
+            "transfer_to_NOWHERE is not offered, so nothing was done. The offered transfers are: transfer_to_SEARCHING."
         )
         assert model.answers[1].answer.startswith("transfer_to_WRITING is not offered")
         assert all(each.answer.startswith("The arguments do not fit") for each in model.answers[2:])
@@ -200,7 +200,7 @@ async def test_what_holds_no_longer_is_told_once_and_then_takes_otherwise(place)
         first = model.answers[0]
         assert (first.is_followed, first.left) == (False, 2)
         assert first.answer == (
-            "That is not possible any more: two chapters are missing. Choose another step, or go on without one."
+            "That is no longer possible: two chapters are missing. Choose another step, or continue without one."
         )
         steps = [each.taken for each in await agent.history() if each.event.name == "transfer.WRITING"]
         assert steps == [("CHECKING --transfer.WRITING",), ("CHECKING --transfer.WRITING--> DONE",)]
@@ -280,7 +280,7 @@ async def test_a_call_of_an_earlier_entry_is_answered_and_not_followed_again(pla
         agent = await runtime.start("research", at="CHECKING")
         await until(agent, "DONE")
         assert taken(agent) == 2
-        assert (1, False, "That was the next step then; the work has come back since.") in model.answers
+        assert (1, False, "That step was chosen earlier; the work has since returned to this state.") in model.answers
 
 
 async def test_an_id_stands_for_one_choice(place):

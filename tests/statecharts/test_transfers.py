@@ -63,7 +63,7 @@ async def test_an_empty_draft_cannot_be_approved(place):
     agent = await reviewed(place, model, text=" ")
     assert agent.configuration == ("escalate",)
     assert "approve is not possible now: the draft is empty." in model.told[0]
-    assert model.told[1].endswith("Offered are: transfer_to_fix.")
+    assert model.told[1].endswith("The offered transfers are: transfer_to_fix.")
 
 
 async def test_another_draft_is_reviewed_anew(place):

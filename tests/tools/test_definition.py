@@ -96,14 +96,14 @@ def _lost(text: "Nowhere") -> None: ...  # noqa: F821
         (_several, {}, "argument 'texts': it has no single name; list each argument by its name"),
         (_any, {}, "argument 'texts': it has no single name"),
         (_positional, {}, "argument 'text': it has no single name"),
-        (_bare, {}, "argument 'text': it has no annotation; say of which type it is"),
-        (_yielding, {}, "it is no function that returns a result"),
+        (_bare, {}, "argument 'text': it has no annotation; annotate its type"),
+        (_yielding, {}, "it is not a function that returns a result"),
         (_lost, {}, "its signature cannot be read: name 'Nowhere' is not defined"),
         (_plain, {"name": "x" * 201}, "201 characters, 200 at most"),
         (_plain, {"name": "a\0"}, "it has the character NUL"),
         (_plain, {"repeat": "often"}, "repeat='often' is unknown; there are 'never', 'safe', 'keyed'"),
-        (_plain, {"key": "text"}, "has no use with repeat='never'; write repeat=\"keyed\""),
-        (_plain, {"key": "txt", "repeat": "keyed"}, "key='txt' is no argument; did you mean 'text'?"),
+        (_plain, {"key": "text"}, "has no effect with repeat='never'; write repeat=\"keyed\""),
+        (_plain, {"key": "txt", "repeat": "keyed"}, "key='txt' is not an argument; did you mean 'text'?"),
     ],
 )
 def test_a_fault_of_a_tool_says_what_would_have_worked(function, options, said):
@@ -180,7 +180,7 @@ def test_a_box_with_faults_tells_them_all():
     with pytest.raises(InvalidToolError) as raised:
         ToolBox([*twins, lost, _plain])
     for said in (
-        "is no tool; decorate the function with @tool",
+        "is not a tool; decorate the function with @tool",
         "two tools are named 'twin'; give one of them another name",
         "tool 'lost': there is no tool 'gone'",
         "tool 'lost': there is no tool 'twinn'; did you mean 'twin'? There are 'twin', 'lost'",

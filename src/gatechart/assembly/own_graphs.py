@@ -1,4 +1,4 @@
-"""The graphs of the framework that every home has, beside that of its schedules."""
+"""The framework's graphs that every home has, except the graph of schedules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatechart.watchdog.home import Watchdog
 
 
 def register_own_graphs(registry: Registry, alerts: Callable[[], AnyGraph], watchdog: Watchdog | None = None) -> None:
-    """Register them. alerts: makes the graph of alerts."""
+    """Register the framework's graphs. alerts: builds the graph of alerts."""
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
     registry.register_own(ALARM_GRAPH, alarm_graph)
     registry.register_own(LESSONS_GRAPH, lessons_graph)

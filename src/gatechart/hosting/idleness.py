@@ -1,4 +1,4 @@
-"""Idle invocations: their functions only wait, so they hold no place and their time limits stand still."""
+"""Idle invocations: their functions only wait, so they release their slots and their time limits are paused."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ class TimeLimit(Protocol):
     """A limit on how long a function runs. Both calls may be repeated."""
 
     def stop(self) -> None:
-        """Let it stand still."""
+        """Pause the limit."""
         ...
 
     def go_on(self) -> None:
-        """Let it run on with what is left."""
+        """Resume the limit with the time left."""
         ...
 
 
 class Place(Protocol):
-    """What an invocation takes up while it runs, and gives up while it is idle. Both calls may be repeated."""
+    """A slot that an invocation holds while it runs, and releases while it is idle. Both calls may be repeated."""
 
     async def take(self) -> None:
-        """Wait until the place is held."""
+        """Wait until the slot is held."""
         ...
 
     def give_up(self) -> None:
-        """Give the place up."""
+        """Release the slot."""
         ...
 
 
 class SharedPlace:
-    """A place among the invocations that run at once, held inside the block except while it is given up."""
+    """A slot among the concurrent invocations, held inside the block except while the invocation is idle."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
-        """places: all that there are."""
+        """places: all slots."""
         self._places = places
-        self._taking: asyncio.Lock | None = None  # made when the place is first given up
+        self._take_lock: asyncio.Lock | None = None  # created when the slot is first released
         self._is_held = self._is_over = False
 
     async def __aenter__(self) -> SharedPlace:
@@ -52,10 +52,10 @@ class SharedPlace:
             self._release()
 
     async def take(self) -> None:
-        """Wait until the place is held. After the block it is not taken again."""
-        if self._is_held or self._is_over or self._taking is None:
+        """Wait until the slot is held. After the block it is not taken again."""
+        if self._is_held or self._is_over or self._take_lock is None:
             return
-        async with self._taking:
+        async with self._take_lock:
             if not self._is_held:
                 await self._places.acquire()
                 self._is_held = True
@@ -63,9 +63,9 @@ class SharedPlace:
                 self._release()
 
     def give_up(self) -> None:
-        """Give the place to another invocation."""
+        """Release the slot for another invocation."""
         if self._is_held:
-            self._taking = self._taking or asyncio.Lock()
+            self._take_lock = self._take_lock or asyncio.Lock()
             self._release()
 
     def _release(self) -> None:
@@ -74,24 +74,24 @@ class SharedPlace:
 
 
 class Idleness:
-    """Whether one attempt at a function is idle: it waits, and nothing else of it is under way.
+    """Tracks whether one attempt at a function is idle: it waits, and no other operation of it runs.
 
-    Steps, calls and reports are under way, each in a block of `busy`; what it awaits besides is not known here.
+    Steps, calls and reports run inside blocks of `busy`. Anything else that the function awaits is not tracked.
     """
 
     def __init__(self, place: Place | None = None) -> None:
-        """place: what it gives up while it is idle."""
-        self.limit: TimeLimit | None = None  # stands still while it is idle
+        """place: the slot to release while the attempt is idle."""
+        self.limit: TimeLimit | None = None  # paused while the attempt is idle
         self._place = place
         self._busy = self._waits = 0
         self._is_over = False
 
     @asynccontextmanager
     async def busy(self) -> AsyncIterator[None]:
-        """Be under way inside the block, which begins once there is a place."""
+        """Count as busy inside the block. The block starts once the slot is held."""
         self._busy += 1
         try:
-            await self._go_on()
+            await self._take_place()
             yield
         finally:
             self._busy -= 1
@@ -99,7 +99,7 @@ class Idleness:
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
-        """Only wait inside the block, which is inside one of `busy`; go on behind it once there is a place."""
+        """Only wait inside the block, nested in a block of `busy`. Continue after it once the slot is held."""
         self._busy -= 1
         self._waits += 1
         self._settle()
@@ -108,14 +108,14 @@ class Idleness:
         finally:
             self._waits -= 1
             self._busy += 1
-        # Not when the wait was cancelled: nobody may hold up a cancellation. A later step takes the place.
-        await self._go_on()
+        # Not in `finally`: it would delay a cancellation. A later step takes the slot.
+        await self._take_place()
 
     def end(self) -> None:
-        """Let go of place and limit: what the function still does, ended or not, changes neither."""
+        """Stop tracking. Whatever the function still does no longer affects slot and limit."""
         self._is_over = True
 
-    async def _go_on(self) -> None:
+    async def _take_place(self) -> None:
         if self._place is not None and not self._is_over:
             await self._place.take()
         self._settle()

@@ -36,7 +36,7 @@ from gatechart.values.names import AgentId, is_number
 from gatechart.values.secrets import revealed
 from gatechart.values.trail import LONGEST_TOLD, Noted, Reasoned
 
-if TYPE_CHECKING:  # functions that call no tool and choose no transfer do without these modules
+if TYPE_CHECKING:  # functions without tool calls and transfers do not load these modules
     from gatechart.hosting.tool_calls import ToolCalls
     from gatechart.hosting.transfers import TransferDesk, TransferOutcome
     from gatechart.tools.definition import AnyTool, Tool
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # functions that call no tool and choose no transfer do witho
     from gatechart.turn.transfer_offer import TransferOffer
 
 UNDONE: Final = mark("undone")
-"""The journal of an agent in which calls that take others back are recorded."""
+"""The journal of an agent that records the calls that undo others."""
 
 ServicesT = TypeVar("ServicesT", default=Any)
 T = TypeVar("T")
@@ -54,12 +54,12 @@ P = ParamSpec("P")
 
 @value
 class Step:
-    """A recorded step that is more than its name, for `Work.step`, whose keywords are those of the function.
+    """The options of a recorded step, for `Work.step`, which passes its keywords to the function.
 
-    retry: how to retry a function that raises; without it the first exception is passed on. A wait is at least what an
-    HTTP response on the exception asks for in `Retry-After`; one that asks for more than a day is not waited for.
-    retry_on: the exceptions that are worth another try, their classes or a function that tells.
-    returns: the type of the result, where the function's return annotation does not name it.
+    retry: how to retry a function that raises; without it the first exception is raised. If an exception has an HTTP
+    response with `Retry-After`, the wait is at least that long; if it asks for more than a day, there is no retry.
+    retry_on: the exceptions to retry: their classes, or a function that returns whether to retry.
+    returns: the type of the result, if the function's return annotation does not name it.
     """
 
     name: str  # unique in the invocation
@@ -71,8 +71,8 @@ class Step:
 class Work(Generic[ServicesT]):
     """The tools of one invocation. The function receives it as its second argument.
 
-    Await what waits: a step, a sleep, a progress report, which is durable when it returns. The others return at once.
-    `work: Work[Services]` tells a type checker the type of `work.services`.
+    Operations that wait are awaited: a step, a sleep, a progress report, which is durable when it returns. The others
+    return at once. `work: Work[Services]` declares the type of `work.services` for type checkers.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class Work(Generic[ServicesT]):
     ) -> None:
         """Bind the tools to one attempt.
 
-        journal: what earlier attempts recorded, and where this one records. idleness: what is told of what it does.
-        graph: that of the agent. trail: the agent's; None if the graph has no signals.
+        journal: the records of earlier attempts and of this one. idleness: notified when the function works or waits.
+        graph: of the agent. trail: of the agent; None if the graph has no signals.
         """
         self._host = host
         self._graph = graph
         self._trail = trail
-        self._calls: ToolCalls | None = None  # made with the first call
-        self._transfers: TransferDesk | None = None  # made with the first question about transfers
+        self._calls: ToolCalls | None = None  # created by the first call
+        self._transfers: TransferDesk | None = None  # created by the first use of transfers
         self._journal = journal
         self._idleness = idleness
         self._waits = Waits(host, journal, idleness)
@@ -100,12 +100,12 @@ class Work(Generic[ServicesT]):
         self._names: set[str] = set()
 
     async def for_agent(self, journal: str) -> Work[ServicesT]:
-        """Return the same tools with records that belong to the agent, and not to this invocation.
+        """Return the same tools with records that belong to the agent instead of this invocation.
 
-        journal: their name. The records stay when the state is left: each later invocation of the agent that asks for
-        the same journal finds them, and steps under their names are not taken again. They are forgotten with the agent.
+        journal: the name of the records. They stay when the agent leaves the state. Later invocations of the agent that
+        open the same journal find them, and do not repeat the recorded steps. Erasing the agent deletes them.
 
-        Raises PayloadError for a name that no store can keep, InvocationOverError if the state has been left meanwhile.
+        Raises PayloadError for a name that a store cannot keep, InvocationOverError if the state has been left.
         """
         name = checked_step(journal, "journal")
         async with self._idleness.busy():
@@ -116,7 +116,7 @@ class Work(Generic[ServicesT]):
 
     @property
     def journal(self) -> InvokeJournal:
-        """Where this is recorded, for what is built on it."""
+        """The journal that holds the records, for libraries that build on this class."""
         return self._journal
 
     @property
@@ -126,7 +126,7 @@ class Work(Generic[ServicesT]):
 
     @property
     def services(self) -> ServicesT:
-        """The services that were given to `Runtime.open`."""
+        """The services passed to `Runtime.open`."""
         services: ServicesT = self._host.services
         return services
 
@@ -146,22 +146,23 @@ class Work(Generic[ServicesT]):
     async def step(self, step: str | Step, function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
         """Call the function with the arguments and record its result; a repeat of the invocation gets the record.
 
-        step: its name, unique in the invocation, or a Step, which also says how to retry it. All other arguments are
-        the function's. function: async, or plain and then run in a separate thread. Results are stored as JSON and come
-        back as the type that the function's annotation or the Step names, or as plain JSON values if there is none.
+        step: its name, unique in the invocation, or a Step, which can also define retries. All other arguments are
+        passed to the function. function: async, or plain and then run in a separate thread. Results are stored as JSON
+        and read back with the type in the function's annotation or the Step, or as plain JSON values without one.
 
-        Raises PayloadError for a name that no store can keep or that begins with `gatechart.`, StepRepeatedError for a
-        name that was used before, StepResultError for a result that cannot be stored, InvocationOverError if the state
-        has been left meanwhile, and whatever the function raises.
+        Raises PayloadError for a name that a store cannot keep or that starts with `gatechart.`, StepRepeatedError for
+        a name that was used before, StepResultError for a result that cannot be stored, InvocationOverError if the
+        state has been left, and the exceptions of the function.
         """
-        how = step if isinstance(step, Step) else Step(step)
-        self._note(checked_step(how.name), how.name)
-        kept = KeptResult(self.agent_id, how.name, _returned(function) if how.returns is None else how.returns)
-        text = self._journal.recorded(how.name)
+        options = step if isinstance(step, Step) else Step(step)
+        name = options.name
+        self._note(checked_step(name), name)
+        kept = KeptResult(self.agent_id, name, _returned(function) if options.returns is None else options.returns)
+        text = self._journal.recorded(name)
         if text is None:
             async with self._idleness.busy():
-                result = await self._tried(how, partial(function, *args, **arguments))
-                text = await self._journal.record(how.name, kept.written(result))
+                result = await self._result_of(options, partial(function, *args, **arguments))
+                text = await self._journal.record(name, kept.written(result))
         return kept.read(text)
 
     @overload
@@ -176,16 +177,16 @@ class Work(Generic[ServicesT]):
     ) -> ToolResult[Any]: ...
 
     async def call(self, tool: str | AnyTool, /, *args: Any, **arguments: Any) -> ToolResult[Any]:
-        """Call a tool of the services' tool box, through its policies, and record what came of it.
+        """Call a tool of the services' tool box, through its policies, and record the result.
 
-        tool: its name, or the tool itself, for its types. call_id: the identity of the call, such as a model's own; by
-        default the tool, its arguments, and how many equal calls this run of the function made before. A repeat of the
-        invocation gets the recorded result. A tool that must not be repeated is not called again if its process ended
-        in the midst of it: the result is then the failure OUTCOME_UNKNOWN.
+        tool: its name, or the tool itself, for its types. call_id: the identity of the call, such as a model's call id;
+        by default the tool, its arguments, and the number of equal calls before it in this run of the function. A
+        repeat of the invocation gets the recorded result. If the process ended during the call of a tool that must not
+        be repeated, the tool is not called again, and the result is the failure OUTCOME_UNKNOWN.
 
-        Failures are results, too, such as a value that no store can keep; `unwrap()` raises them. Raises
-        NoToolBoxError, CallReusedError for a call_id under which something else was asked, PayloadError for one that no
-        store can keep, and InvocationOverError if the state has been left meanwhile.
+        Failures are results, too, such as a value that a store cannot keep; `unwrap()` raises them. Raises
+        NoToolBoxError, CallReusedError for a call_id that was used with another tool or arguments, PayloadError for a
+        call_id that a store cannot keep, and InvocationOverError if the state has been left.
         """
         call_id = arguments.pop("call_id", None)
         name = tool if isinstance(tool, str) else tool.name
@@ -194,9 +195,9 @@ class Work(Generic[ServicesT]):
     async def call_with(
         self, tool: str | AnyTool, arguments: Mapping[str, Any], /, *, call_id: str | None = None
     ) -> ToolResult[Any]:
-        """Call a tool as `call` does, with its arguments as a mapping, so that they may have any names.
+        """Call a tool as `call` does, with its arguments as a mapping.
 
-        An argument named `call_id` can be given by this alone.
+        Only this method can pass an argument named `call_id`.
         """
         name = tool if isinstance(tool, str) else tool.name
         return await self._tool_calls().call(name, (), arguments, call_id=call_id)
@@ -210,24 +211,24 @@ class Work(Generic[ServicesT]):
         return self._calls
 
     async def note(self, measure: str, number: float) -> None:
-        """Hand in the value of a measure for the signals of the agent's graph, such as a model's confidence.
+        """Report the value of a measure to the signals of the agent's graph, such as a model's confidence.
 
-        It is durable when this returns, and a repeat of the invocation does not hand it in again. If a signal fires by
-        it, this returns once the agent has answered. Without signals nothing is written.
+        The value is durable when this returns, and a repeat of the invocation does not report it again. If it makes a
+        signal fire, this returns once the agent has answered. Without signals nothing is written.
 
-        Raises PayloadError for a name that no store can keep and for what is no finite number, InvocationOverError if
-        the state has been left meanwhile.
+        Raises PayloadError for a name that a store cannot keep and for a value that is not a finite number,
+        InvocationOverError if the state has been left.
         """
         await self._tell(Noted(checked_key(measure, "measure"), _finite(measure, number)))
 
     async def reasoned(self, action: str, outcome: str, worker: str = "", *, name: str = "") -> None:
-        """Tell the signals of the agent's graph of a step of reasoning. Otherwise as `note`.
+        """Report a reasoning step to the signals of the agent's graph. Otherwise as `note`.
 
-        action: what was to be done; outcome: what came of it; both are cut to 500 characters. worker: who was to do it.
-        name: by which a repeat knows the step; by default by what it tells, and how many equal ones were told before.
+        action: the intended action; outcome: its result; worker: the assignee of the action. Each is cut to 500
+        characters. name: identifies the step in a repeat; by default its content and the number of equal steps before.
         """
-        told = _kept(action, "action"), _kept(outcome, "outcome"), _kept(worker, "worker")
-        await self._tell(Reasoned(*told), checked_key(name, "name") if name else "")
+        texts = _kept(action, "action"), _kept(outcome, "outcome"), _kept(worker, "worker")
+        await self._tell(Reasoned(*texts), checked_key(name, "name") if name else "")
 
     async def _tell(self, entry: Noted | Reasoned, name: str = "") -> None:
         if self._trail is not None:
@@ -235,9 +236,9 @@ class Work(Generic[ServicesT]):
                 await self._trail.tell(entry, name)
 
     async def escapes(self) -> Escapes:
-        """Return the agent's record of its escapes, once it has taken a way out that it asked for.
+        """Return the agent's record of its escapes, once it has taken any escape that it requested.
 
-        Raises InvocationOverError if the state has been left, by the way out too.
+        Raises InvocationOverError if the state has been left, also by the escape.
         """
         async with self._idleness.busy():
             return await self._trail.escapes() if self._trail is not None and await self._trail.open() else NO_ESCAPES
@@ -251,36 +252,35 @@ class Work(Generic[ServicesT]):
             return (await self._host.snapshot(self._invocation)).trail.escapes.rolled_back
 
     async def nudge(self) -> str:
-        """Return what a way out wants whoever decides next to know: that the agent goes round in circles, and how.
+        """Return the hint of an escape for the next decision, which describes the loop that the agent is stuck in.
 
-        Empty if there is nothing. It stays until the agent makes progress or takes another way out. Raises as `escapes`
-        does.
+        Empty without a hint. It stays until the agent makes progress or takes another escape. Raises as `escapes` does.
         """
         return (await self.escapes()).nudge
 
     async def take_back(self) -> dict[str, Any]:
-        """Take back the calls over which the agent goes back, the newest first, until one cannot be taken back.
+        """Undo the calls that the agent rolls back over, newest first, until one cannot be undone.
 
-        Returns the tools that were called for it, and what went wrong with which. For the state that escape plans add.
-        Each call is recorded with the agent, so that it is never made twice.
+        Returns the tools called to undo them, and the problem of the tool that failed. For the state that escape plans
+        add. Each call is recorded with the agent, so that it is never repeated.
         """
         undone: list[str] = []
         async with self._idleness.busy():
             records = await AgentJournal.opened(self._host, self._invocation, UNDONE, self._journal.attempt)
         talk: Work[ServicesT] = Work(self._host, records, self._idleness, self._graph, self._trail)
-        for each in (await self.escapes()).undoing:
-            calls, arguments = talk._tool_calls(), revealed(each.arguments)
-            result = await calls.call(each.tool, (), arguments, call_id=each.call_id, undoes=each.call_id)
+        for undo in (await self.escapes()).undoing:
+            calls, arguments = talk._tool_calls(), revealed(undo.arguments)
+            result = await calls.call(undo.tool, (), arguments, call_id=undo.call_id, undoes=undo.call_id)
             if result.failure is not None:
-                told = f"{each.tool} could not take a call back: {result.failure.kind}: {result.failure.message}"
-                return {"undone": undone, "problem": told, "tool": each.tool, "error": kind_of(result.failure)}
-            undone.append(each.tool)
+                problem = f"{undo.tool} could not undo a call: {result.failure.kind}: {result.failure.message}"
+                return {"undone": undone, "problem": problem, "tool": undo.tool, "error": kind_of(result.failure)}
+            undone.append(undo.tool)
         return {"undone": undone, "problem": ""}
 
     def idempotency_key(self, name: str) -> str:
-        """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.
+        """Return a key for outside systems that act once per key. A repeat of the invocation gets the same key.
 
-        It stays the same if a migration renames the state. Raises PayloadError for a name that no store can keep.
+        It stays the same if a migration renames the state. Raises PayloadError for a name that a store cannot keep.
         """
         return self._journal.key(checked_words(name, "key"))
 
@@ -292,14 +292,14 @@ class Work(Generic[ServicesT]):
         *,
         failures: type[Exception] | tuple[type[Exception], ...] = Exception,
     ) -> AsyncIterator[GuardedCall]:
-        """Call inside the block what a circuit breaker guards, if it lets the call through.
+        """Guard the call inside the block by a circuit breaker.
 
-        name: all calls of this home with the same name share a breaker. policy: by default it opens for 300 s after 5
-        failures in a row. failures: the exceptions that count as failures; after any other, what was called works.
-        Within the block, `fail(reason)` of the call reports a failure that raises nothing. In a step, put it inside the
-        step's function, so that a recorded result needs no permit.
+        name: all calls of this home with the same name share a breaker. policy: by default the breaker opens for 300 s
+        after 5 failures in a row. failures: the exceptions that count as failures; any other one counts as a success of
+        the service. Inside the block, `fail(reason)` of the call reports a failure without an exception. In a step, put
+        the block inside the step's function, so that a recorded result needs no permit.
 
-        Entering raises BreakerOpenError, and PayloadError for a name that no store can keep.
+        Entering raises BreakerOpenError, and PayloadError for a name that a store cannot keep.
         """
         call = GuardedCall(self._host.breakers, checked_key(name, "breaker"), policy, failures)
         async with self._idleness.busy(), call:
@@ -314,32 +314,32 @@ class Work(Generic[ServicesT]):
     async def sleep(self, name: Delay, delay: Delay | None = None, /) -> None:
         """Wait by the runtime's clock: `sleep("cooling", "2d")` durably, `sleep(5)` as a pause of the function.
 
-        name: unique among the invocation's waits. A wait with a name ends at one moment: a repeat of the invocation,
-        after a crash too, waits only for the rest. While the function does nothing else, the invocation is idle: it
-        holds no place under `Limits(invokes=)`, and its `timeout_s` stands still. A pause is part of the function: it
-        keeps its place and takes time, and a repeat begins it anew. delay: "2d", "PT1H30M", a timedelta, or seconds.
+        name: unique among the invocation's waits. A named wait has a fixed end: a repeat of the invocation, also after
+        a crash, waits only for the rest. While the function does nothing else, the invocation is idle: it does not
+        count against `Limits(invokes=)`, and its `timeout_s` is paused. A pause without a name is part of the function:
+        it counts against both, and a repeat restarts it. delay: "2d", "PT1H30M", a timedelta, or seconds.
 
-        Raises ValueError for what is not a duration. With a name it raises what `step` does of its own.
+        Raises ValueError for an invalid duration. With a name, raises as `step` does.
         """
         if delay is None:
             async with self._idleness.busy():
                 await self._host.sleep(seconds_in(name))
             return
-        named, wait_s = checked_step(cast("str", name), "wait"), seconds_in(delay)
-        self._note(mark("sleep", named), named)
+        wait_name, wait_s = checked_step(cast("str", name), "wait"), seconds_in(delay)
+        self._note(mark("sleep", wait_name), wait_name)
         async with self._idleness.busy():
-            await self._waits.until_over(mark("sleep", named), wait_s)
+            await self._waits.until_over(mark("sleep", wait_name), wait_s)
 
     @property
     def transfer_names(self) -> frozenset[str]:
         """Names of the tools of all transfers that the state declares."""
         declared = self._graph.nodes[self._invocation.state].transfers
-        return frozenset() if declared is None else frozenset(each.tool for each in declared.targets)
+        return frozenset() if declared is None else frozenset(target.tool for target in declared.targets)
 
     async def transfer_tools(self) -> TransferOffer:
-        """Return the transfers that the state offers now: tools, what a model is to be told, and how many are left.
+        """Return the transfers that the state offers now: tools, the text for the model, and the transfers left.
 
-        The tools are those of the targets whose guards agree; there are none if no transfer is left.
+        Only targets whose guards hold have a tool. There are no tools if no transfer is left.
         """
         async with self._idleness.busy():
             return await self._desk().offer()
@@ -349,14 +349,15 @@ class Work(Generic[ServicesT]):
     ) -> TransferOutcome:
         """Choose one of the offered transfers by the name of its tool, and return the answer for the model.
 
-        A choice that is followed leaves the state and so ends this invocation. The first one wins: later ones of the
-        same run are answered and change nothing, as are unknown tools, withheld ones, and arguments that do not fit.
-        The choice is recorded before it takes effect, so a repeat of the invocation gets the first outcome.
+        A choice that takes effect leaves the state and so ends this invocation. The first one wins. Later choices of
+        the same run get an answer and change nothing; the same holds for unknown tools, withheld ones, and arguments
+        that do not fit. The choice is recorded before it takes effect, so a repeat of the invocation gets the first
+        outcome.
 
-        call_id: the model's own id of the call; by default its place among the choices of this attempt. With records
-        that belong to the agent, a call that was followed when the agent was in the state before is only answered.
-        Raises PayloadError, CallReusedError if the id stands for another choice, InvocationOverError if the state has
-        been left meanwhile, and what the turn raises.
+        call_id: the model's id of the call; by default the number of the choice in this attempt. With records that
+        belong to the agent, a choice from an earlier entry of the state only gets an answer. Raises PayloadError,
+        CallReusedError if the id belongs to another choice, InvocationOverError if the state has been left, and the
+        errors of the turn.
         """
         async with self._idleness.busy():
             return await self._desk().choose(tool, arguments or {}, call_id)
@@ -364,16 +365,16 @@ class Work(Generic[ServicesT]):
     async def progress(self, payload: Any = None) -> None:
         """Send the agent the event `progress.invoke.<id>`. payload: as in `Agent.send`.
 
-        Raises PayloadError, and InvocationOverError if the state has been left meanwhile.
+        Raises PayloadError, and InvocationOverError if the state has been left.
         """
-        told = plain_payload(payload, "progress")
+        report = plain_payload(payload, "progress")
         async with self._idleness.busy():
-            await self._host.progress(self._invocation, told)
+            await self._host.progress(self._invocation, report)
 
     def publish(self, item: Any) -> None:
-        """Give the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored.
+        """Send the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored.
 
-        It waits for nobody, so it is not awaited, and the plain function of a step may call it in its thread.
+        It does not block, so it is not awaited, and the plain function of a step may call it in its thread.
         """
         self._host.publish(self._invocation, item)
 
@@ -385,12 +386,13 @@ class Work(Generic[ServicesT]):
         return self._transfers
 
     def _note(self, record: str, name: str) -> None:
-        """Note that this run of the function uses the name of a record. Raises StepRepeatedError if it did before."""
+        """Reserve the name of a record in this run of the function. Raises StepRepeatedError if it is in use."""
         if record in self._names:
             raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
         self._names.add(record)
 
-    async def _tried(self, step: Step, call: Callable[[], Any]) -> Any:
+    async def _result_of(self, step: Step, call: Callable[[], Any]) -> Any:
+        """Return the result of a step's function, with its retries."""
         failed = 0 if step.retry is None else await self._waits.tried(step.name)
         while True:
             try:
@@ -416,7 +418,7 @@ class Work(Generic[ServicesT]):
 def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
     """Return mail from an invocation to its agent, `<kind>.invoke.<id>`, valid while the state is active.
 
-    It has no number yet.
+    The mail has no number yet.
     """
     return Mail(
         0,
@@ -430,19 +432,19 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
 
 
 def _finite(measure: str, number: object) -> float:
-    """Return the value of a measure. Raises PayloadError for what is no finite number."""
+    """Return the value of a measure. Raises PayloadError if it is not a finite number."""
     if is_number(number):
         return float(number)
     raise PayloadError(f"the measure {measure!r}", (f"it is {number!r}",), "a finite number, such as 0.5")
 
 
 def _kept(text: str, what: str) -> str:
-    """Return as much of a text as a trail keeps. Raises PayloadError if no store could keep it."""
+    """Return a text, cut to the length that a trail keeps. Raises PayloadError if a store cannot keep it."""
     return checked_words(text[:LONGEST_TOLD] if isinstance(text, str) else text, what)
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """Return the function's annotated return type; Any if it has none."""
+    """Return the function's annotated return type; Any without an annotation."""
     function = unwrapped(function)
     annotated = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     try:

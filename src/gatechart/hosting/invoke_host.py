@@ -1,4 +1,4 @@
-"""What a runtime does for the invocations that it runs."""
+"""The services of a runtime for the invocations that it runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class TransferHost(Protocol):
-    """What a runtime does for the choices of its invocations."""
+    """The services of a runtime for transfers that invocations choose."""
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -36,15 +36,15 @@ class TransferHost(Protocol):
         ...
 
     async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
-        """Process the event of a choice in a turn and return its outcome; a repeat gets the first one.
+        """Process the event of a choice in a turn and return its outcome. A repeat gets the first outcome.
 
-        Raises InvocationOverError if the state has been left, and what the turn raises.
+        Raises InvocationOverError if the state has been left, and the errors of the turn.
         """
         ...
 
 
 class InvokeHost(TransferHost, TrailHost, Protocol):
-    """What a runtime does for the invocations that it runs."""
+    """The services of a runtime for the invocations that it runs."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait by the runtime's clock."""
@@ -65,14 +65,14 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
         ...
 
     async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
-        """Return the entries of one of the agent's journals as JSON texts by name, in the order written."""
+        """Return the entries of one of the agent's journals: JSON texts by name, in the order of writing."""
         ...
 
     async def enter(self, record: JournalRecord) -> str:
-        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
+        """Write an entry of one of the agent's journals and return the journal's entry with this name.
 
-        That may be the one of an earlier attempt, and then its mail was accepted. Raises InvocationOverError if the
-        state has been left.
+        It may come from an earlier attempt, whose mail was then accepted. Raises InvocationOverError if the state has
+        been left.
         """
         ...
 
@@ -81,7 +81,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
         ...
 
     def publish(self, invocation: Invocation, item: Any) -> None:
-        """Give the item to the invoke's current subscribers. Called from any thread."""
+        """Send the item to the invoke's current subscribers. May be called from any thread."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
 
     @property
     def gates(self) -> ToolGates:
-        """What the tool calls of the process share."""
+        """The bulkheads and rates that the tool calls of the process share."""
         ...
 
     async def within(
@@ -99,7 +99,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
     ) -> T:
         """Return the function's result. Raises TimeoutError if it takes longer than `seconds`.
 
-        idleness: while it is idle, no time passes.
+        idleness: the limit pauses while it is idle.
         """
         ...
 

@@ -1,8 +1,8 @@
-"""What an invoke tells the trail of its agent, and the wait for the agent once a signal fires by that.
+"""Report entries of an invoke to the trail of its agent, and wait for the agent when a signal fires.
 
-An invoke runs outside turns. So what it tells is looked at here as the turn of its mail will look at it. Where a signal
-fires, the function waits for that turn, and for the way out if the agent asks for one: it calls nothing more before the
-agent has answered.
+An invoke runs outside turns. So this module evaluates its entries in advance, as the turn of their mail will do. If a
+signal fires, the function waits for that turn, and for the escape if the agent requests one. It makes no further calls
+before the agent has answered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import Payload, StateName
 from gatechart.values.trail import Called, Noted, Reasoned, Waited, digest_of
 
-if TYPE_CHECKING:  # functions that call no tool do without this module
+if TYPE_CHECKING:  # functions without tool calls do not load this module
     from gatechart.tools.results import ToolFailure, ToolResult
 
 Entry: TypeAlias = Called | Noted | Reasoned | Waited
@@ -40,7 +40,7 @@ NOTHING_MORE: Final[Payload] = MappingProxyType({})
 
 
 class TrailHost(Protocol):
-    """What a runtime does for invocations of agents with signals."""
+    """The services of a runtime for invocations of agents with signals."""
 
     @property
     def services(self) -> Any:
@@ -56,7 +56,7 @@ class TrailHost(Protocol):
         ...
 
     async def answered(self, invocation: Invocation) -> Snapshot:
-        """Return the agent's newest snapshot once it has taken all mail that was accepted before.
+        """Return the agent's newest snapshot once it has processed all mail accepted before this call.
 
         Raises InvocationOverError if the state has been left.
         """
@@ -76,7 +76,7 @@ class TrailDesk:
     ) -> None:
         """Bind to an attempt.
 
-        journal: of the invocation. context: that of the commit that entered the state.
+        journal: of the invocation. context: from the commit that entered the state.
         """
         self._has_plans = has_plans(graph, host.services)
         self._has_others = journal.invocation.state in states_with_others(graph)
@@ -85,18 +85,19 @@ class TrailDesk:
         self._idleness = idleness
         self._graph = graph
         self._context = context
-        self._seen: Snapshot | None = None  # as the turns of what was told will leave it; None until first asked for
-        self._unseen: list[Event] = []  # told, and not looked at yet
-        self._answering = asyncio.Lock()  # held while the agent is waited for
-        self._owes_answer = False  # whether the agent may have something to answer; also once the wait was given up
-        self._equal: Counter[str] = Counter()  # entries without a name so far, by what they tell
+        self._seen: Snapshot | None = None  # expected after the turns of the reported entries; None before first use
+        self._unseen: list[Event] = []  # reported, and not yet evaluated
+        self._answering = asyncio.Lock()  # held while waiting for the agent
+        self._owes_answer = False  # whether the agent may still have to answer; also after an abandoned wait
+        self._equal: Counter[str] = Counter()  # entries without a name so far, by content
 
     async def open(self) -> bool:
-        """Wait until the agent has answered, and return whether it has signals. To be called while busy.
+        """Wait until the agent has answered, and return whether it has signals. Call it while busy.
 
-        An earlier attempt may have told it something to answer, so each attempt waits at first. So may functions that
-        are under way beside this one, of whose calls nothing is seen here, so where there may be some, each call waits.
-        A function may catch the error or the cancellation that ends a wait: the next call then begins it again.
+        An earlier attempt may have reported an entry that needs an answer, so every attempt waits at first. A function
+        that runs in parallel may do so as well, and its calls are not visible here. So in states where other functions
+        may run, every call waits. A function may catch the error or the cancellation that ends a wait: the next call
+        then waits again.
         """
         if self._is_unsure or self._answering.locked():
             async with self._idleness.waiting(), self._answering:
@@ -106,9 +107,9 @@ class TrailDesk:
         return self._graph.signals_at(self._seen.trail.entry_point) is not None
 
     async def escapes(self) -> Escapes:
-        """Return the agent's record of escapes once no way out is due. To be called while busy.
+        """Return the agent's record of escapes once no escape is due. Call it while busy.
 
-        Raises InvocationOverError if the state has been left. Agents that try no ways out are not asked.
+        Raises InvocationOverError if the state has been left. Agents without escape plans have an empty record.
         """
         if not self._has_plans:
             return NO_ESCAPES
@@ -119,10 +120,10 @@ class TrailDesk:
         return seen.trail.escapes
 
     async def _answered(self) -> Snapshot:
-        """Return the agent's snapshot once it has answered, with a way out if it asked for one.
+        """Return the agent's snapshot once it has answered, and has taken the escape that it requested.
 
-        It asks by mail to itself, which the next question comes behind. If that finds the agent as it was, the mail is
-        lost or waits to be tried again, and nothing more is waited for.
+        The agent requests an escape by mail to itself, so the next read waits for that mail. If the agent has not
+        changed by then, the mail is lost or waits for a retry, and the wait ends.
         """
         self._owes_answer = True
         seen, before = await self._host.answered(self._journal.invocation), 0
@@ -134,21 +135,21 @@ class TrailDesk:
 
     @property
     def _is_unsure(self) -> bool:
-        """Whether it is not known here that the agent has nothing to answer."""
+        """Whether the agent may have something to answer."""
         return self._seen is None or self._owes_answer or self._has_others
 
     @property
     def looks_back(self) -> bool:
-        """Whether the agent may go back over what it did, so that its calls are told in full."""
+        """Whether the agent may roll back over its calls, so that they are reported in full."""
         return looks_back(self._graph)
 
-    def digest(self, told: Any) -> str:
-        """Return the digest of JSON values without the fields that make no difference, in a desk that is open."""
+    def digest(self, values: Any) -> str:
+        """Return the digest of JSON values without the ignored fields. The desk must be open."""
         terms = self._graph.signals_at(self._opened.trail.entry_point)
-        return digest_of(told, () if terms is None else terms.ignore)
+        return digest_of(values, () if terms is None else terms.ignore)
 
     def called(self, tool: str, arguments: Payload, result: ToolResult[Any], value: str | None) -> Called:
-        """Return the entry of a call that has ended, in a desk that is open. value: of its result, as JSON text."""
+        """Return the entry of an ended call. The desk must be open. value: of the result, as JSON text."""
         failure = result.failure
         return Called(
             tool,
@@ -163,55 +164,57 @@ class TrailDesk:
         )
 
     async def tell(self, entry: Noted | Reasoned | Waited, name: str = "") -> None:
-        """Write an entry, once in the invocation. To be called while busy. Raises InvocationOverError.
+        """Write an entry, once in the invocation. Call it while busy. Raises InvocationOverError.
 
-        name: by which a repeat knows it; by default what it tells, and how many equal ones this attempt told before.
+        name: identifies the entry in a repeat; by default its content and the number of equal entries before it in
+        this attempt.
         """
         if not await self.open():
             return
-        record = mark("told", f"named.{name}" if name else self._place_of(entry))
+        record = mark("told", f"named.{name}" if name else self._default_name(entry))
         if self._journal.recorded(record) is None:
             await self.record(self._journal, record, NOTHING, entry)
 
-    def _place_of(self, entry: Entry) -> str:
-        told = f"{type(entry).__name__}.{digest_of(payload_of(entry)[1])}"
-        self._equal[told] += 1
-        return f"{told}.{self._equal[told]}"
+    def _default_name(self, entry: Entry) -> str:
+        content = f"{type(entry).__name__}.{digest_of(payload_of(entry)[1])}"
+        self._equal[content] += 1
+        return f"{content}.{self._equal[content]}"
 
-    async def begun(self, journal: InvokeJournal, name: str, text: str, told: Payload) -> None:
-        """Record a text together with the mail that a call has begun. Raises InvocationOverError."""
-        it = journal.invocation
-        mail = Mail(0, it.agent_id, BEGAN, {**told, "state": it.state, "epoch": it.epoch}, self._host.now())
+    async def begun(self, journal: InvokeJournal, name: str, text: str, facts: Payload) -> None:
+        """Record a text together with mail that reports the start of a call. Raises InvocationOverError."""
+        call = journal.invocation
+        payload = {**facts, "state": call.state, "epoch": call.epoch}
+        mail = Mail(0, call.agent_id, BEGAN, payload, self._host.now())
         await journal.record(name, text, tells=mail)
 
     async def record(
         self, journal: InvokeJournal, name: str, text: str, entry: Entry, more: Payload = NOTHING_MORE
     ) -> str:
-        """Record a text together with the mail that tells of an entry, and return what is recorded.
+        """Record a text together with mail that reports an entry, and return the recorded text.
 
-        more: what the mail tells beside the entry. If a signal fires by it, the agent has answered when this returns.
-        Raises InvocationOverError if the state has been left, by the answer too.
+        more: further facts for the mail. If the entry makes a signal fire, the agent has answered when this returns.
+        Raises InvocationOverError if the state has been left, also by the answer.
         """
         event, payload = payload_during(entry, journal.invocation)
         mail = Mail(0, journal.invocation.agent_id, event, {**payload, **more}, self._host.now())
         kept = await self._recorded(journal, name, text, mail)
         self._unseen.append(mail.happens(mail.accepted))
-        if not self._answering.locked():  # otherwise it is looked at after the answer
+        if not self._answering.locked():  # otherwise it is evaluated after the answer
             await self._look()
         return kept
 
     async def _recorded(self, journal: InvokeJournal, name: str, text: str, mail: Mail) -> str:
         try:
             return await journal.record(name, text, tells=mail)
-        except BaseException:  # the mail may be on its way all the same
+        except BaseException:  # the mail may have been accepted anyway
             self._owes_answer = True
             raise
 
     async def _look(self) -> None:
-        """Look at what was told, and wait for the agent where a signal fires.
+        """Evaluate the reported entries, and wait for the agent if a signal fires.
 
-        What is told while the agent is waited for may be in the snapshot already, and then counts twice. At worst that
-        is a wait for an agent that has nothing to answer.
+        An entry reported during a wait for the agent may already be in the snapshot, and then counts twice. The worst
+        result is a wait for an agent that has nothing to answer.
         """
         while self._unseen:
             self._seen, fired = foreseen(self._graph, self._opened, self._unseen.pop(0), self._context)
@@ -226,17 +229,20 @@ class TrailDesk:
 
 
 def states_with_others(graph: AnyGraph) -> frozenset[StateName]:
-    """Return the states whose functions may be under way at the same time as others of the agent. Worked out once."""
+    """Return the states whose functions may run at the same time as others of the agent. Computed once per graph."""
     key = ("functions beside functions",)
-    found: frozenset[StateName] | None = graph.memo.get(key)
-    if found is None:
-        found = graph.memo[key] = frozenset(_side_by_side(graph))
-    return found
+    states: frozenset[StateName] | None = graph.memo.get(key)
+    if states is None:
+        states = graph.memo[key] = frozenset(_states_in_parallel(graph))
+    return states
 
 
-def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
-    """Yield states that invoke several functions, that do inside another that does, or in two regions of one."""
-    functions = Counter(node.name for node in graph.nodes.values() for each in node.invokes if not each.agent)
+def _states_in_parallel(graph: AnyGraph) -> Iterator[StateName]:
+    """Yield the states whose functions can run at the same time as another one.
+
+    The other function belongs to the same state, to an outer or inner state, or to another region of a parallel state.
+    """
+    functions = Counter(node.name for node in graph.nodes.values() for invoke in node.invokes if not invoke.agent)
     yield from (state for state, count in functions.items() if count > 1)
     regions: defaultdict[StateName, defaultdict[StateName, list[StateName]]] = defaultdict(lambda: defaultdict(list))
     for state in functions:
@@ -251,7 +257,7 @@ def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
 
 
 def kind_of(failure: ToolFailure) -> str:
-    """Return the type of the tool's exception, or the kind of the failure if there is none or a breaker refused it."""
+    """Return the type of the tool's exception; the kind of the failure without one, or if a breaker refused it."""
     return failure.kind.value if failure.is_refusal else failure.type or failure.kind.value
 
 

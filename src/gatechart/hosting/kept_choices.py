@@ -1,4 +1,4 @@
-"""What the agent of an entry keeps of the choices that it came out of: bounded, and joined by what came of each."""
+"""The choices that selected a directory entry, with their outcomes. The entry's agent keeps a bounded number."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from gatechart.values.directory import Ended, WorkOutcome
 from gatechart.values.frozen import replaced, value
 
 MOST_CHOICES: Final = 200
-"""Choices that are kept of an entry: the newest."""
+"""Maximum number of choices that an entry keeps: the newest."""
 
 MOST_RANKED: Final = 10
-"""Candidates that are kept of a choice: the chosen one, and the best."""
+"""Maximum number of candidates that a choice keeps: the chosen one, and the best."""
 
 MOST_BYTES: Final = 4_096
-"""Bytes of what is told of a choice, as JSON; fewer candidates are told if need be."""
+"""Maximum size of a choice's payload as JSON, in bytes. If necessary, it lists fewer candidates."""
 
 Ranked = tuple[str, str, float, float]  # candidate, group, text score, probability of being chosen
 
 
 @value
 class KeptChoice:
-    """A choice, and what came of it."""
+    """A choice and its outcome."""
 
     handoff: str
     at: datetime  # of the choice
     features: str  # of the text, packed
     ranked: tuple[Ranked, ...]  # the chosen one first
-    prior: float  # the reward that its text score promised
-    departs: bool = False  # whether the text scores would have chosen one of another group
+    prior: float  # the reward that its text score predicted
+    departs: bool = False  # whether the text scores would have chosen a candidate of another group
     user: str = ""
     source: str = ""
-    rival: str = ""  # the candidate of another group that would have been chosen next
+    rival: str = ""  # the runner-up: the next candidate of another group
     rival_group: str = ""
-    ended: Ended | None = None  # None: it goes on
+    ended: Ended | None = None  # None: the work is not finished
     ended_at: datetime | None = None
     handed_on: int = 0
     took_s: float = 0.0
     cost: float | None = None
-    expected_s: float | None = None  # as the profile said when the choice was made
+    expected_s: float | None = None  # from the profile at the time of the choice
     expected_cost: float | None = None
     quality: float | None = None
 
     @property
     def departed(self) -> bool:
-        """Whether the scores, and not a draw, chose another group than the text scores would have."""
+        """Whether the scores, not a random draw, chose another group than the text scores would have chosen."""
         return self.departs and not was_drawn(self.ranked[0][3])
 
     @property
     def outcome(self) -> Outcome | None:
-        """What came of it; None if it goes on."""
+        """The outcome; None if the work is not finished."""
         if self.ended is None:
             return None
         came_back = self.ended is Ended.CAME_BACK
@@ -68,20 +68,19 @@ class KeptChoice:
         return Outcome(done, came_back, *measured, self.quality, self.handed_on)
 
     def observation(self, reward: Reward = reward_of) -> Observation | None:
-        """Return what learning makes of it; None if it goes on."""
+        """Return the choice as an observation for learning; None if the work is not finished."""
         outcome = self.outcome
         if outcome is None or self.ended_at is None:
             return None
         candidate, group, *_ = self.ranked[0]
         with asking("reward="):
             answer = reward(outcome)
-        worth = _worth(answer)
-        owners = tuple(each for each in (self.user, self.source) if each)
-        known = (self.prior, worth, self.features, self.departed, group, owners, self.rival, self.rival_group)
+        owners = tuple(filter(None, (self.user, self.source)))
+        known = (self.prior, _reward(answer), self.features, self.departed, group, owners, self.rival, self.rival_group)
         return Observation(self.handoff, candidate, self.ended_at, *known)
 
     def recorded(self, reward: Reward = reward_of) -> Recorded | None:
-        """Return what an evaluation makes of it; None if it goes on."""
+        """Return the choice as a record for evaluation; None if the work is not finished."""
         observation = self.observation(reward)
         if observation is None:
             return None
@@ -90,10 +89,10 @@ class KeptChoice:
         return Recorded(observation, chances, scores, tuple((name, group) for name, group, *_ in self.ranked if group))
 
 
-def _worth(answer: Any) -> float:
-    if isnan(worth := number_in(answer)):
+def _reward(answer: Any) -> float:
+    if isnan(number := number_in(answer)):
         raise SelectionAnswerError("reward=", f"{answer!r} for an outcome", "a number from 0 to 1")
-    return min(max(worth, 0.0), 1.0)
+    return min(max(number, 0.0), 1.0)
 
 
 def told_of(
@@ -110,46 +109,52 @@ def told_of(
     expected_s: float | None = None,
     expected_cost: float | None = None,
 ) -> dict[str, Any]:
-    """Return the payload that tells an entry that it was chosen, of at most MOST_BYTES if user and source are short."""
-    told: dict[str, Any] = {"handoff": handoff, "features": features, "prior": prior, "departs": departs}
-    told |= {"expected_s": expected_s, "expected_cost": expected_cost}
-    told |= {"user": user, "source": source, "rival": rival, "rival_group": rival_group}
-    told["ranked"] = [list(each) for each in ranked[:MOST_RANKED]]
-    while len(told["ranked"]) > 1 and len(canonical_json(told)) > MOST_BYTES:
-        told["ranked"].pop()
-    return told
+    """Return the payload that reports a choice to the chosen entry.
+
+    It has at most MOST_BYTES if user and source are short.
+    """
+    payload: dict[str, Any] = {"handoff": handoff, "features": features, "prior": prior, "departs": departs}
+    payload |= {"expected_s": expected_s, "expected_cost": expected_cost}
+    payload |= {"user": user, "source": source, "rival": rival, "rival_group": rival_group}
+    payload["ranked"] = [list(candidate) for candidate in ranked[:MOST_RANKED]]
+    while len(payload["ranked"]) > 1 and len(canonical_json(payload)) > MOST_BYTES:
+        payload["ranked"].pop()
+    return payload
 
 
-def with_choice(kept: Sequence[KeptChoice], told: Mapping[str, Any], at: datetime) -> list[KeptChoice]:
-    """Return what is kept after one more choice. It counts once."""
-    if any(each.handoff == told["handoff"] for each in kept):
+def with_choice(kept: Sequence[KeptChoice], payload: Mapping[str, Any], at: datetime) -> list[KeptChoice]:
+    """Return the kept choices after one more. A repeated choice is added once."""
+    if any(choice.handoff == payload["handoff"] for choice in kept):
         return list(kept)
     ranked = tuple(
-        (str(name), str(group), float(score), float(chance)) for name, group, score, chance in told["ranked"]
+        (str(name), str(group), float(score), float(chance)) for name, group, score, chance in payload["ranked"]
     )
     chosen = KeptChoice(
-        told["handoff"],
+        payload["handoff"],
         at,
-        told["features"],
+        payload["features"],
         ranked,
-        float(told["prior"]),
-        bool(told["departs"]),
-        told["user"],
-        told["source"],
-        told.get("rival", ""),
-        told.get("rival_group", ""),
-        expected_s=told.get("expected_s"),
-        expected_cost=told.get("expected_cost"),
+        float(payload["prior"]),
+        bool(payload["departs"]),
+        payload["user"],
+        payload["source"],
+        payload.get("rival", ""),
+        payload.get("rival_group", ""),
+        expected_s=payload.get("expected_s"),
+        expected_cost=payload.get("expected_cost"),
     )
     return [*kept, chosen][-MOST_CHOICES:]
 
 
 def with_outcome(kept: Sequence[KeptChoice], outcome: WorkOutcome) -> list[KeptChoice]:
-    """Return what is kept, joined by what came of one of the choices."""
-    given = {name: getattr(outcome, name) for name in ("ended", "handed_on", "took_s", "cost")}
-    return [replaced(each, **given, ended_at=outcome.at) if each.handoff == outcome.handoff else each for each in kept]
+    """Return the kept choices with the outcome of one of them."""
+    fields = {name: getattr(outcome, name) for name in ("ended", "handed_on", "took_s", "cost")}
+    return [
+        replaced(choice, **fields, ended_at=outcome.at) if choice.handoff == outcome.handoff else choice
+        for choice in kept
+    ]
 
 
 def with_quality(kept: Sequence[KeptChoice], handoff: str, quality: float) -> list[KeptChoice]:
-    """Return what is kept after a person said how good the work was."""
-    return [replaced(each, quality=quality) if each.handoff == handoff else each for each in kept]
+    """Return the kept choices with a person's rating of the quality of one of them."""
+    return [replaced(choice, quality=quality) if choice.handoff == handoff else choice for choice in kept]

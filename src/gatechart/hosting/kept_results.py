@@ -1,4 +1,4 @@
-"""Results of steps and calls as JSON texts, which come back as what they were."""
+"""Results of steps and calls as JSON texts that are read back with their original types."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gatechart.values.secrets import MASK, SECRET, revealed_text
 
 
 class KeptResult:
-    """Writer and reader of one result."""
+    """Writes and reads one result."""
 
-    def __init__(self, agent_id: AgentId, name: str, kind: Any) -> None:
-        """name: of the step or call, for the error. kind: the type of the result."""
+    def __init__(self, agent_id: AgentId, name: str, result_type: Any) -> None:
+        """name: of the step or call, for the error."""
         self._agent_id = agent_id
         self._name = name
-        self._adapter = _adapter(kind)
+        self._adapter = _adapter(result_type)
 
     def written(self, result: Any) -> str:
-        """Return the result as JSON text, with its secrets marked. Raises StepResultError if it would not come back."""
+        """Return the result as JSON text, with its secrets marked. Raises StepResultError if it cannot be read back."""
         try:
             with contained():
                 return self._text(result)
@@ -46,30 +46,30 @@ class KeptResult:
         try:
             return self.read(text)
         except ValidationError:
-            check_finite(result)  # a better error than that of the null it was written as
+            check_finite(result)  # raises a better error than reading the null that a NaN is written as
             raise
 
     def read(self, text: str) -> Any:
-        """Return the result that was written. Where its type has no secrets, those that it has stay marked."""
+        """Return the written result. If its type declares no secrets, secrets in the text stay marked."""
         if SECRET in text and describes_secrets(self._adapter.core_schema):
             text = revealed_text(text)
         return self._adapter.validate_json(text)
 
 
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    # Only of classes: other types can be equal and yet differ, such as unions in another order.
-    return _of_class(kind) if isinstance(kind, type) else _built(kind)
+def _adapter(result_type: Any) -> TypeAdapter[Any]:
+    # Only classes are cached: other types can be equal and yet differ, such as unions in another order.
+    return _class_adapter(result_type) if isinstance(result_type, type) else _new_adapter(result_type)
 
 
 @lru_cache(256)
-def _of_class(kind: type[Any]) -> TypeAdapter[Any]:
-    return _built(kind)
+def _class_adapter(result_type: type[Any]) -> TypeAdapter[Any]:
+    return _new_adapter(result_type)
 
 
-def _built(kind: Any) -> TypeAdapter[Any]:
+def _new_adapter(result_type: Any) -> TypeAdapter[Any]:
     try:
-        return TypeAdapter(kind)
-    except PydanticUserError:  # it has no schema, or none in this version of Python, as typing.TypedDict before 3.12
+        return TypeAdapter(result_type)
+    except PydanticUserError:  # no schema, or none in this version of Python, as for typing.TypedDict before 3.12
         return TypeAdapter(Any)
 
 

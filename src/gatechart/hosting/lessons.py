@@ -1,4 +1,4 @@
-"""What agents of a graph learn from their escapes: an agent keeps it for each graph, and homes read it from there."""
+"""Lessons that a graph's agents learn from their escapes. One keeper agent per graph stores them for the homes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gatechart.values.names import AgentId
 
 LEARNING: Final = "LEARNING"
 MOST_NAMES: Final = 200
-"""Names of each kind that are kept of a graph: those of which something was heard last."""
+"""Maximum number of names of each kind for a graph. The most recently reported names are kept."""
 
 MOST_COUNTED: Final = 400
-"""Once a name was counted so often, its counts are halved, so that what is new weighs more."""
+"""Once the counts of a name exceed this sum, they are halved, so that new reports weigh more."""
 
 Counts = dict[str, list[int]]
-_Told = Annotated[dict[str, tuple[NonNegativeInt, NonNegativeInt]], Field(max_length=MOST_NAMES)]
+_Reported = Annotated[dict[str, tuple[NonNegativeInt, NonNegativeInt]], Field(max_length=MOST_NAMES)]
 _KINDS: Final = ("strategies", "tools", "errors", "places", "capabilities")
 
 
@@ -39,15 +39,15 @@ class Lesson(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    strategies: _Told = Field(default_factory=dict)
-    tools: _Told = Field(default_factory=dict)
-    errors: _Told = Field(default_factory=dict)
-    places: _Told = Field(default_factory=dict)
-    capabilities: _Told = Field(default_factory=dict)
+    strategies: _Reported = Field(default_factory=dict)
+    tools: _Reported = Field(default_factory=dict)
+    errors: _Reported = Field(default_factory=dict)
+    places: _Reported = Field(default_factory=dict)
+    capabilities: _Reported = Field(default_factory=dict)
 
 
 class LessonContext(AgentContext):
-    """What is kept for a graph. By name, that of which something was heard last is the last."""
+    """The lessons of a graph. In each mapping, the most recently reported name comes last."""
 
     strategies: Counts = Field(default_factory=dict)
     tools: Counts = Field(default_factory=dict)
@@ -57,11 +57,11 @@ class LessonContext(AgentContext):
 
 
 def lessons_graph() -> AnyGraph:
-    """Return the graph whose agents keep what is learned, one for each graph."""
+    """Return the graph of the keepers, the agents that store lessons, one for each graph."""
     return FrameworkGraph(
         LESSONS_GRAPH,
         context=LessonContext,
-        states=[State(LEARNING, description="hears of each attempt to get out, and what it came to")],
+        states=[State(LEARNING, description="records the result of each escape attempt")],
         transitions=[Transition(ANY, LEARN, actions=_learn)],
         entry_points=[EntryPoint(LEARNING)],
         events=[EventType(LEARN, takes=Lesson)],
@@ -70,63 +70,63 @@ def lessons_graph() -> AnyGraph:
 
 
 def keeper_of(graph: str) -> AgentId:
-    """Return the id of the agent that keeps what is learned for a graph."""
+    """Return the id of the agent that stores the lessons of a graph."""
     return f"{LESSONS_AGENT}{graph}"
 
 
 def lessons_kept(snapshot: Snapshot) -> Lessons:
-    """Return what such an agent keeps."""
-    kept = LessonContext.model_validate(snapshot.context)
-    return Lessons(*(_tallies(getattr(kept, kind)) for kind in _KINDS))
+    """Return the lessons in a keeper's snapshot."""
+    context = LessonContext.model_validate(snapshot.context)
+    return Lessons(*(_tallies(getattr(context, kind)) for kind in _KINDS))
 
 
 def _tallies(counts: Counts) -> Mapping[str, Tally]:
-    return {name: (well, badly) for name, (well, badly) in counts.items()}
+    return {name: (successes, failures) for name, (successes, failures) in counts.items()}
 
 
 def _learn(context: LessonContext, event: Event) -> None:
     for kind in _KINDS:
-        told = event.payload.get(kind)
-        if told:
-            setattr(context, kind, after_lesson(getattr(context, kind), told))
+        reported = event.payload.get(kind)
+        if reported:
+            setattr(context, kind, after_lesson(getattr(context, kind), reported))
 
 
-def after_lesson(kept: Mapping[str, list[int]], told: Mapping[str, Iterable[int]]) -> Counts:
-    """Return counts with those of a lesson added; what was heard of last comes last, and only so much is kept.
+def after_lesson(kept: Mapping[str, list[int]], reported: Mapping[str, Iterable[int]]) -> Counts:
+    """Add the counts of a lesson. The reported names come last, and only the last MOST_NAMES are kept.
 
     >>> after_lesson({"a": [1, 0], "b": [2, 2]}, {"a": [0, 1]})
     {'b': [2, 2], 'a': [1, 1]}
     """
-    after = {name: counts for name, counts in kept.items() if name not in told}
-    for name, counts in told.items():
+    after = {name: counts for name, counts in kept.items() if name not in reported}
+    for name, counts in reported.items():
         total = [before + more for before, more in zip(kept.get(name, (0, 0)), counts, strict=True)]
         after[name] = [count // 2 for count in total] if sum(total) > MOST_COUNTED else total
     return dict(list(after.items())[-MOST_NAMES:])
 
 
 class LessonBook:
-    """What has been learned for each graph, as a home that sees every commit knows it."""
+    """A cache of the lessons of each graph, for a home that sees every commit."""
 
     def __init__(self, home: AgentHome, own: OwnAgents) -> None:
-        """Bind to a home and to its way to the framework's agents."""
+        """Bind to a home. own: its access to the framework's agents."""
         self._home = home
         self._own = own
         self._known: dict[AgentId, Lessons] = {}
 
     async def read(self, graph: str) -> Lessons:
-        """Return the lessons of a graph. Starts the agent that keeps them, if there is none.
+        """Return the lessons of a graph. Start its keeper if it does not exist.
 
-        If an application's agent has its id, there are no lessons.
+        If an application's agent has the keeper's id, there are no lessons.
         """
         keeper = keeper_of(graph)
         if keeper not in self._known:
-            kept = await self._kept(keeper)
-            if kept.graph != LESSONS_GRAPH:
+            snapshot = await self._keeper_snapshot(keeper)
+            if snapshot.graph != LESSONS_GRAPH:
                 return NO_LESSONS
-            self.see(kept)
+            self.see(snapshot)
         return self._known[keeper]
 
-    async def _kept(self, keeper: AgentId) -> Snapshot:
+    async def _keeper_snapshot(self, keeper: AgentId) -> Snapshot:
         try:
             return await self._home.read(keeper)
         except UnknownAgentError:
@@ -137,16 +137,16 @@ class LessonBook:
             return await self._home.read(keeper)
 
     def see(self, snapshot: Snapshot) -> None:
-        """Learn of the newest commit of an agent that keeps lessons."""
+        """Update the lessons from the newest commit of a keeper."""
         self._known[snapshot.agent_id] = lessons_kept(snapshot)
 
     def forget(self, agent_id: AgentId) -> None:
-        """Learn that an agent was erased, whatever it was."""
+        """Drop the lessons of an erased agent, if it was a keeper."""
         self._known.pop(agent_id, None)
 
 
 async def forget_lessons(own: OwnAgents, command: ForgetLessonsCommand) -> None:
-    """Execute the command: erase the agent that keeps the lessons of a graph, unless it is an application's."""
+    """Execute the command: erase the keeper of a graph's lessons, unless it is an application's agent."""
     keeper = known_id(keeper_of(command.graph))
     with suppress(UnknownAgentError):
         await own.erase(keeper)

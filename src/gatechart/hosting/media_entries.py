@@ -1,4 +1,4 @@
-"""The bytes of images, audio and files: each is stored once in an agent's journal, under its digest."""
+"""The bytes of images, audio and files. An agent's journal stores them once, under their digest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gatechart.hosting.invoke_journal import InvokeJournal, mark
 from gatechart.values.names import AgentId
 
 MEDIA: Final = mark("media")
-"""The beginning of the names of these entries."""
+"""The prefix of the names of these entries."""
 
 
 class JournalOfAgent(Protocol):
     """A journal of an agent, which can read the journals of other agents."""
 
     def recorded(self, name: str) -> str | None:
-        """Return the text recorded under this name; None if there is none."""
+        """Return the text recorded under this name; None without one."""
         ...
 
     async def record(self, name: str, text: str) -> str:
@@ -37,8 +37,8 @@ def media_name(digest: str) -> str:
 
 
 async def stored_apart(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
-    """Return parts without their bytes, which the journal has now. Raises InvocationOverError."""
-    return tuple([await _stored(journal, each) for each in parts])
+    """Store the bytes of parts in the journal, and return the parts without them. Raises InvocationOverError."""
+    return tuple([await _stored(journal, part) for part in parts])
 
 
 async def _stored(journal: InvokeJournal, part: AnyPart) -> AnyPart:
@@ -51,28 +51,27 @@ async def _stored(journal: InvokeJournal, part: AnyPart) -> AnyPart:
 
 
 async def value_apart(journal: InvokeJournal, value: Any) -> Any:
-    """Return the value of a tool with the bytes of its media stored apart; any other value unchanged."""
+    """Return a tool's value with the bytes of its media stored separately; any other value unchanged."""
     parts = parts_in(value)
     if not parts:
         return value
     agent_id, name = journal.invocation.agent_id, journal.name
-    found = [_located(each, agent_id, name) for each in await stored_apart(journal, parts)]
-    kept = tuple(found)
-    return kept[0] if isinstance(value, MediaPart) else type(value)(kept)
+    stored = tuple(_located(part, agent_id, name) for part in await stored_apart(journal, parts))
+    return stored[0] if isinstance(value, MediaPart) else type(value)(stored)
 
 
 def _located(part: AnyPart, agent_id: AgentId, journal: str) -> AnyPart:
-    """Return a part with the journal that holds its bytes, which other agents need."""
+    """Return a part with the location of its bytes, an agent and its journal. Other agents need it."""
     if not isinstance(part, MediaPart) or not part.digest or part.agent:
         return part
     return part.model_copy(update={"agent": agent_id, "journal": journal})
 
 
 def held_by(agent_id: AgentId, journal: str, message: Message) -> Message:
-    """Return a message whose media say which journal holds their bytes. Media that say so already stay."""
+    """Return a message whose media name the journal that holds their bytes. Media that already name one keep it."""
 
     def located(parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
-        return tuple(_located(each, agent_id, journal) for each in parts)
+        return tuple(_located(part, agent_id, journal) for part in parts)
 
     calls = tuple(
         call.model_copy(update={"parts": located(call.parts)}) if call.parts else call for call in message.tool_calls
@@ -82,23 +81,23 @@ def held_by(agent_id: AgentId, journal: str, message: Message) -> Message:
 
 async def fetch_missing(journal: JournalOfAgent, messages: Iterable[Message]) -> None:
     """Copy the bytes of media from the journals of the agents that handed them on. Missing bytes are skipped."""
-    parts = [part for each in messages for call in each.tool_calls for part in call.parts]
-    parts += [part for each in messages for part in each.parts]
+    parts = [part for message in messages for call in message.tool_calls for part in call.parts]
+    parts += [part for message in messages for part in message.parts]
     missing = {
         part.digest: part
         for part in parts
         if isinstance(part, MediaPart) and part.agent and journal.recorded(media_name(part.digest)) is None
     }
-    for agent, name in {(each.agent, each.journal) for each in missing.values()}:
+    for agent, name in {(part.agent, part.journal) for part in missing.values()}:
         entries = await journal.other(agent, name)
-        for digest in (each.digest for each in missing.values() if (each.agent, each.journal) == (agent, name)):
+        for digest in (part.digest for part in missing.values() if (part.agent, part.journal) == (agent, name)):
             text = entries.get(media_name(digest))
             if text is not None:
                 await journal.record(media_name(digest), text)
 
 
 async def message_apart(journal: InvokeJournal, message: Message) -> Message:
-    """Return a message with the bytes of its media stored apart, those in results of its calls among them."""
+    """Return a message with the bytes of its media stored separately, including media in results of its calls."""
     calls = [await _call_apart(journal, call) for call in message.tool_calls]
     changes: dict[str, Any] = {}
     if message.parts:
@@ -124,7 +123,7 @@ def with_bytes(journal: InvokeJournal, message: Message) -> Message:
 
 
 def _loaded(journal: InvokeJournal, parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
-    return tuple(_load(journal, each) for each in parts)
+    return tuple(_load(journal, part) for part in parts)
 
 
 def _load(journal: InvokeJournal, part: AnyPart) -> AnyPart:
@@ -133,7 +132,7 @@ def _load(journal: InvokeJournal, part: AnyPart) -> AnyPart:
 
 
 def without_referrers(entries: Mapping[str, str]) -> list[str]:
-    """Return the names of the entries with bytes that no other entry refers to."""
+    """Return the names of the byte entries that no other entry refers to."""
     others = [text for name, text in entries.items() if not name.startswith(MEDIA)]
     names = [name for name in entries if name.startswith(MEDIA)]
     return [name for name in names if not any(name.rpartition(".")[2] in text for text in others)]

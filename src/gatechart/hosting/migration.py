@@ -1,4 +1,4 @@
-"""Migration of stored agents to the newest version of their graph: in one turn, or not at all."""
+"""Migration of stored agents to the newest version of their graph, in one atomic turn."""
 
 from __future__ import annotations
 
@@ -54,32 +54,32 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
     """Read the agent's waiting mail and active invocations from the store."""
     mail = await waiting_mail(store, agent_id)
     running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
-    return Pending(tuple(mail), tuple(each for _, each in running))
+    return Pending(tuple(mail), tuple(invocation for _, invocation in running))
 
 
 async def waiting_mail(store: Store, agent_id: AgentId) -> Sequence[Mail]:
-    """Read the agent's waiting mail from the store, in the order accepted."""
+    """Read the agent's waiting mail from the store, in the order of acceptance."""
     mail: list[Mail] = []
-    while found := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
-        mail += found
-        if len(found) < PAGE:
+    while page := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
+        mail += page
+        if len(page) < PAGE:
             break
     return mail
 
 
 async def is_known(store: Store, mail: Mail) -> bool:
-    """Return whether the recipient has mail with this id, or has applied an event under it."""
+    """Return whether the recipient has mail with this id, or has applied an event with it."""
     if mail.id is None:
         return False
     if await store.applied(mail.recipient, mail.id) is not None:
         return True
-    return any(each.id == mail.id for each in (await read_pending(store, mail.recipient)).mail)
+    return any(waiting.id == mail.id for waiting in (await read_pending(store, mail.recipient)).mail)
 
 
 def as_of_today(registry: Registry, snapshot: Snapshot, now: datetime) -> tuple[AnyGraph, Snapshot]:
-    """Return a snapshot as its agent would go on from it, in the version to which it migrates, with that version.
+    """Return the graph version that would run the agent next, and the snapshot migrated to it.
 
-    Nothing is stored, and neither mail nor invokes are looked at. Raises as `Registry.graph_for` does.
+    Nothing is stored, and mail and invokes are ignored. Raises as `Registry.graph_for` does.
     """
     graph = registry.graph_for(snapshot)
     if graph.version == snapshot.graph_version:
@@ -103,7 +103,7 @@ def migrated(
         before.transfers,
     )
     for step in steps:
-        stored = _taken(step, graph, before, stored)
+        stored = _stepped(step, graph, before, stored)
     try:
         return _record(graph, before, pending, stored, now)
     except (
@@ -112,7 +112,7 @@ def migrated(
         AttributeError,
         PayloadError,
     ) as error:  # the fields of a Stored are unchecked
-        raise _unfit(graph, before, f"its migrations gave what is no agent: {told(error)}") from error
+        raise _unfit(graph, before, f"its migrations returned an invalid agent: {told(error)}") from error
 
 
 def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored, now: datetime) -> TurnRecord:
@@ -133,16 +133,16 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
         memory=stored.memory,
         entered=tuple((state, epochs.get(state, version)) for state in states),
         changed=now,
-        transfers=tuple(each for each in stored.transfers if each.state in graph.choosing),
+        transfers=tuple(count for count in stored.transfers if count.state in graph.choosing),
     )
-    begun = [state for state in states if state not in epochs]
-    kept = still_awaited(before.handoffs, lambda each: _waits(graph, stored, each))
-    standing = _delegated(graph, replace(moved, handoffs=kept.handoffs), begun, event)
+    entered = [state for state in states if state not in epochs]
+    kept = still_awaited(before.handoffs, lambda handoff: _waits(graph, stored, handoff))
+    standing = _delegated(graph, replace(moved, handoffs=kept.handoffs), entered, event)
     after, timer = with_trail_of(graph, replace(moved, handoffs=standing.handoffs), now)
     effects = (
         *_mail_effects(pending.mail, stored, after),
         *_call_effects(pending.running, stored, after, graph),
-        *(effect for state in begun for effect in beginnings(graph, state, now)),
+        *(effect for state in entered for effect in beginnings(graph, state, now)),
         *timer,
         *kept.effects,
         *standing.effects,
@@ -150,17 +150,18 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
     return TurnRecord(before, after, event, (), 0, effects=effects)
 
 
-def _waits(graph: AnyGraph, stored: Stored, each: OpenHandoff) -> tuple[StateName, ...]:
-    """Return the active states in which the agent still waits for a handoff.
+def _waits(graph: AnyGraph, stored: Stored, handoff: OpenHandoff) -> tuple[StateName, ...]:
+    """Return the active states where the agent still waits for a handoff.
 
-    For the handoff of an invoke, only a state that still declares that invoke counts.
+    For the handoff of an invoke, only states that still declare the invoke count.
     """
     active = {state for leaf in stored.configuration for state in (leaf, *graph.nodes[leaf].ancestors)}
-    found = next((other.states for other in stored.handoffs if other.id == each.id), ())
+    waiting = next((kept.states for kept in stored.handoffs if kept.id == handoff.id), ())
     return tuple(
         state
-        for state in found
-        if state in active and (not each.invoke or each.invoke in [invoke.id for invoke in graph.nodes[state].invokes])
+        for state in waiting
+        if state in active
+        and (not handoff.invoke or handoff.invoke in [invoke.id for invoke in graph.nodes[state].invokes])
     )
 
 
@@ -169,17 +170,18 @@ def _delegated(graph: AnyGraph, after: Snapshot, states: Sequence[StateName], ev
         with contained():
             return delegated(graph, after, states, event)
     except Exception as error:
-        problem = f"an agent that it invokes there cannot be asked: {told(failure_in(error))}"
+        problem = f"the new state cannot request the agent that it invokes: {told(failure_in(error))}"
         raise _unfit(graph, after, problem) from error
 
 
-def _taken(step: Migration, graph: AnyGraph, before: Snapshot, stored: Stored) -> Stored:
+def _stepped(step: Migration, graph: AnyGraph, before: Snapshot, stored: Stored) -> Stored:
+    """Return the agent after one migration. Raises IncompatibleGraphError."""
     name = callable_name(step.function)
     try:
         with contained():
             result = step.function(stored)
     except Exception as error:
-        problem = f"migration {name} of {step.before!r} to {step.after!r} raised {told(failure_in(error))}"
+        problem = f"migration {name} from {step.before!r} to {step.after!r} raised {told(failure_in(error))}"
         raise _unfit(graph, before, problem) from error
     if not isinstance(result, Stored):
         raise _unfit(graph, before, f"migration {name} returned a {type(result).__name__}, not a Stored")
@@ -198,11 +200,11 @@ def _context_text(graph: AnyGraph, before: Snapshot, stored: Stored) -> str:
         problems, cause = "; ".join(problems_of(error)), error
     except Exception as error:
         problems, cause = told(error), error
-    raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from cause
+    raise _unfit(graph, before, f"its context would not be a valid {graph.context.__name__}: {problems}") from cause
 
 
 def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> Iterator[Effect]:
-    """Yield the changes to the agent's mail. Mail of a state entry that is over ends."""
+    """Yield the changes to the agent's mail. Mail for a state that has been left is deleted."""
     kept = {
         mail.number: mail for mail in stored.mail if mail.state is None or (mail.state, mail.epoch) in after.entered
     }
@@ -213,20 +215,20 @@ def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> It
 
 
 def _sound(mail: Mail) -> Mail:
-    """Return the mail in a form that every store can keep. Raises PayloadError."""
+    """Return the mail in a form that every store accepts. Raises PayloadError."""
     return replace(mail, payload=plain_payload(mail.payload, raised_name(mail.event)), due=checked_due(mail.due))
 
 
 def _call_effects(
     before: Sequence[ActiveInvocation], stored: Stored, after: Snapshot, graph: AnyGraph
 ) -> Iterator[Effect]:
-    """Yield the changes to the invocations. Those still declared restart, with their steps; the others end."""
-    kept = {(each.invocation.epoch, each.invocation.invoke): each for each in stored.running}
+    """Yield the changes to the invocations. Declared ones restart and keep their steps; the others end."""
+    kept = {(running.invocation.epoch, running.invocation.invoke): running for running in stored.running}
     for running in before:
         call = running.invocation
-        then = kept.get((call.epoch, call.invoke))
-        if then is not None and _is_declared(graph, then.invocation, after):
-            yield ReplaceInvocation(call, replace(then, graph_version=graph.version, context=after.context_text))
+        moved = kept.get((call.epoch, call.invoke))
+        if moved is not None and _is_declared(graph, moved.invocation, after):
+            yield ReplaceInvocation(call, replace(moved, graph_version=graph.version, context=after.context_text))
         else:
             yield ReplaceInvocation(call, None)
 

@@ -1,4 +1,4 @@
-"""Checks of new directory entries: a readable and unmistakable id, and room for the registrant."""
+"""Checks of new directory entries: the id is readable and unambiguous, and the registrant's limit allows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gatechart.values.look_alikes import CLEAR, first_alike, unclear
 async def check_new_entry(directory: Directory, command: RegisterEntryCommand) -> None:
     """Raise PayloadError, LookAlikeError or TooManyEntriesError if an entry must not be added.
 
-    A renewal needs no check: entries that are older than these rules, or too many since, stay and can be renewed.
+    Renewals are not checked: entries that are older than these rules or exceed the limit stay, and can be renewed.
     """
     if problem := unclear(command.id):
         raise PayloadError("register_entry", (f"the id {command.id!r}: {problem}",), f"an id of {CLEAR}")

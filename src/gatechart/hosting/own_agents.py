@@ -25,7 +25,7 @@ class NoPayload(BaseModel):
 
 
 class OwnAgents(Protocol):
-    """Operations of the framework on its agents on one home. They never change an agent of an application."""
+    """The framework's operations on its own agents, on one home. They never change an application's agent."""
 
     async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
         """Start an agent. Raises AgentExistsError."""
@@ -39,7 +39,7 @@ class OwnAgents(Protocol):
         *,
         event_id: str | None = None,
     ) -> Outcome:
-        """Send an event to an agent. Raises as `AgentHome.send`, and AgentExistsError if it is an application's."""
+        """Send an event to an agent. Raises as `AgentHome.send`, and AgentExistsError for an application's agent."""
         ...
 
     async def post(self, agent_id: AgentId, event: EventName, payload: Payload, *, event_id: str | None = None) -> None:
@@ -47,12 +47,12 @@ class OwnAgents(Protocol):
         ...
 
     async def erase(self, agent_id: AgentId) -> None:
-        """Erase an agent. Raises as `AgentHome.erase`, and AgentExistsError if it is an application's."""
+        """Erase an agent. Raises as `AgentHome.erase`, and AgentExistsError for an application's agent."""
         ...
 
 
 own_agents_of: Final[Callable[[Any], OwnAgents]] = attrgetter("_own")
-"""Return the access to the framework's agents of a home."""
+"""Return a home's access to the framework's agents."""
 
 
 def check_open(snapshot: Snapshot) -> None:

@@ -27,23 +27,23 @@ logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The graphs by name and version. Raises what `register` raises."""
+    """The graphs by name and version. Creating it raises as `register` does."""
 
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
         self._graphs: tuple[AnyGraph, ...] = ()
-        self.declares_events = False  # whether any graph does, so that what is posted must be checked
+        self.declares_events = False  # whether any graph declares events, so that posted mail must be checked
         self._own: dict[str, Callable[[], AnyGraph]] = {}
-        self._named: dict[str, tuple[str, str]] = {}  # names in the directory: of which graph, and entry point if any
+        self._named: dict[str, tuple[str, str]] = {}  # directory name -> its graph, and its entry point or ""
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
     def register(self, graph: AnyGraph) -> None:
-        """Add a graph or another version of one. New agents start with the version added last.
+        """Add a graph or another version of a graph. New agents start with the version added last.
 
-        Raises NoGraphError, DuplicateGraphError if this name and version is already registered, or the graph is one of
-        the framework's, and AmbiguousEntryError if another graph has the name of this one or of its entry points.
+        Raises NoGraphError, DuplicateGraphError if this name and version is already registered or the graph belongs to
+        the framework, and AmbiguousEntryError if another graph uses the name of this graph or of its entry points.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
@@ -53,25 +53,25 @@ class Registry:
         self._add(graph)
 
     def _name(self, graph: AnyGraph) -> None:
-        """Take the names that a graph has in the directory. Raises AmbiguousEntryError."""
-        doors = {f"{graph.name}.{entry}": (graph.name, entry) for entry in graph.entry_points}
-        named = {graph.name: (graph.name, ""), **doors}
-        for name, whose in named.items():
-            other, entry = self._named.get(name, whose)
+        """Reserve a graph's names in the directory. Raises AmbiguousEntryError."""
+        entry_points = {f"{graph.name}.{entry}": (graph.name, entry) for entry in graph.entry_points}
+        names = {graph.name: (graph.name, ""), **entry_points}
+        for name, owner in names.items():
+            other, entry = self._named.get(name, owner)
             if other != graph.name and (not entry or entry in self._newest[other].entry_points):
-                raise AmbiguousEntryError(name, _in_words(other, entry), _in_words(*whose))
-        self._named |= named
+                raise AmbiguousEntryError(name, _in_words(other, entry), _in_words(*owner))
+        self._named |= names
 
     def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
-        if not graph.is_framework:  # those are declared to the application, and their mail is checked by the gate
-            self._graphs = tuple(each for each in self._newest.values() if not each.is_framework)
+        if not graph.is_framework:  # callers do not see the framework's graphs, and the gate checks their mail
+            self._graphs = tuple(newest for newest in self._newest.values() if not newest.is_framework)
             self.declares_events = self.declares_events or bool(graph.event_types)
 
     def register_own(self, name: str, make: Callable[[], AnyGraph]) -> None:
-        """Add a graph of the framework, which `graphs` leaves out.
+        """Add a graph of the framework. `graphs` does not contain it.
 
-        make: makes it when it is first asked for, which takes longer than to open a database.
+        make: builds the graph when it is first requested. Building it takes longer than opening a database.
         """
         self._own[name] = make
 
@@ -87,7 +87,7 @@ class Registry:
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
-        """The newest version of each graph, in the order in which the names were first registered."""
+        """The newest version of each graph, in the order of the first registration of their names."""
         return self._graphs
 
     @property
@@ -96,22 +96,22 @@ class Registry:
         return tuple(map(self.graph, self._own))
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
-        """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""
+        """Return the newest graph with this name, or with the name of this graph. Raises UnknownGraphError."""
         name = graph if type(graph) is str else graph_name(graph)
         try:
             return self._newest[name]
         except (KeyError, TypeError):
             if self._make_own(name):
                 return self._newest[name]
-            raise UnknownGraphError(str(name), tuple(each.name for each in self.graphs)) from None
+            raise UnknownGraphError(str(name), tuple(known.name for known in self.graphs)) from None
 
     def entry_point(self, graph: str, name: str) -> EntryPoint | None:
         """Return an entry point of the newest graph of this name; None if either is unknown."""
-        found = self._newest.get(graph)
-        return None if found is None else found.entry_points.get(name)
+        newest = self._newest.get(graph)
+        return None if newest is None else newest.entry_points.get(name)
 
     def _make_own(self, name: str) -> bool:
-        """Make the graph of the framework with this name, and return whether that was done now."""
+        """Build the framework's graph with this name. Return whether this call built it."""
         make = None if name in self._newest else self._own.get(name)
         if make is not None:
             self._add(make())
@@ -126,14 +126,14 @@ class Registry:
         return self._versions[name, version]
 
     def same_version(self, snapshot: Snapshot) -> AnyGraph | None:
-        """Return the graph in exactly the version of a stored agent; None if it is not registered."""
+        """Return the graph with exactly a stored agent's version; None if it is not registered."""
         self._make_own(snapshot.graph)
         return self._versions.get((snapshot.graph, snapshot.graph_version))
 
     def graph_for(self, snapshot: Snapshot) -> AnyGraph:
-        """Return the graph of a stored agent: that of its version, otherwise the newest, to which it migrates.
+        """Return the graph of a stored agent: the agent's version, otherwise the newest, as the target of a migration.
 
-        Raises UnknownGraphError, and IncompatibleGraphError if it fits neither.
+        Raises UnknownGraphError, and IncompatibleGraphError if the agent fits neither.
         """
         newest = self.graph(snapshot.graph)
         graph = self._versions.get((snapshot.graph, snapshot.graph_version), newest)
@@ -144,30 +144,31 @@ class Registry:
         return graph
 
     def open_graph_for(self, snapshot: Snapshot) -> AnyGraph:
-        """Return the graph of a stored agent that a caller wants to change. Raises FrameworkAgentError, too."""
+        """Return the graph of a stored agent that a caller wants to change. Also raises FrameworkAgentError."""
         check_open(snapshot)
         return self.graph_for(snapshot)
 
     def check_posted(self, snapshot: Snapshot, event: EventName, payload: Payload) -> None:
         """Raise PayloadError or UndeclaredEventError if the agent's graph does not take the event.
 
-        Mail to an agent that has ended, or whose graph is not registered here, passes: its turn decides.
+        Mail to an ended agent, or to an agent whose graph is not registered here, is accepted: its turn decides.
         """
         graph = self._driving(snapshot)
         if graph is not None and graph.event_types and snapshot.status is Status.ACTIVE:
             payload_data(graph, event, payload)
 
     def check_invoke(self, snapshot: Snapshot, invoke: str) -> None:
-        """Raise UndeclaredInvokeError if the agent's graph is registered and has no such invoke of a function."""
+        """Raise UndeclaredInvokeError if the agent's graph is registered and lacks this invoke of a function."""
         graph = self._driving(snapshot)
         if graph is None:
             return
-        declared = [each.id for node in graph.nodes.values() for each in node.invokes if each.function is not None]
+        invokes = (node_invoke for node in graph.nodes.values() for node_invoke in node.invokes)
+        declared = [node_invoke.id for node_invoke in invokes if node_invoke.function is not None]
         if invoke not in declared:
             raise UndeclaredInvokeError(graph.name, invoke, tuple(dict.fromkeys(declared)))
 
     def _driving(self, snapshot: Snapshot) -> AnyGraph | None:
-        """Return the agent's version of its graph, otherwise the newest, to which it migrates; None if neither is."""
+        """Return the agent's version of its graph, otherwise the newest; None if neither is registered."""
         return self._versions.get((snapshot.graph, snapshot.graph_version)) or self._newest.get(snapshot.graph)
 
     def way_for(self, snapshot: Snapshot) -> Sequence[Migration]:
@@ -176,7 +177,7 @@ class Registry:
         steps = way(newest.migrations, snapshot.graph_version, newest.version)
         if steps is None:
             problem = (
-                f"the agent is of version {snapshot.graph_version!r}, the graph of {newest.version!r}, "
+                f"the agent has version {snapshot.graph_version!r}, the graph has version {newest.version!r}, "
                 "and no migrations lead from the one to the other"
             )
             raise IncompatibleGraphError(snapshot.agent_id, newest.name, problem)
@@ -185,10 +186,10 @@ class Registry:
     def opened_by(self, trigger: Name) -> tuple[AnyGraph, EntryPoint]:
         """Return the graph and entry point that a business trigger opens. Raises as `Runtime.start_on` does."""
         wanted = name_of(trigger)
-        doors = [(graph, entry) for graph in self.graphs for entry in graph.entry_points.values()]
-        opened = [(graph, entry) for graph, entry in doors if wanted in entry.opens_on]
+        entry_points = [(graph, entry) for graph in self.graphs for entry in graph.entry_points.values()]
+        opened = [(graph, entry) for graph, entry in entry_points if wanted in entry.opens_on]
         if not opened:
-            known = dict.fromkeys(trigger for _, entry in doors for trigger in entry.opens_on)
+            known = dict.fromkeys(trigger for _, entry in entry_points for trigger in entry.opens_on)
             raise UnknownTriggerError(wanted, tuple(known))
         if len(opened) > 1:
             raise AmbiguousTriggerError(wanted, tuple(graph.name for graph, _ in opened))
@@ -200,15 +201,15 @@ def _in_words(graph: str, entry: str) -> str:
 
 
 def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Raise IncompatibleGraphError if a graph was changed under its version so that the agent no longer fits it.
+    """Raise IncompatibleGraphError if a graph changed without a new version and the agent no longer fits it.
 
-    An agent that has ended stays as it is, in whatever state it ended.
+    An ended agent always fits, regardless of its state.
     """
     if graph.fingerprint != snapshot.fingerprint and snapshot.status is Status.ACTIVE:
         problem = misfit(graph, snapshot.configuration, snapshot.memory)
         if problem:
             raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
-        if not graph.is_framework:  # those change with a release, which does not count their versions
+        if not graph.is_framework:  # the framework's graphs change with a release, without a new version
             logger.warning(
                 "a graph was changed without a new version",
                 extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
@@ -235,7 +236,7 @@ def handoff_query(command: HandoffsCommand) -> HandoffQuery:
 
 
 def known_graph(graph: AnyGraph) -> KnownGraph:
-    """Return the description of a graph that a store keeps."""
+    """Return the description of a graph for a store."""
     paths = {state: path_of(graph, state) for state in graph.states}
     return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)
 

@@ -1,4 +1,4 @@
-"""Recorded histories, played through another version of their graph. Nothing is written, sent or invoked."""
+"""Replay recorded histories in another version of their graph. Nothing is written, sent or invoked."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from gatechart.values.queries import HistoryEntry, Query
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
 from gatechart.values.trail import NO_TRAIL, Trail
 
-_BEGIN_ANEW: Final = frozenset({ROLLED_BACK, FORKED})  # turns with which the trail begins anew
-# turns of operators, which no graph decides
+_RESET_TRAIL: Final = frozenset({ROLLED_BACK, FORKED})  # turns that reset the trail
+# turns of operators, which the graph does not decide
 _OWN: Final = frozenset({STOPPED, ROLLED_BACK, FORKED, MIGRATED, REQUESTED})
 _PAGE: Final = 1000
 
 
 class NoServices:
-    """Stands for services that a replay has not: an action that uses them fails, and nothing happens outside."""
+    """Replaces missing services in a replay: an action that uses them fails, so that nothing happens outside."""
 
     def __getattr__(self, name: str) -> Any:
-        problem = f"a replay has no services, so that nothing happens outside; give it stand-ins that have {name!r}"
+        problem = f"a replay runs without services, so that nothing happens outside; pass stand-ins that have {name!r}"
         raise AttributeError(problem)
 
     def __getitem__(self, name: object) -> Any:
-        problem = f"a replay has no services, so that nothing happens outside; give it stand-ins that have {name!r}"
+        problem = f"a replay runs without services, so that nothing happens outside; pass stand-ins that have {name!r}"
         raise LookupError(problem)
 
     def __contains__(self, name: object) -> bool:
@@ -55,15 +55,15 @@ class NoServices:
 
 
 class Replay:
-    """Plays the histories in a store through a graph, turn by turn.
+    """Replays the histories in a store in a graph, turn by turn.
 
-    Each turn begins as it is recorded, not where the turn before it led: so a difference stands alone, and the turns
-    after it are compared all the same. Time, ids and random numbers are those of the record, and results of invokes
-    are the events that it has. Invokes do not run, and effects are only compared.
+    Each turn starts from its recorded snapshot, not from the result of the previous replayed turn. So a difference
+    affects only its turn, and later turns are still compared. Time, ids and random numbers come from the record, and
+    results of invokes are recorded events. Invokes do not run, and effects are only compared.
 
-    graph: the version to try. recorded: earlier versions of it. Where the one that made a record is among them, effects
-    are compared with its effects, and a record that it does not repeat either counts as unclear.
-    services: stand-ins for those that actions use; they should do nothing outside.
+    graph: the version to try. recorded: earlier versions of it. If the version that wrote a record is among them,
+    effects are compared with its effects. If that version does not reproduce the record either, the turn is unclear.
+    services: stand-ins for the services that actions use; they should have no effects outside.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Replay:
     ) -> None:
         self._store = store
         self._graph = graph
-        self._recorded = [each for each in recorded if each.name == graph.name]
+        self._recorded = [version for version in recorded if version.name == graph.name]
         self._stage = Stage(NoServices() if services is None else services, packet_migrations, Limits().turn_s)
 
     async def agents(self, wanted: Sequence[AgentId] = (), limit: int | None = None) -> AsyncIterator[Snapshot]:
-        """Yield the agents of the graph in the order started, or those wanted; at most `limit`.
+        """Yield the agents of the graph in the order of their start, or the wanted ones; at most `limit`.
 
         Raises UnknownAgentError, and PayloadError for an agent of another graph.
         """
@@ -93,16 +93,16 @@ class Replay:
             left = None if left is None else left - 1
 
     async def turns(self, agent: Snapshot, since: datetime | None = None) -> AsyncIterator[ReplayedTurn]:
-        """Play an agent's turns from this time on, oldest first, and yield what comes of each."""
+        """Replay an agent's turns since this time, oldest first, and yield their results."""
         after: Snapshot | None = None
-        trail: Trail | None = None  # as the turns played so far leave it; None if it is not known
+        trail: Trail | None = None  # after the turns replayed so far; None if unknown
         async for entry in self._history(agent.agent_id):
             if since is None or entry.event.time >= since:
                 known = after if after is not None and after.version == entry.version - 1 else None
                 turn, reason = await self._read(entry, known, trail)
                 after = None if turn is None else turn.after
                 if turn is None:
-                    trail = NO_TRAIL if entry.event.name in _BEGIN_ANEW else None
+                    trail = NO_TRAIL if entry.event.name in _RESET_TRAIL else None
                     yield self._skipped(entry, reason)
                 else:
                     replayed, got = await self._replayed(entry, turn)
@@ -130,28 +130,28 @@ class Replay:
 
     async def _history(self, agent_id: AgentId) -> AsyncIterator[HistoryEntry]:
         after = 0
-        while found := await self._store.history(agent_id, after=after, limit=_PAGE):
-            after = found[-1].version
-            for entry in found:
+        while entries := await self._store.history(agent_id, after=after, limit=_PAGE):
+            after = entries[-1].version
+            for entry in entries:
                 yield entry
 
     async def _read(
         self, entry: HistoryEntry, before: Snapshot | None, trail: Trail | None
     ) -> tuple[Recorded | None, str]:
-        """Read a turn as it was recorded; without one, say why it is skipped."""
+        """Return the recorded turn and an empty text, or None and the reason to skip the turn."""
         if entry.event.name in _OWN:
-            return None, "it is no decision of the graph"
+            return None, "the graph does not decide this turn"
         if entry.status is Status.UNREADABLE:
             return None, "it cannot be read"
         if entry.event.name.startswith(TRAIL) and not self._graph.has_signals:
             return None, "the graph has no signals"
         if entry.fired is not None and trail is None and entry.version > 1:
-            return None, "the turns by which its signal fired were not played"
+            return None, "the turns that made its signal fire were not replayed"
         with suppress(UnknownVersionError, StoreCorruptError):
             after = await self._store.snapshot_at(entry.agent_id, entry.version)
             if before is None and entry.version > 1:
                 before = await self._store.snapshot_at(entry.agent_id, entry.version - 1)
-            if before is not None and trail not in (None, NO_TRAIL):  # one that begins anew is what the snapshot has
+            if before is not None and trail not in (None, NO_TRAIL):  # the snapshot has a trail that was reset
                 before = replace(before, trail=trail)
             return Recorded(before, entry.event, after), ""
         return None, "the version before it is no longer stored"
@@ -164,21 +164,21 @@ class Replay:
     async def _replayed(self, entry: HistoryEntry, turn: Recorded) -> tuple[ReplayedTurn, TurnRecord | str]:
         first = await self._repeated(turn)
         got = await played(self._stage, self._graph, turn)
-        found = self._compared(turn, got)
+        found_differences = self._compared(turn, got)
         is_repeated = first is None or (isinstance(first, TurnRecord) and not differences(turn.after, first))
         is_known = isinstance(first, TurnRecord) and is_repeated
         if isinstance(first, TurnRecord) and isinstance(got, TurnRecord) and is_known:
-            found += effect_differences(first, got)
-        fidelity = Fidelity.SAME if not found else Fidelity.DIFFERS if is_repeated else Fidelity.UNCLEAR
+            found_differences += effect_differences(first, got)
+        fidelity = Fidelity.SAME if not found_differences else Fidelity.DIFFERS if is_repeated else Fidelity.UNCLEAR
         event = entry.event
-        is_own = _made(self._graph, turn.after)
+        is_own = _wrote(self._graph, turn.after)
         facts = entry.agent_id, entry.version, event.name, event.time
-        return ReplayedTurn(*facts, fidelity, found, is_known, is_own), got
+        return ReplayedTurn(*facts, fidelity, found_differences, is_known, is_own), got
 
     async def _repeated(self, turn: Recorded) -> TurnRecord | str | None:
-        """Take the turn in the version that made the record; None if that is not there."""
+        """Replay the turn in the version that wrote the record; return None if that version is missing."""
         for graph in self._recorded:
-            if _made(graph, turn.after):
+            if _wrote(graph, turn.after):
                 return await played(self._stage, graph, turn)
         return None
 
@@ -194,14 +194,14 @@ class Replay:
 def _fires(got: TurnRecord | str) -> tuple[str, ...]:
     """Return the names of the signals that fired in a turn."""
     fired = got.fired if isinstance(got, TurnRecord) else None
-    return () if fired is None else (fired.signal, *(str(each["signal"]) for each in fired.others))
+    return () if fired is None else (fired.signal, *(str(other["signal"]) for other in fired.others))
 
 
-def _made(graph: AnyGraph, after: Snapshot) -> bool:
-    """Whether this version of the graph, as far as its structure tells, made a record."""
+def _wrote(graph: AnyGraph, after: Snapshot) -> bool:
+    """Return whether a graph with this version and structure wrote a record."""
     return (graph.version, graph.fingerprint) == (after.graph_version, after.fingerprint)
 
 
 def earlier(graph: AnyGraph, graphs: Sequence[AnyGraph]) -> tuple[AnyGraph, ...]:
-    """Return the versions of a graph among others that may have made its records; not the graph itself."""
-    return tuple(each for each in graphs if each.name == graph.name and each is not graph)
+    """Return the other versions of a graph, which may have written its records."""
+    return tuple(version for version in graphs if version.name == graph.name and version is not graph)

@@ -1,4 +1,4 @@
-"""One recorded turn, taken again by another version of its graph, and compared with the record."""
+"""Replay one recorded turn in another version of its graph, and compare the result with the record."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gatechart.values.replays import Difference
 from gatechart.values.secrets import shown
 
 _TIMERS: Final = ("after.", RECURRING)
-_NUMBER: Final = 1  # of the mail as which an event goes through migrations
+_NUMBER: Final = 1  # number of the mail that carries an event through migrations
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One turn as it was recorded. before: None for a turn that started its agent."""
+    """A recorded turn. before: None for a turn that started its agent."""
 
     before: Snapshot | None
     event: Event
@@ -43,7 +43,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What turns are played with. services: stand-ins for those of actions. limit_s: for turns with async actions."""
+    """The environment of replayed turns. services: stand-ins for actions. limit_s: for turns with async actions."""
 
     services: Any
     packet_migrations: Sequence[PacketMigration]
@@ -51,12 +51,12 @@ class Stage:
 
 
 async def played(stage: Stage, graph: AnyGraph, turn: Recorded) -> TurnRecord | str:
-    """Take the turn in the graph, migrated to it if need be. Return its record, or why the graph takes no such turn."""
+    """Replay the turn in the graph, migrated if necessary. Return its record, or the reason why it has none."""
     try:
         before, event = moved(graph, turn)
         agent_id = turn.after.agent_id
-        taking = replay_turn(graph, before, event, agent_id, stage.services, stage.packet_migrations)
-        result = await in_turn(graph, agent_id, event.name, taking, stage.limit_s)
+        turn_again = replay_turn(graph, before, event, agent_id, stage.services, stage.packet_migrations)
+        result = await in_turn(graph, agent_id, event.name, turn_again, stage.limit_s)
     except GatechartError as error:
         return f"{type(error).__name__}: {error}"
     match result:
@@ -71,7 +71,7 @@ async def played(stage: Stage, graph: AnyGraph, turn: Recorded) -> TurnRecord | 
 
 
 def moved(graph: AnyGraph, turn: Recorded) -> tuple[Snapshot | None, Event]:
-    """Return the snapshot and the event of a turn as migrations to the graph would make them, else as they stand.
+    """Return the snapshot and event of a turn, migrated to the graph if it has migrations from their version.
 
     Raises IncompatibleGraphError.
     """
@@ -86,16 +86,16 @@ def moved(graph: AnyGraph, turn: Recorded) -> tuple[Snapshot | None, Event]:
             raise IncompatibleGraphError(before.agent_id, graph.name, problem)
         return _as_of(graph, before), event
     record = migrated(graph, steps, before, Pending((mail,), ()), event.time)
-    amended = next((each.mail for each in record.effects if isinstance(each, ReplaceMail)), mail)
+    amended = next((effect.mail for effect in record.effects if isinstance(effect, ReplaceMail)), mail)
     if amended is None:
         problem = f"its migrations drop the event {event.name}"
         raise IncompatibleGraphError(before.agent_id, graph.name, problem)
-    told = replaced(event, name=amended.event, payload=amended.payload)
-    return replaced(record.snapshot, version=before.version), told
+    migrated_event = replaced(event, name=amended.event, payload=amended.payload)
+    return replaced(record.snapshot, version=before.version), migrated_event
 
 
 def expected(graph: AnyGraph, after: Snapshot, time: datetime) -> Snapshot:
-    """Return what the record says of the agent after a turn, migrated to the graph if migrations lead there.
+    """Return the recorded snapshot after a turn, migrated to the graph if it has migrations from that version.
 
     Raises IncompatibleGraphError if they fail.
     """
@@ -107,7 +107,7 @@ def expected(graph: AnyGraph, after: Snapshot, time: datetime) -> Snapshot:
 
 
 def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
-    """Compare where a turn led with the record: states, status, what history states remember, transfers, context."""
+    """Compare the result of a turn with the record: states, status, history memory, transfers, context."""
     after = got.snapshot
     aspects: list[tuple[str, Any, Any]] = [
         ("configuration", list(recorded.configuration), list(after.configuration)),
@@ -115,22 +115,22 @@ def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
         ("history memory", _plain_memory(recorded), _plain_memory(after)),
         ("transfers taken", _transfers_taken(recorded), _transfers_taken(after)),
     ]
-    told, got_now = json.loads(recorded.context_text), json.loads(after.context_text)
-    if "messages" in told and "messages" in got_now:
-        got_now["messages"] = _with_ids_of(told["messages"], got_now["messages"])
-    fields = dict.fromkeys((*told, *got_now))
-    aspects += [(f"context.{name}", told.get(name), got_now.get(name)) for name in fields]
-    return tuple(shown(Difference(*each)) for each in aspects if each[1] != each[2])
+    old_context, new_context = json.loads(recorded.context_text), json.loads(after.context_text)
+    if "messages" in old_context and "messages" in new_context:
+        new_context["messages"] = _with_ids_of(old_context["messages"], new_context["messages"])
+    fields = dict.fromkeys((*old_context, *new_context))
+    aspects += [(f"context.{name}", old_context.get(name), new_context.get(name)) for name in fields]
+    return tuple(shown(Difference(name, old, new)) for name, old, new in aspects if old != new)
 
 
 def effect_differences(before: TurnRecord, after: TurnRecord) -> tuple[Difference, ...]:
-    """Compare what two versions of a graph ask of the outside in the same turn."""
-    asked, now = list(_requests(before)), list(_requests(after))
-    return () if asked == now else (shown(Difference("effects", asked, now)),)
+    """Compare the effects that two versions of a graph request in the same turn."""
+    old, new = list(_requests(before)), list(_requests(after))
+    return () if old == new else (shown(Difference("effects", old, new)),)
 
 
 def _with_ids_of(recorded: Any, messages: Any) -> Any:
-    """Return messages without the ids that the recorded ones lack: they are of a version that gave no ids."""
+    """Return messages without the ids that the recorded ones lack. Their version did not assign ids."""
     if not isinstance(recorded, list) or not isinstance(messages, list):
         return messages
     pairs = zip_longest(recorded[: len(messages)], messages)
@@ -138,18 +138,18 @@ def _with_ids_of(recorded: Any, messages: Any) -> Any:
 
 
 def _without_id(message: Any) -> Any:
-    return {key: each for key, each in message.items() if key != "id"} if isinstance(message, dict) else message
+    return {key: value for key, value in message.items() if key != "id"} if isinstance(message, dict) else message
 
 
 def _as_of(graph: AnyGraph, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot as if this version of the graph had made it; states that it lacks stay as they are."""
-    places = {name: number for number, name in enumerate(graph.nodes)}
-    ordered = sorted(snapshot.configuration, key=lambda leaf: places.get(leaf, len(places)))
+    """Return the snapshot as this version of the graph would have written it. It keeps states that the graph lacks."""
+    positions = {name: number for number, name in enumerate(graph.nodes)}
+    ordered = sorted(snapshot.configuration, key=lambda leaf: positions.get(leaf, len(positions)))
     return replaced(snapshot, graph_version=graph.version, fingerprint=graph.fingerprint, configuration=tuple(ordered))
 
 
 def _as_mail(before: Snapshot, event: Event) -> Mail:
-    """Return the event as mail that waited for the agent: a timer as one of the state that its name ends with."""
+    """Return the event as pending mail of the agent. A timer belongs to the state that its name ends with."""
     epochs = dict(before.entered)
     timed = epochs if event.name.startswith(_TIMERS) else {}
     state = next((state for state in timed if event.name.endswith(f".{state}")), None)
@@ -163,7 +163,7 @@ def _plain_memory(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 def _transfers_taken(snapshot: Snapshot) -> dict[str, int]:
-    return {each.state: each.taken for each in snapshot.transfers}
+    return {count.state: count.taken for count in snapshot.transfers}
 
 
 def _requests(turn: TurnRecord) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a runtime keeps of the past, and for how long."""
+"""Retention of old data: which data a runtime deletes, and after which time."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from gatechart.values.delays import seconds_of
 from gatechart.values.queries import Pruning
 
 ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
-Age: TypeAlias = datetime | timedelta | str  # no bare number: nobody may take days for seconds where data is deleted
+Age: TypeAlias = datetime | timedelta | str  # a bare number is refused: a wrong unit would delete data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """Rules for old data, which a runtime deletes as it goes: `Runtime.open(…, retention=Retention(keep_turns=100))`.
+    """Rules for deleting old data while a runtime is open: `Runtime.open(…, retention=Retention(keep_turns=100))`.
 
-    The rules are those of `Runtime.prune`; ages are durations. Raises PayloadError, also if nothing would be deleted.
+    The rules are the same as for `Runtime.prune`; ages are durations. Raises PayloadError, also if the rules delete
+    nothing.
     """
 
     ended_before: timedelta | str | None = None  # erase agents that ended longer ago
-    status: Status | str | None = None  # erase only those that are done, failed or stopped
+    status: Status | str | None = None  # erase only agents with this status: done, failed or stopped
     turns_before: timedelta | str | None = None  # delete older turns of the other agents
-    keep_turns: int | None = None  # delete all but so many newest turns of each agent
+    keep_turns: int | None = None  # delete all but this many newest turns of each agent
     mail_before: timedelta | str | None = None  # delete refused and dead mail that is older
     ids_for: timedelta | str = "7d"  # how long a repeated event id is recognised
-    every: timedelta | str = "1h"  # how often to look for what is old
+    every: timedelta | str = "1h"  # interval of the deletions
 
     def __post_init__(self) -> None:
         self.pruning(datetime.now(UTC))
@@ -44,11 +45,11 @@ class Retention:
 
     @property
     def every_s(self) -> float:
-        """Seconds between two looks."""
+        """Seconds between two deletions."""
         return seconds_of(self.every) or 0.0
 
     def pruning(self, now: datetime) -> Pruning:
-        """Return what is to be deleted at this time."""
+        """Return the data to delete at this time."""
         return pruning_of(
             now,
             ended_before=self.ended_before,
@@ -70,9 +71,11 @@ def pruning_of(
     mail_before: Age | None,
     ids_for: timedelta | str,
 ) -> Pruning:
-    """Return what the store is to delete. Raises PayloadError."""
+    """Return the data that the store deletes. Raises PayloadError."""
     if status is not None and ended_before is None:
-        raise PayloadError("prune", (f"status is {status!r}",), "ended_before beside it: it says which of them go")
+        raise PayloadError(
+            "prune", (f"status is {status!r}",), "ended_before beside it, which selects the agents to erase"
+        )
     if keep_turns is not None and (not isinstance(keep_turns, int) or keep_turns < 1):
         raise PayloadError("prune", (f"keep_turns is {keep_turns!r}",), "a whole number of 1 or more")
     if not isinstance(ids_for, timedelta | str) or seconds_of(ids_for) is None:
@@ -89,12 +92,12 @@ def pruning_of(
 
 def _ended(status: Status | str) -> Status:
     if status not in ENDED:
-        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(each.value) for each in ENDED))
+        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(ended.value) for ended in ENDED))
     return Status(status)
 
 
 def _moment(name: str, given: Age, now: datetime) -> datetime:
-    """Return the moment: the one given, or this long before now."""
+    """Return the given time, or the time this long before now."""
     with suppress(OverflowError):
         if isinstance(given, datetime) and given.tzinfo is not None:
             return given

@@ -1,4 +1,4 @@
-"""Whether an agent may go back: not over work that somebody else holds."""
+"""Check that a rollback does not take back work that another agent holds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gatechart.values.names import HIGHEST_NUMBER, AgentId
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:
-    """Raise OpenHandoffError if the rollback would give the agent back work that another agent holds or is offered."""
-    known = {each.id for each in before.handoffs}
+    """Raise OpenHandoffError if the rollback would return work to the agent that another agent holds or is offered."""
+    known = {handoff.id for handoff in before.handoffs}
     rows = [row for row in await _transfers(store, before.agent_id) if row.id not in known]
-    found = [row for row in rows if await _is_at_work(store, row)]
-    if not found:
+    active = [row for row in rows if await _is_at_work(store, row)]
+    if not active:
         return
     history = await store.history(before.agent_id)
     known |= {
@@ -26,10 +26,10 @@ async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> 
         for entry in history
         if entry.event.name == ACCEPTED and entry.version <= target.version
     }
-    oldest = history[0].event.time  # the agent already knew of handoffs before this
-    passed = tuple(row.id for row in found if row.id not in known and row.changes[0].time >= oldest)
-    if passed:
-        raise OpenHandoffError(before.agent_id, target.version, passed)
+    oldest = history[0].event.time  # the agent already knew of the handoffs before this time
+    undone = tuple(row.id for row in active if row.id not in known and row.changes[0].time >= oldest)
+    if undone:
+        raise OpenHandoffError(before.agent_id, target.version, undone)
 
 
 async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[HandoffRecord]:
@@ -38,7 +38,7 @@ async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[
 
 
 async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
-    """Return whether the agent that took the work still has it, or an agent to which it was passed on."""
+    """Return whether the receiver of the work still has it, or a later receiver that it was passed on to."""
     if row.status is not HandoffStatus.COMPLETED:
         return is_open(row.status)
-    return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
+    return any([await _is_at_work(store, later) for later in await _transfers(store, row.target, row.number)])

@@ -1,4 +1,4 @@
-"""Searches for agents: what callers ask, in the terms of a store."""
+"""Searches for agents: translate the commands of callers into queries of a store."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def agent_query(registry: Registry, command: FindCommand) -> Query:
 
 
 def declared_in(registry: Registry) -> dict[str, tuple[str, ...]]:
-    """Return the searchable fields of each graph: those of all its versions."""
+    """Return the searchable fields of each graph, over all its versions."""
     fields: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for graph in registry.versions:
         fields[graph.name] |= dict.fromkeys(graph.searchable)
-    return {name: tuple(found) for name, found in fields.items()}
+    return {name: tuple(names) for name, names in fields.items()}
 
 
 def searchable_of(registry: Registry, graph: str | None) -> tuple[str, ...]:
     """Return the searchable fields of a graph, or of all graphs."""
-    found = (fields for name, fields in declared_in(registry).items() if graph in (None, name))
-    return tuple(dict.fromkeys(field for fields in found for field in fields))
+    declared = (fields for name, fields in declared_in(registry).items() if graph in (None, name))
+    return tuple(dict.fromkeys(field for fields in declared for field in fields))
 
 
 def conditions(command: FindCommand, graph: str, fields: Sequence[str]) -> Iterator[Condition]:
@@ -69,26 +69,26 @@ def _bounds(wanted: Bounds) -> Iterator[tuple[Comparison, str]]:
 
 
 async def counted(store: AgentStore, registry: Registry, command: CountsCommand) -> Sequence[GraphCount]:
-    """Return the counts that a command asks for. Raises UnknownGraphError."""
+    """Return the agent counts for a command. Raises UnknownGraphError."""
     if command.graph is not None:
         return await store.counts(registry.graph(command.graph).name)
     known = await store.counts()
-    return tuple(each for each in known if command.framework or not is_framework_graph(each.graph))
+    return tuple(count for count in known if command.framework or not is_framework_graph(count.graph))
 
 
 def checked_order(text: str, after: str | None, graph: str = "", fields: Sequence[str] = ()) -> Order:
-    """Return an order, and check that `after` is a place in it. Raises as `AgentHome.find` does."""
+    """Return an order, and check that `after` is a position in it. Raises as `AgentHome.find` does."""
     order = Order.of(text)
     if order.field is not None and order.field not in fields:
         raise UnknownFieldError(graph, order.by, (BY_START, BY_CHANGE, *fields))
     if after is not None and order.by == BY_START:
         known_id(after)
-    elif after is not None and not _is_place(after, order):
+    elif after is not None and not _is_position(after, order):
         raise UnknownPlaceError(after, text)
     return order
 
 
-def _is_place(after: str, order: Order) -> bool:
+def _is_position(after: str, order: Order) -> bool:
     number, colon, _ = after.partition(":")
     is_number = number.isascii() and number.isdecimal() and len(number) < len(str(HIGHEST_NUMBER))
     return is_number and not unkept(after) and bool(colon) is (order.field is not None)
@@ -98,8 +98,8 @@ def _leaves(registry: Registry, graph: str | None, state: StateName, *, framewor
     searched = registry.graphs if graph is None else (registry.graph(graph),)
     if framework and graph is None:
         searched = (*searched, *registry.own_graphs)
-    holding = [each for each in searched if state in each.states]
-    if not holding:
-        states = tuple(dict.fromkeys(name for each in searched for name in each.states))
+    with_state = [candidate for candidate in searched if state in candidate.states]
+    if not with_state:
+        states = tuple(dict.fromkeys(name for candidate in searched for name in candidate.states))
         raise UnknownStateError(graph or "", state, states)
-    return tuple(ActiveIn(each.name, each.leaves(state)) for each in holding)
+    return tuple(ActiveIn(match.name, match.leaves(state)) for match in with_state)

@@ -1,4 +1,4 @@
-"""Subscriptions to a runtime's feeds. Nothing is kept for later ones."""
+"""Subscriptions to a runtime's feeds. A feed keeps no items for later subscribers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Subscription(Generic[T]):
-    """The items of a feed from the subscription on, oldest first: an async iterator that stops when the feed ends.
+    """Iterates over the items published after the subscription, oldest first, until the feed ends.
 
-    Raises FeedLaggedError if so many items were waiting that some were lost.
+    Raises FeedLaggedError if items were dropped because too many were waiting.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,7 +41,7 @@ class Subscription(Generic[T]):
         return self._items.popleft()
 
     def put(self, item: T) -> None:
-        """Add an item; if too many are waiting, the oldest is lost."""
+        """Add an item. If too many are waiting, drop the oldest."""
         if len(self._items) >= self._most:
             self._items.popleft()
             self._lost += 1
@@ -49,7 +49,7 @@ class Subscription(Generic[T]):
         self._news.set()
 
     def end(self, error: Exception) -> None:
-        """End the iteration after the waiting items: with the error, or normally for StopAsyncIteration."""
+        """End the iteration after the waiting items, with this error. StopAsyncIteration ends it normally."""
         self._end = error
         self._news.set()
 
@@ -62,7 +62,7 @@ class Feeds(Generic[K, T]):
         self.watched: defaultdict[K, set[Subscription[T]]] = defaultdict(set)  # only keys that have a subscriber
 
     def subscribe(self, key: K) -> Subscription[T]:
-        """Return a subscription to the items from now on; end it with `leave`."""
+        """Return a subscription to future items; end it with `leave`."""
         subscription: Subscription[T] = Subscription(self._most)
         self.watched[key].add(subscription)
         return subscription
@@ -75,7 +75,7 @@ class Feeds(Generic[K, T]):
             self.watched.pop(key, None)
 
     def publish(self, key: K, item: T) -> None:
-        """Give the item to the subscribers of the key."""
+        """Send the item to the subscribers of the key."""
         for subscription in self.watched.get(key, ()):
             subscription.put(item)
 

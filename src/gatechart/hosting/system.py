@@ -20,7 +20,7 @@ class SystemClock:
     """Return the current time in UTC."""
 
     async def sleep_until(self, moment: datetime) -> None:
-        """See Clock. Notices within a few seconds that the clock was set or that the machine slept."""
+        """See Clock. Notices within a few seconds if the clock was set or the machine slept."""
         while (left_s := (moment - self.now()).total_seconds()) > 0:  # noqa: ASYNC110  a clock has no event to wait for
             await asyncio.sleep(min(left_s, LONGEST_NAP_S))
 

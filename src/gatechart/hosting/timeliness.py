@@ -1,4 +1,4 @@
-"""When work should be handed on: what people said of handoffs, by the signal that led to them."""
+"""The timeliness of handoffs: ratings by people, grouped by the signal that caused the handoff."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ PAGE = 1_000
 
 
 class Said(StrEnum):
-    """What somebody said of the moment of a handoff."""
+    """A rating of the time of a handoff."""
 
     NEEDLESS = "needless"
     IN_TIME = "in_time"
     LATE = "late"
-    NEEDED = "needed"  # whether it came in time, nobody said
+    NEEDED = "needed"  # no rating of whether it came in time
 
 
 @value
 class Timeliness:
-    """What people said of the handoffs that a signal led to."""
+    """The numbers of ratings of the handoffs that a signal caused."""
 
     signal: str
-    detector: str  # kind of the detector that found something; empty for handoffs that no signal led to
-    threshold: str  # of that detector; empty if it has none
+    detector: str  # kind of the detector that fired; empty for handoffs without a signal
+    threshold: str  # of that detector; empty without one
     needless: int = 0
     in_time: int = 0
     late: int = 0
-    needed: int = 0  # of which nobody said whether they came in time
+    needed: int = 0  # without a rating of whether they came in time
 
 
 @value
 class Retimed:
-    """When a signal fires in recorded histories if they are played through the graphs as they are now.
+    """When a signal fires if the current graphs replay recorded histories.
 
-    Counted are the handoffs that it led to, and of which somebody said the same.
+    Counts the handoffs that the signal caused and that have this rating.
     """
 
     signal: str
     said: Said
     sooner: int = 0
-    same: int = 0  # it fires in the turn in which it had fired
-    later: int = 0  # it had not fired by then
-    unknown: int = 0  # the turns are no longer stored, or the graph takes them no more
+    same: int = 0  # it fires in the same turn as recorded
+    later: int = 0  # it has not fired by that turn
+    unknown: int = 0  # the turns are no longer stored, or the graph no longer takes them
 
 
 class _Shift(Enum):
-    """How a signal moved; in the order of the fields of `Retimed`."""
+    """How the time of a signal changed, in the order of the fields of `Retimed`."""
 
     SOONER = auto()
     SAME = auto()
@@ -69,34 +69,34 @@ class _Shift(Enum):
 
 @value
 class Cause:
-    """The turn that asked for a handoff of which somebody said something."""
+    """The turn that requested a rated handoff."""
 
     said: Said
     agent: AgentId
     graph: str
     version: int
-    fired: FiredSignal | None  # None: no signal led to it
+    fired: FiredSignal | None  # None if no signal caused the handoff
 
 
 async def causes(home: AgentHome, kept: Iterable[EntryContext]) -> Sequence[Cause]:
-    """Return what led to each handoff of which somebody said whether it was needed and in time.
+    """Return the cause of each handoff that is rated as needed or not, and in time or not.
 
-    That is said by `rate_handoff`, else by whoever took the work: a result may have `needed` and `in_time`, as that of
-    a desk has. Left out are handoffs whose source was erased.
+    A rating by `rate_handoff` has precedence over the receiver's: a result of the work may have `needed` and `in_time`,
+    as the result of a desk has. Handoffs whose source was erased are omitted.
     """
-    said = {row.id: verdict async for row in _ended(home) if (verdict := _verdict(row.result or {}))}
-    ratings = {each.handoff: _verdict(each.answers) for context in kept for each in context.ratings}
-    said |= {handoff: verdict for handoff, verdict in ratings.items() if verdict}
-    found = [await _cause(home, handoff, verdict) for handoff, verdict in sorted(said.items())]
-    return [each for each in found if each is not None]
+    verdicts = {row.id: verdict async for row in _completed_handoffs(home) if (verdict := _verdict(row.result or {}))}
+    ratings = {rating.handoff: _verdict(rating.answers) for context in kept for rating in context.ratings}
+    verdicts |= {handoff: verdict for handoff, verdict in ratings.items() if verdict}
+    rated = [await _cause(home, handoff, verdict) for handoff, verdict in sorted(verdicts.items())]
+    return [cause for cause in rated if cause is not None]
 
 
 def timeliness(found: Iterable[Cause]) -> tuple[Timeliness, ...]:
-    """Return for each signal and threshold how often handing on was needless, in time and too late."""
+    """Return for each signal and threshold how often the handoff was needless, in time and too late."""
     counts: dict[tuple[str, str, str], Counter[Said]] = {}
-    for each in found:
-        for key in _keys(each.fired):
-            counts.setdefault(key, Counter())[each.said] += 1
+    for cause in found:
+        for key in _keys(cause.fired):
+            counts.setdefault(key, Counter())[cause.said] += 1
     return tuple(
         Timeliness(*key, count[Said.NEEDLESS], count[Said.IN_TIME], count[Said.LATE], count[Said.NEEDED])
         for key, count in sorted(counts.items())
@@ -106,26 +106,27 @@ def timeliness(found: Iterable[Cause]) -> tuple[Timeliness, ...]:
 async def retimed(
     found: Iterable[Cause], store: Store, graphs: Sequence[AnyGraph], *, services: Any = None
 ) -> tuple[Retimed, ...]:
-    """Return when signals fire now, if what led to handoffs is played through the newest of these graphs.
+    """Return when signals fire if the newest of these graphs replays the histories that led to handoffs.
 
-    Nothing is written, sent or invoked. services: stand-ins for those that actions use.
+    Nothing is written, sent or invoked. services: stand-ins for the services that actions use.
     """
-    newest = {each.name: each for each in graphs}
+    newest = {graph.name: graph for graph in graphs}
     counts: dict[tuple[str, Said], Counter[_Shift]] = {}
     turns: dict[AgentId, Mapping[str, Sequence[int]] | None] = {}
-    for each in found:
-        if each.fired is None:
+    for cause in found:
+        if cause.fired is None:
             continue
-        graph = newest.get(each.graph)
-        if graph is not None and each.agent not in turns:
-            turns[each.agent] = await _played(Replay(store, graph, earlier(graph, graphs), services=services), each)
-        how = await _shift(store, each, each.fired.signal, turns.get(each.agent))
-        counts.setdefault((each.fired.signal, each.said), Counter())[how] += 1
-    return tuple(Retimed(*key, *(count[each] for each in _Shift)) for key, count in sorted(counts.items()))
+        graph = newest.get(cause.graph)
+        if graph is not None and cause.agent not in turns:
+            replay = Replay(store, graph, earlier(graph, graphs), services=services)
+            turns[cause.agent] = await _signal_versions(replay, cause)
+        shift = await _shift(store, cause, cause.fired.signal, turns.get(cause.agent))
+        counts.setdefault((cause.fired.signal, cause.said), Counter())[shift] += 1
+    return tuple(Retimed(*key, *(count[shift] for shift in _Shift)) for key, count in sorted(counts.items()))
 
 
 def _verdict(answers: Mapping[str, Any]) -> Said | None:
-    """Return what answers say of the moment; None if they do not."""
+    """Return the rating that answers contain; None without one."""
     if answers.get("needed") is False:
         return Said.NEEDLESS
     if answers.get("in_time") in (True, False):
@@ -133,7 +134,7 @@ def _verdict(answers: Mapping[str, Any]) -> Said | None:
     return Said.NEEDED if answers.get("needed") is True else None
 
 
-async def _ended(home: AgentHome) -> AsyncIterator[HandoffRecord]:
+async def _completed_handoffs(home: AgentHome) -> AsyncIterator[HandoffRecord]:
     after = 0
     while rows := await home.handoffs(status=HandoffStatus.COMPLETED, after=after, limit=PAGE):
         after = rows[-1].number
@@ -141,31 +142,31 @@ async def _ended(home: AgentHome) -> AsyncIterator[HandoffRecord]:
             yield row
 
 
-async def _cause(home: AgentHome, handoff: str, said: Said) -> Cause | None:
-    """Return what led to a handoff; None if it or its source is no longer stored."""
+async def _cause(home: AgentHome, handoff: str, verdict: Said) -> Cause | None:
+    """Return the cause of a handoff; None if the handoff or its source is no longer stored."""
     rows = await home.handoffs(handoff_id=handoff)
     if not rows:
         return None
     first = (await home.handoffs(request=rows[0].request, limit=1) or rows)[0]
-    asked, after = first.changes[0].time, 0
+    requested_at, after = first.changes[0].time, 0
     try:
         while turns := await home.history(first.source, after=after, limit=PAGE):
             after = turns[-1].version
-            at_once = [turn for turn in turns if turn.event.time == asked]
-            if at_once:
-                turn = next((each for each in at_once if each.fired), at_once[0])
-                return Cause(said, first.source, first.source_graph, turn.version, turn.fired)
+            simultaneous = [turn for turn in turns if turn.event.time == requested_at]
+            if simultaneous:
+                turn = next((turn for turn in simultaneous if turn.fired), simultaneous[0])
+                return Cause(verdict, first.source, first.source_graph, turn.version, turn.fired)
     except UnknownAgentError:
         return None
-    return Cause(said, first.source, first.source_graph, 0, None)
+    return Cause(verdict, first.source, first.source_graph, 0, None)
 
 
 def _keys(fired: FiredSignal | None) -> Sequence[tuple[str, str, str]]:
-    """Return signal, detector and threshold of what fired; without names if nothing did."""
+    """Return signal, detector and threshold of a fired signal; empty texts without one."""
     if fired is None:
         return (("", "", ""),)
-    found = {(fired.signal, str(each.get("detector", "")), _threshold(each)) for each in fired.evidence}
-    return sorted(found) or ((fired.signal, "", ""),)
+    keys = {(fired.signal, str(evidence.get("detector", "")), _threshold(evidence)) for evidence in fired.evidence}
+    return sorted(keys) or ((fired.signal, "", ""),)
 
 
 def _threshold(evidence: Mapping[str, object]) -> str:
@@ -173,8 +174,8 @@ def _threshold(evidence: Mapping[str, object]) -> str:
     return f"{threshold:g}" if isinstance(threshold, int | float) else str(threshold)
 
 
-async def _played(replay: Replay, cause: Cause) -> Mapping[str, Sequence[int]] | None:
-    """Return the versions of an agent at which each signal fires now; None if its turns cannot be played."""
+async def _signal_versions(replay: Replay, cause: Cause) -> Mapping[str, Sequence[int]] | None:
+    """Return the versions of an agent where each signal fires in the replay; None if its turns cannot be replayed."""
     fires: dict[str, list[int]] = {}
     try:
         async for agent in replay.agents([cause.agent]):
@@ -199,7 +200,7 @@ async def _shift(store: Store, cause: Cause, signal: str, fires: Mapping[str, Se
 
 
 async def _fired_before(store: Store, cause: Cause, signal: str) -> int:
-    """Return the version at which a signal had fired the last time before a handoff; 0 if it never had."""
+    """Return the version where a signal last fired before a handoff; 0 if it never did."""
     last, after = 0, 0
     while turns := await store.history(cause.agent, after=after, limit=PAGE):
         for turn in turns:

@@ -1,7 +1,6 @@
-"""The way of a tool call through its policies, the same in every runtime.
+"""Apply the policies to a tool call, in the same order in every runtime.
 
-From outside in: the limit of the whole call, alternatives, retries, circuit breaker, bulkhead, rate, the limit of an
-attempt.
+From outermost to innermost: total limit, alternatives, retries, circuit breaker, bulkhead, rate, attempt limit.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ T = TypeVar("T")
 
 
 class CallHost(Protocol):
-    """What a runtime does for calls of tools."""
+    """The services of a runtime for tool calls."""
 
     @property
     def services(self) -> Any:
@@ -62,7 +61,7 @@ class CallHost(Protocol):
 
     @property
     def gates(self) -> ToolGates:
-        """What the calls of the process share."""
+        """The bulkheads and rates that the calls of the process share."""
         ...
 
     def now(self) -> datetime:
@@ -80,29 +79,29 @@ class CallHost(Protocol):
 
 @value
 class Candidate:
-    """A tool that may answer a call: the one that was asked for, or an alternative."""
+    """A tool that may answer a call: the requested one or an alternative."""
 
     tool: AnyTool
     policies: ToolPolicies
-    arguments: Mapping[str, Any]  # as the tool takes them
-    digest: Callable[[], str]  # returns that of these
+    arguments: Mapping[str, Any]  # parsed, as the tool takes them
+    digest: Callable[[], str]  # returns the digest of the arguments
     key: Callable[[], str]  # returns the idempotency key
-    undo: Callable[[str | None], Payload | None] = lambda _: None  # returns what takes a result back, a JSON text
+    undo: Callable[[str | None], Payload | None] = lambda _: None  # returns the call that undoes a result, a JSON text
 
-    def said(self, policy: str) -> Any:
-        """Return a policy; None where it is not said, or switched off."""
-        found = getattr(self.policies, policy)
-        return None if found == "off" else found
+    def policy(self, name: str) -> Any:
+        """Return a policy; None if it is unset or "off"."""
+        policy = getattr(self.policies, name)
+        return None if policy == "off" else policy
 
 
 @value
-class _Tried:
-    """What came of trying a candidate."""
+class _AttemptResult:
+    """The result of an attempt with a candidate."""
 
     value: Any = None
     failure: ToolFailure | None = None
-    again_s: float | None = None  # how long to wait at least before another attempt; None if none is worth it
-    is_last: bool = False  # whether the call ends with it, so that no alternative is asked
+    again_s: float | None = None  # minimum wait before another attempt; None if a retry is pointless
+    is_last: bool = False  # whether it ends the call, without alternatives
     breaker: str = ""  # state of the candidate's circuit breaker
 
     @property
@@ -112,7 +111,7 @@ class _Tried:
 
 
 class ToolCall:
-    """One call of a tool, from where its records say that it is."""
+    """One tool call, resumed at its recorded progress."""
 
     def __init__(
         self,
@@ -129,21 +128,22 @@ class ToolCall:
     ) -> None:
         """Bind to a runtime.
 
-        candidates: the tool that was asked for and its alternatives, in order. is_switched: whether an escape has put
-        one of these in its place. awaited: how long the call waits for circuit breakers that refuse it; None if it does
-        not. undoes: the call that this one takes back.
+        candidates: the requested tool and its alternatives, in order. is_switched: whether an escape has put one of
+        these in its place. awaited: how long the call waits for circuit breakers that refuse it; None for no wait.
+        undoes: the call that this one undoes.
         """
         self._host = host
         self._records = records
         self._waits = waits
         self._idleness = idleness
         self._candidates = candidates
-        self._asked = next((each for each in candidates if each.tool.name == records.identity.tool), candidates[0])
+        requested = (candidate for candidate in candidates if candidate.tool.name == records.identity.tool)
+        self._requested = next(requested, candidates[0])
         self._agent_id = agent_id
         self._is_switched = is_switched
         self._awaited = awaited
-        self._refusals: list[BreakerOpenError] = []  # since the first candidate was asked last
-        self._has_failed = False  # whether one of the candidates has used up its attempts since then
+        self._refusals: list[BreakerOpenError] = []  # since the latest call of the first candidate
+        self._has_failed = False  # whether a candidate has used up its attempts since then
         self._undoes = undoes
         self._progress = Progress()
 
@@ -156,7 +156,7 @@ class ToolCall:
         if self._records.is_unsettled():
             self._progress = self._progress.tried()
             unknown = ToolFailure(FailureKind.OUTCOME_UNKNOWN, _UNKNOWN.format(self._records.interruption()))
-            return await self._end(_Tried(failure=unknown), self._asked)
+            return await self._end(_AttemptResult(failure=unknown), self._requested)
         for name in (self._records.tried_name(self._progress), self._records.await_name(self._progress.waits)):
             if self._waits.ends(name) is not None:
                 await self._waits.until_over(name, 0)
@@ -170,15 +170,15 @@ class ToolCall:
             await self._await_breakers(wait_s)
 
     def _begun(self) -> Progress:
-        tools = tuple(each.tool.name for each in self._candidates) if self._is_switched else ()
+        tools = tuple(candidate.tool.name for candidate in self._candidates) if self._is_switched else ()
         until, down_s = "", 0.0
         if self._awaited is not None:
             until, down_s = self._awaited.until.isoformat(), self._awaited.down_s
         began = self._host.now().isoformat()
         return replace(self._progress, began=began, tools=tools, until=until, down_s=down_s)
 
-    async def _over_candidates(self) -> tuple[_Tried, Candidate]:
-        """Ask one candidate after another, until one gives a value."""
+    async def _over_candidates(self) -> tuple[_AttemptResult, Candidate]:
+        """Try the candidates in order until one returns a value."""
         self._refusals, self._has_failed = [], False
         remaining = self._candidates[self._progress.candidate :]
         for candidate in remaining:
@@ -193,7 +193,7 @@ class ToolCall:
         raise AssertionError("unreachable")  # the last candidate returns
 
     def _await_s(self) -> float | None:
-        """Return how long to wait for the circuit breakers that refused the call; None if it does not wait for them."""
+        """Return the seconds to wait for the circuit breakers that refused the call; None for no wait."""
         if not self._progress.until:
             return None
         until, draw = datetime.fromisoformat(self._progress.until), self._records.await_draw(self._progress.waits)
@@ -209,20 +209,20 @@ class ToolCall:
         name, facts = self._records.await_name(self._progress.waits), self._records.wait_facts(self._progress)
         await self._waits.until_over(name, wait_s, facts, (before,))
 
-    async def _over_retries(self, candidate: Candidate) -> _Tried:
+    async def _over_retries(self, candidate: Candidate) -> _AttemptResult:
         while True:
             self._progress = self._records.progress_in_rate(self._progress) or self._progress
             if self._left_s() <= 0:
                 return self._over()
             tried = await self._through_gates(candidate)
-            wait_s = self._wait_s(candidate.said("retry"), tried)
+            wait_s = self._wait_s(candidate.policy("retry"), tried)
             if wait_s is None:
                 return tried
             if wait_s >= self._left_s():
                 return self._over()
             await self._wait(wait_s)
 
-    def _wait_s(self, retry: Retry | None, tried: _Tried) -> float | None:
+    def _wait_s(self, retry: Retry | None, tried: _AttemptResult) -> float | None:
         if retry is None or tried.again_s is None or tried.again_s > MOST_RETRY_AFTER_S:
             return None
         wait_s = retry.wait_s(self._progress.tries, self._records.draw(self._progress))
@@ -233,22 +233,22 @@ class ToolCall:
         name = self._records.tried_name(self._progress)
         await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
-    async def _through_gates(self, candidate: Candidate) -> _Tried:
-        """Try once, through breaker, bulkhead and rate; a call that these do not let through costs no attempt."""
+    async def _through_gates(self, candidate: Candidate) -> _AttemptResult:
+        """Try once, through breaker, bulkhead and rate. A call that these refuse does not count as an attempt."""
         try:
-            async with self._breaker_of(candidate) as outcome, self._bulkhead_of(candidate) as place:
+            async with self._breaker_of(candidate) as outcome, self._bulkhead_of(candidate) as slot:
                 await self._rate_of(candidate)
-                outcome.tried = await self._attempt(candidate, place)
+                outcome.tried = await self._attempt(candidate, slot)
             return replaced(outcome.tried, breaker=outcome.breaker)
         except _RefusedError as refused:
-            return _Tried(failure=refused.failure)
+            return _AttemptResult(failure=refused.failure)
         except BreakerOpenError as refused:
             return self._refused(candidate, refused)
 
     @asynccontextmanager
     async def _breaker_of(self, candidate: Candidate) -> AsyncIterator[_Outcome]:
         """Hold a permit inside the block, and report the result. Raises BreakerOpenError."""
-        policy: BreakerPolicy | None = candidate.said("breaker")
+        policy: BreakerPolicy | None = candidate.policy("breaker")
         outcome = _Outcome()
         if policy is None:
             yield outcome
@@ -265,10 +265,10 @@ class ToolCall:
             await self._report(permit, outcome.tried)
             outcome.breaker = self._host.breakers.state(permit.name).value
 
-    async def _report(self, permit: Permit, tried: _Tried) -> None:
-        """Report the result to the breaker. A failure that is not worth another attempt shows that the service answers.
+    async def _report(self, permit: Permit, tried: _AttemptResult) -> None:
+        """Report the result to the breaker. A failure that a retry cannot help counts as success: the service answers.
 
-        The refusal of another breaker, inside the tool, shows nothing.
+        A refusal by another breaker, inside the tool, is not reported.
         """
         if tried.is_refused:
             self._host.breakers.release(permit)
@@ -278,21 +278,21 @@ class ToolCall:
             await self._host.breakers.fail(permit, tried.failure.message or tried.failure.type)
 
     @asynccontextmanager
-    async def _bulkhead_of(self, candidate: Candidate) -> AsyncIterator[_Place]:
-        """Hold a place inside the block, and beyond it until the run has ended that it is left to."""
-        name, limit = candidate.tool.name, candidate.said("bulkhead")
+    async def _bulkhead_of(self, candidate: Candidate) -> AsyncIterator[_Slot]:
+        """Hold a slot inside the block. If a run takes the slot over, it is released when the run ends."""
+        name, limit = candidate.tool.name, candidate.policy("bulkhead")
         if not self._host.gates.enter(name, limit):
-            raise _RefusedError(FailureKind.BULKHEAD_FULL, f"{limit} calls of {name!r} are under way already")
-        place = _Place(partial(self._host.gates.leave, name))
+            raise _RefusedError(FailureKind.BULKHEAD_FULL, f"{limit} calls of {name!r} are already running")
+        slot = _Slot(partial(self._host.gates.leave, name))
         try:
-            yield place
+            yield slot
         finally:
-            if not place.is_left_to_run:
-                place.leave()
+            if not slot.is_left_to_run:
+                slot.leave()
 
     async def _rate_of(self, candidate: Candidate) -> None:
-        """Wait until the rate lets the call begin. Raises _RefusedError if that would take too long."""
-        rate: Rate | None = candidate.said("rate")
+        """Wait until the rate allows the call to start. Raises _RefusedError if that would take too long."""
+        rate: Rate | None = candidate.policy("rate")
         if rate is None:
             return
         name = self._records.rate_name(self._progress)
@@ -304,26 +304,25 @@ class ToolCall:
             await self._waits.until_over(name, 0)
 
     async def _reserve(self, candidate: Candidate, rate: Rate, name: str) -> None:
-        """Reserve a moment under the rate, and wait for it; the wait is recorded under the name."""
+        """Reserve a start time under the rate, and wait for it. The wait is recorded under the name."""
         gates, key = self._host.gates, self._records.key(name)
         wait_s = gates.reserve(candidate.tool.name, rate, self._host.now(), self._left_s(), key)
         if wait_s is None:
-            raise _RefusedError(
-                FailureKind.RATE_LIMITED, f"{rate} are begun already, and the call cannot wait for more"
-            )
+            problem = f"the rate of {rate} is used up, and the call cannot wait long enough"
+            raise _RefusedError(FailureKind.RATE_LIMITED, problem)
         if wait_s > 0:
             self._progress = self._progress.waited(wait_s)
             await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
-    async def _attempt(self, candidate: Candidate, place: _Place) -> _Tried:
+    async def _attempt(self, candidate: Candidate, slot: _Slot) -> _AttemptResult:
         self._progress = self._progress.tried()
         if candidate.tool.repeat != "safe":
-            told = {"call": self._records.call, "tool": candidate.tool.name, **_key(candidate)}
-            await self._records.begin(self._progress, told, is_repeatable=candidate.tool.repeat == "keyed")
-        limit_s = min(candidate.said("timeout_s") or inf, self._left_s())
-        run = ToolRun(candidate.tool.function, self._called(candidate), place.left_to_run())
+            facts = {"call": self._records.call, "tool": candidate.tool.name, **_key(candidate)}
+            await self._records.begin(self._progress, facts, is_repeatable=candidate.tool.repeat == "keyed")
+        limit_s = min(candidate.policy("timeout_s") or inf, self._left_s())
+        run = ToolRun(candidate.tool.function, self._bound_function(candidate), slot.left_to_run())
         try:
-            return _Tried(value=await self._host.within(None if limit_s == inf else limit_s, run.result()))
+            return _AttemptResult(value=await self._host.within(None if limit_s == inf else limit_s, run.result()))
         except InvocationOverError:
             raise
         except BaseException as error:
@@ -333,21 +332,21 @@ class ToolCall:
         finally:
             run.give_up()
 
-    def _called(self, candidate: Candidate) -> Callable[[], Any]:
-        tool, it = candidate.tool, self._records.identity
+    def _bound_function(self, candidate: Candidate) -> Callable[[], Any]:
+        tool = candidate.tool
         if not tool.takes_context:
             return partial(tool.function, **candidate.arguments)
         context = ToolContext(
             tool=tool.name,
             agent_id=self._agent_id,
-            call_id=it.call_id,
+            call_id=self._records.identity.call_id,
             idempotency_key=candidate.key(),
             attempt=self._progress.tries,
             services=self._host.services,
         )
         return partial(tool.function, context, **candidate.arguments)
 
-    def _failed(self, candidate: Candidate, run: ToolRun, error: BaseException, limit_s: float) -> _Tried:
+    def _failed(self, candidate: Candidate, run: ToolRun, error: BaseException, limit_s: float) -> _AttemptResult:
         is_late = isinstance(error, TimeoutError) and not run.is_over
         tried = self._too_late(candidate, run, limit_s) if is_late else self._raised(candidate, failure_in(error))
         assert tried.failure is not None
@@ -356,46 +355,46 @@ class ToolCall:
         logger.warning(_FAILED, facts, extra=facts)
         return tried
 
-    def _too_late(self, candidate: Candidate, run: ToolRun, limit_s: float) -> _Tried:
+    def _too_late(self, candidate: Candidate, run: ToolRun, limit_s: float) -> _AttemptResult:
         message = _TOO_LONG.format(limit_s)
         if candidate.tool.repeat == "never" and run.has_begun:
-            return _Tried(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, message), is_last=True)
+            return _AttemptResult(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, message), is_last=True)
         if self._left_s() <= 0:
             return self._over()
-        return _Tried(failure=ToolFailure(FailureKind.TIMED_OUT, message), again_s=0.0)
+        return _AttemptResult(failure=ToolFailure(FailureKind.TIMED_OUT, message), again_s=0.0)
 
-    def _raised(self, candidate: Candidate, error: BaseException) -> _Tried:
-        said = message_of(error), type(error).__name__
+    def _raised(self, candidate: Candidate, error: BaseException) -> _AttemptResult:
+        description = message_of(error), type(error).__name__
         if candidate.tool.repeat == "never" and is_in_doubt(error):
-            return _Tried(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, *said), is_last=True)
-        failure = ToolFailure(FailureKind.RAISED, *said)
+            return _AttemptResult(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, *description), is_last=True)
+        failure = ToolFailure(FailureKind.RAISED, *description)
         if isinstance(error, BreakerOpenError):
             self._refusals.append(error)
-            failure = ToolFailure(FailureKind.BREAKER_OPEN, *said, retry_at=error.retry_at)
+            failure = ToolFailure(FailureKind.BREAKER_OPEN, *description, retry_at=error.retry_at)
         if isinstance(error, Exception) and is_worth_retrying(error, candidate.tool.retry_on):
-            return _Tried(failure=failure, again_s=retry_after_s(error, self._host.now()))
-        return _Tried(failure=failure)
+            return _AttemptResult(failure=failure, again_s=retry_after_s(error, self._host.now()))
+        return _AttemptResult(failure=failure)
 
-    def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _Tried:
-        """Return the outcome of a call that the candidate's own circuit breaker refused."""
+    def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _AttemptResult:
+        """Return the result of a call that the candidate's own circuit breaker refused."""
         self._refusals.append(error)
         failure = ToolFailure(FailureKind.BREAKER_OPEN, refusal_text(error), retry_at=error.retry_at)
-        return _Tried(failure=failure, breaker=self._host.breakers.state(candidate.tool.name).value)
+        return _AttemptResult(failure=failure, breaker=self._host.breakers.state(candidate.tool.name).value)
 
     def _left_s(self) -> float:
-        """Return the seconds that are left of the limit of the whole call, which may be less than none."""
-        total_s = self._asked.said("total_s")
+        """Return the seconds left of the whole call's limit; negative once it has passed."""
+        total_s = self._requested.policy("total_s")
         if total_s is None:
             return inf
         ends = datetime.fromisoformat(self._progress.began) + timedelta(seconds=min(total_s, LONGEST_S))
         return (ends - self._host.now()).total_seconds()
 
-    def _over(self) -> _Tried:
-        message = _OVER.format(self._asked.said("total_s"))
-        return _Tried(failure=ToolFailure(FailureKind.TOTAL_LIMIT, message), is_last=True)
+    def _over(self) -> _AttemptResult:
+        message = _OVER.format(self._requested.policy("total_s"))
+        return _AttemptResult(failure=ToolFailure(FailureKind.TOTAL_LIMIT, message), is_last=True)
 
-    async def _end(self, tried: _Tried, candidate: Candidate) -> ToolResult[Any]:
-        """Record what came of the call, and return what is recorded."""
+    async def _end(self, tried: _AttemptResult, candidate: Candidate) -> ToolResult[Any]:
+        """Record the result of the call, and return the recorded one."""
         text = None
         if tried.failure is None:
             tried = replaced(tried, value=await self._records.apart(tried.value))
@@ -403,10 +402,10 @@ class ToolCall:
                 text = self._kept(candidate.tool.returns).written(tried.value)
             except StepResultError as error:
                 tried = replaced(tried, failure=_not_kept(candidate, error))
-        it, is_answered = self._records.identity, tried.failure is None
+        identity, is_answered = self._records.identity, tried.failure is None
         result: ToolResult[Any] = ToolResult(
-            tool=it.tool,
-            call_id=it.call_id,
+            tool=identity.tool,
+            call_id=identity.call_id,
             failure=tried.failure,
             answered_by=candidate.tool.name if is_answered else "",
             attempts=self._progress.attempts,
@@ -417,45 +416,45 @@ class ToolCall:
         return self._read(*await self._records.end(result, text, self._more(result, candidate, text)))
 
     def _more(self, result: ToolResult[Any], candidate: Candidate, text: str | None) -> Payload:
-        """Return what the trail is told of the call beside its entry, for an agent that may escape."""
-        told: dict[str, Any] = {}
+        """Return further facts about the call for the trail of an agent that may escape."""
+        facts: dict[str, Any] = {}
         is_own = result.answered_by == result.tool
         if self._is_switched and is_own and result.breaker == BreakerState.CLOSED.value:
-            told["restored"] = True
+            facts["restored"] = True
         if not self._records.looks_back:
-            return told
-        told |= {"call": self._records.call, **_key(candidate)}
+            return facts
+        facts |= {"call": self._records.call, **_key(candidate)}
         if result.ok and not is_own:
-            told["by"] = result.answered_by
+            facts["by"] = result.answered_by
         if result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN:
-            told["unknown"] = True
+            facts["unknown"] = True
         undo = candidate.undo(text) if result.ok and not self._undoes else None
-        return told | ({"undo": undo} if undo else {}) | ({"undoes": self._undoes} if self._undoes else {})
+        return facts | ({"undo": undo} if undo else {}) | ({"undoes": self._undoes} if self._undoes else {})
 
     def _read(self, result: ToolResult[Any], text: str | None) -> ToolResult[Any]:
         if text is None:
             return result
-        kinds = {each.tool.name: each.tool.returns for each in self._candidates}
-        return replace(result, value=self._kept(kinds.get(result.answered_by, Any)).read(text))
+        types = {candidate.tool.name: candidate.tool.returns for candidate in self._candidates}
+        return replace(result, value=self._kept(types.get(result.answered_by, Any)).read(text))
 
-    def _kept(self, kind: Any) -> KeptResult:
-        return KeptResult(self._agent_id, f"call {self._records.identity.tool}", kind)
+    def _kept(self, result_type: Any) -> KeptResult:
+        return KeptResult(self._agent_id, f"call {self._records.identity.tool}", result_type)
 
 
 def _not_kept(candidate: Candidate, error: StepResultError) -> ToolFailure:
-    """Return the failure of a tool whose result cannot be stored. One that must not be repeated has acted."""
+    """Return the failure of a tool whose result cannot be stored. The outcome is unknown if it must not be repeated."""
     kind = FailureKind.OUTCOME_UNKNOWN if candidate.tool.repeat == "never" else FailureKind.RAISED
     return ToolFailure(kind, _NOT_KEPT.format("; ".join(error.problems)), type(error).__name__)
 
 
 def _key(candidate: Candidate) -> Payload:
-    """Return the key of a call as a trail is told of it, if a repeat of the call must have the same."""
-    is_own = candidate.tool.repeat == "keyed" and not candidate.tool.key  # otherwise that of a business object
+    """Return the key of a call for the trail, if a repeat of the call must have the same key."""
+    is_own = candidate.tool.repeat == "keyed" and not candidate.tool.key  # otherwise a business object has the key
     return {"key": candidate.key(), "keyed": candidate.digest()} if is_own else {}
 
 
 class _RefusedError(Exception):
-    """A call was not let through. Never leaves this module."""
+    """A gate refused a call. Never leaves this module."""
 
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
@@ -463,21 +462,21 @@ class _RefusedError(Exception):
 
 
 class _Outcome:
-    """What came of a call under a permit; nothing if it was given up."""
+    """The result of a call under a permit; None if the call was abandoned."""
 
     def __init__(self) -> None:
-        self.tried: _Tried | None = None
-        self.breaker = ""  # the state of the breaker after it was told
+        self.tried: _AttemptResult | None = None
+        self.breaker = ""  # the state of the breaker after the report
 
 
-class _Place:
-    """A place of a bulkhead, and who gives it back."""
+class _Slot:
+    """A bulkhead slot. Either the block or the run that takes it over releases it."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         self.leave = leave
         self.is_left_to_run = False
 
     def left_to_run(self) -> Callable[[], None]:
-        """Return what a run calls at its end to give the place back."""
+        """Leave the slot to a run. Return the function that the run calls at its end to release it."""
         self.is_left_to_run = True
         return self.leave

@@ -40,7 +40,7 @@ class ToolCalls:
         layers: Sequence[PoliciesByTool],
         trail: TrailDesk | None = None,
     ) -> None:
-        """Bind to a run. layers: what the graph says over the tools' own policies, the weakest first.
+        """Bind to a run. layers: policies of the graph that override the tools' own, the weakest first.
 
         trail: None if the graph has no signals.
         """
@@ -51,10 +51,10 @@ class ToolCalls:
         self._trail = trail
         self._layers = (*layers, host.gates.policies)
         self._box = tool_box(host.services)
-        self._policies: dict[str, ToolPolicies] = {}  # effective ones, by tool
-        self._kept_keys: dict[str, str] = {}  # by call: of an earlier one that is made again; empty for none
+        self._policies: dict[str, ToolPolicies] = {}  # effective policies, by tool
+        self._kept_keys: dict[str, str] = {}  # by call: the key of the earlier call that it repeats; empty for none
         self._equal: Counter[str] = Counter()  # calls without an id so far, by tool and digest
-        self._alone: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by key of the call
 
     async def call(
         self,
@@ -65,9 +65,9 @@ class ToolCalls:
         call_id: str | None = None,
         undoes: str = "",
     ) -> ToolResult[Any]:
-        """See `Work.call`. name: of a tool, its own or the one that models know it by. args: in the tool's order.
+        """See `Work.call`. name: of a tool, its own or its name for models. args: in the tool's order.
 
-        arguments: by name. undoes: the call that this one takes back.
+        arguments: by name. undoes: the call that this one undoes.
         """
         tool = self._box.get(name)
         if tool is None:
@@ -79,8 +79,8 @@ class ToolCalls:
         except ArgumentsMisfitError as error:
             return _failed(tool.name, call_id, FailureKind.INVALID_ARGUMENTS, str(error))
         identity = self._identity(tool, written, call_id)
-        # Calls under one id wait for the first, whose record is then theirs.
-        async with self._alone[identity.key], self._idleness.busy():
+        # Calls with the same id wait for the first one, and share its record.
+        async with self._locks[identity.key], self._idleness.busy():
             trail = self._trail if self._trail is not None and await self._trail.open() else None
             records = CallRecords(self._journal, identity, shown(tool, read, written), trail)
             escapes = NO_ESCAPES if trail is None or records.is_under_way() else await trail.escapes()
@@ -107,12 +107,12 @@ class ToolCalls:
         return Identity(f"{call}.{self._equal[call]}", tool.name, digest)
 
     def _order(self, tool: AnyTool, escapes: Escapes) -> Sequence[str]:
-        """Return the names of the tools that may answer, the first one first.
+        """Return the names of the tools that may answer, in the order to try them.
 
-        An alternative that an escape has put in the place of the tool goes before it. Where a circuit breaker keeps
-        calls from the tool, that lets through only what finds out whether it works again, so the tool stays first.
+        An alternative that an escape has put in place of the tool comes before it. If the tool's circuit breaker is
+        open, the tool stays first: the breaker then lets only probes through, which show whether it works again.
         """
-        alternatives = (each.name for each in self._box.alternatives(tool, self._policies_of(tool)))
+        alternatives = (other.name for other in self._box.alternatives(tool, self._policies_of(tool)))
         switched = dict(escapes.switched).get(tool.name)
         if switched is None:
             return (tool.name, *alternatives)
@@ -129,32 +129,32 @@ class ToolCalls:
         order: Sequence[str],
         escapes: Escapes,
     ) -> Iterator[Candidate]:
-        """Yield the tool that is asked for and those that may answer in its place, as far as the arguments fit them."""
+        """Yield the requested tool and its alternatives, except those that the arguments do not fit."""
         names = order if asked.name in order else (*order, asked.name)
-        for tool in (each for name in names if (each := self._box.get(name)) is not None):
+        for tool in (named for name in names if (named := self._box.get(name)) is not None):
             try:
                 arguments = read if tool is asked else tool.takes.read(written)
             except ArgumentsMisfitError:
                 continue
-            taken = written if tool is asked else tool.takes.written(arguments)
-            digest = partial(_digest, tool, arguments, taken)
-            key = partial(self._key, tool, taken, records.identity, digest, escapes)
+            document = written if tool is asked else tool.takes.written(arguments)
+            digest = partial(_digest, tool, arguments, document)
+            key = partial(self._key, tool, document, records.identity, digest, escapes)
             undo = partial(records.undo_of, self._box, tool, arguments)
             yield Candidate(tool, self._policies_of(tool), arguments, digest, key, undo)
 
     def _policies_of(self, tool: AnyTool) -> ToolPolicies:
-        found = self._policies.get(tool.name)
-        if found is None:
-            found = self._policies[tool.name] = self._box.policies(tool, self._layers)
-        return found
+        policies = self._policies.get(tool.name)
+        if policies is None:
+            policies = self._policies[tool.name] = self._box.policies(tool, self._layers)
+        return policies
 
     def _key(
         self, tool: AnyTool, written: Payload, identity: Identity, digest: Callable[[], str], escapes: Escapes
     ) -> str:
-        """Return the idempotency key: of the business object if the tool names one, else of the call.
+        """Return the idempotency key: of the business object if the tool names one, otherwise of the call.
 
-        A call that the agent makes again, because it went back over it, has the key that it had. digest: returns that
-        of the arguments.
+        A call that the agent repeats after rolling back over it keeps its key. digest: returns the digest of the
+        arguments.
         """
         if not tool.key:
             own = mark("call", identity.key, tool.name)
@@ -166,8 +166,8 @@ class ToolCalls:
 
     def _earlier_key(self, tool: AnyTool, digest: str, escapes: Escapes) -> str:
         used = self._kept_keys.values()
-        same = (each.key for each in escapes.keys if (each.tool, each.arguments) == (tool.name, digest))
-        return next((each for each in same if each not in used), "")
+        same = (kept.key for kept in escapes.keys if (kept.tool, kept.arguments) == (tool.name, digest))
+        return next((key for key in same if key not in used), "")
 
 
 def _digest(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> str:
@@ -180,13 +180,13 @@ def _named(tool: AnyTool, args: Sequence[Any], arguments: Mapping[str, Any]) -> 
     by_order = dict(zip(names, args, strict=False))
     twice = by_order.keys() & arguments.keys()
     if len(args) > len(names) or twice:
-        problem = f"{min(twice)}: it is given twice" if twice else f"there are {len(args)}, {len(names)} at most"
+        problem = f"{min(twice)}: it is given twice" if twice else f"there are {len(args)}; at most {len(names)} fit"
         raise ArgumentsMisfitError(problem)
     return {**by_order, **arguments}
 
 
 def _checked(call_id: str) -> str:
-    """Return the id unchanged. Raises PayloadError if no store can keep the names of its records."""
+    """Return the id unchanged. Raises PayloadError if a store cannot keep the names of its records."""
     problem = unkept(call_id, LONGEST_CALL_ID) or ("" if call_id else "it is empty")
     if problem:
         raise PayloadError("call_id", (problem,), f"a text of 1 to {LONGEST_CALL_ID} characters")

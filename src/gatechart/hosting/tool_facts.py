@@ -1,4 +1,4 @@
-"""What the tools of a runtime's services are like, for strategies that look for a way out."""
+"""Facts about the tools of a runtime's services, for escape strategies."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def tool_facts(
     deployed: PoliciesByTool,
     breaker: Callable[[str], BreakerRecord | None],
 ) -> Mapping[str, ToolFacts]:
-    """Return the tools that an agent of the graph can call where it is, by name; none without a tool box.
+    """Return, by name, the tools that an agent of the graph can call in its states; none without a tool box.
 
-    deployed: policies of the deployment. breaker: returns the circuit breaker of a tool; None if it is closed.
+    leaves: the agent's states. deployed: policies of the deployment.
+    breaker: returns the circuit breaker of a tool; None if it is closed.
     """
     try:
         box = tool_box(services)
@@ -39,14 +40,14 @@ def tool_facts(
 
 
 def _facts(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool], breaker: BreakerRecord | None) -> ToolFacts:
-    known = ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), capabilities=tool.capabilities)
+    facts = ToolFacts(tool.repeat, tool.undo, _alternatives(box, tool, layers), capabilities=tool.capabilities)
     if breaker is None:
-        return known
-    return replaced(known, breaker=breaker.state, open_since=breaker.open_since, retry_at=breaker.retry_at)
+        return facts
+    return replaced(facts, breaker=breaker.state, open_since=breaker.open_since, retry_at=breaker.retry_at)
 
 
 def _alternatives(box: ToolBox, tool: AnyTool, layers: Iterable[PoliciesByTool]) -> tuple[str, ...]:
-    """Return what may be called in place of a tool: what its policies name, then what shares a capability with it."""
-    named = [each.name for each in box.alternatives(tool, box.policies(tool, layers))]
-    able = [each.name for each in box if each is not tool and set(each.capabilities) & set(tool.capabilities)]
+    """Return the alternatives to a tool: named by its policies first, then tools that share a capability with it."""
+    named = [other.name for other in box.alternatives(tool, box.policies(tool, layers))]
+    able = [other.name for other in box if other is not tool and set(other.capabilities) & set(tool.capabilities)]
     return tuple(dict.fromkeys((*named, *able)))

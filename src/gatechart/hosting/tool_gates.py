@@ -1,4 +1,4 @@
-"""What the tool calls of one process share: places under bulkheads, rates, and the policies of the deployment.
+"""State that the tool calls of one process share: bulkhead slots, rates, and the policies of the deployment.
 
 Circuit breakers, which all processes share, are in `breakers`.
 """
@@ -13,36 +13,36 @@ from gatechart.values.tool_policies import PoliciesByTool, Rate
 
 
 class ToolGates:
-    """The places and rates of tools, by the tools' names. Limits come with each call, whose policies they are."""
+    """Bulkhead slots and rates by tool name. Each call passes in the limits that its policies set."""
 
     def __init__(self, policies: PoliciesByTool | None = None) -> None:
-        """policies: those of the deployment, stronger than what tools and graphs say."""
+        """policies: of the deployment; they override the policies of tools and graphs."""
         self.policies: PoliciesByTool = policies or {}
         self._under_way: Counter[str] = Counter()
-        # The newest calls under a rate: moments at which they began or are to begin, in order, and their keys.
+        # The newest calls under a rate: their past or future start times, in order, and their keys.
         self._begun: dict[str, list[tuple[datetime, str]]] = {}
 
     def enter(self, tool: str, limit: int | None) -> bool:
-        """Take a place for a call; return False if so many are under way. limit: None for no limit."""
+        """Take a slot for a call; return False if `limit` calls are running. limit: None for no limit."""
         if limit is not None and self._under_way[tool] >= limit:
             return False
         self._under_way[tool] += 1
         return True
 
     def leave(self, tool: str) -> None:
-        """Give a place back."""
+        """Release a slot."""
         self._under_way[tool] -= 1
         if not self._under_way[tool]:
             del self._under_way[tool]
 
     def under_way(self, tool: str) -> int:
-        """Return how many calls hold a place, those among them that have not ended though their time is over."""
+        """Return the number of calls that hold a slot, including calls that still run after their time limit."""
         return self._under_way[tool]
 
     def reserve(self, tool: str, rate: Rate, now: datetime, within_s: float, key: str) -> float | None:
-        """Return the seconds to wait before a call may begin, which is then counted under its key.
+        """Count a call under its key and return the seconds until it may start.
 
-        None if that would be more than `within_s`; then it is not counted.
+        Return None without counting the call if it would have to wait longer than `within_s`.
         """
         begun, begins = self._begun.get(tool, ()), now
         if len(begun) >= rate.calls:
@@ -54,7 +54,7 @@ class ToolGates:
         return wait_s
 
     def count_again(self, tool: str, rate: Rate, begins: datetime, key: str) -> None:
-        """Count a call that had reserved its moment, perhaps in another process, unless it is counted here."""
+        """Count a call that had reserved its start time, perhaps in another process, unless it is already counted."""
         if all(key != counted for _, counted in self._begun.get(tool, ())):
             self._count(tool, rate, begins, key)
 

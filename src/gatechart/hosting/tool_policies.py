@@ -1,4 +1,4 @@
-"""The tool box of a runtime's services, and the policies that graphs and the deployment say over those of its tools."""
+"""The tool box of a runtime's services, and the policies of graphs and the deployment that override its tools'."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ logger = logging.getLogger(__name__)
 
 def tool_box(services: Any) -> ToolBox:
     """Return the tool box of a runtime's services. Raises NoToolBoxError."""
-    found = box_in(services)
-    if found is None:
+    box = box_in(services)
+    if box is None:
         raise NoToolBoxError(type(services).__name__)
-    return found
+    return box
 
 
 def gates_of(services: Any, policies: PoliciesByTool | None, graphs: Iterable[AnyGraph] = ()) -> ToolGates:
-    """Return what the calls of a process share. policies: those of the deployment.
+    """Return the gates that the calls of a process share. policies: of the deployment.
 
-    graphs: whose policies for tools that the services do not have are logged. Raises InvalidToolError if the deployment
-    has some, NoToolBoxError if there is no tool box for its policies.
+    graphs: a policy for a tool that the services lack is logged. Raises InvalidToolError if the deployment has such a
+    policy, and NoToolBoxError if it has policies without a tool box.
     """
     if policies:
         faults = tuple(tool_box(services).policy_faults("tool_policies", policies))
@@ -57,7 +57,7 @@ def _graph_faults(box: ToolBox, graph: AnyGraph) -> Iterator[Fault]:
 
 
 def tool_layers(graph: AnyGraph, state: StateName) -> tuple[PoliciesByTool, ...]:
-    """Return what a graph says of tools called in one of its states: its own policies, then from outer states to it."""
+    """Return the policies of a graph for tool calls in a state: of the graph, then of states from outer to inner."""
     node = graph.nodes.get(state)
     states = () if node is None else (*reversed(node.ancestors[:-1]), state)
-    return (graph.tools, *(graph.nodes[each].tools for each in states))
+    return (graph.tools, *(graph.nodes[name].tools for name in states))

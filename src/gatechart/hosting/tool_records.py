@@ -1,7 +1,7 @@
-"""What is recorded of tool calls: their identities, each attempt that must not be repeated, and their results.
+"""Records of tool calls: identities, results, and attempts that must not be repeated.
 
-A success and an unknown outcome hold for the whole invocation, any other failure for one attempt of the function, so
-that a retry of the invoke calls the tool again.
+A success or an unknown outcome holds for the whole invocation. Any other failure holds for one attempt of the function,
+so that a retry of the invoke calls the tool again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gatechart.values.names import Payload
 from gatechart.values.trail import Waited
 
 LONGEST_CALL_ID: Final = 200
-"""Maximum length of an id that a caller gives, in characters; names of records hold more than that."""
+"""Maximum length of a caller's call id, in characters. It leaves room for the other parts of record names."""
 
 _KEPT: Final = ("tool", "call_id", "answered_by", "attempts", "waited_s", "breaker", "undo")
 _RESULT: Final = TypeAdapter(ToolResult[Any])
@@ -38,46 +38,46 @@ _FAILURE: Final = TypeAdapter(ToolFailure)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes a call itself: its id, and what it asks."""
+    """Identifies a call: its id, its tool and its arguments."""
 
     call_id: str
     tool: str
     digest: str  # of the arguments
-    is_given: bool = False  # whether the caller gave the id; else it follows from what is asked
+    is_given: bool = False  # whether the caller gave the id; otherwise tool and arguments determine it
 
     @property
     def key(self) -> str:
-        """The id as a part of names of records, so that an id that a caller gives meets no other."""
+        """The id as a part of record names. A caller's id cannot collide with a derived one."""
         return f"id.{self.call_id}" if self.is_given else self.call_id
 
     @staticmethod
     def digest_of(arguments: Payload) -> str:
-        """Return 32 hexadecimal digits that differ for other arguments. Source: BLAKE2b (RFC 7693)."""
+        """Return the digest of arguments, 32 hexadecimal digits. Source: BLAKE2b (RFC 7693)."""
         return blake2b(canonical_json(arguments).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a call has come."""
+    """The progress of a call."""
 
-    candidate: int = 0  # 0 for the tool that was asked for, then its alternatives
+    candidate: int = 0  # 0 for the requested tool, then its alternatives
     tries: int = 0  # of the candidate
     attempts: int = 0  # of all candidates
     waited_s: float = 0.0
-    began: str = ""  # ISO 8601, from which the total limit counts
-    tools: Sequence[str] = ()  # that may answer, in order, where an escape has switched them
-    until: str = ""  # ISO 8601, until when it waits for circuit breakers that refuse it; empty if it does not
-    down_s: float = 0.0  # it stops earlier once such a breaker has been open for that long, in seconds
-    waits: int = 0  # for circuit breakers, so far
+    began: str = ""  # ISO 8601; the total limit starts here
+    tools: Sequence[str] = ()  # tools that may answer, in order, if an escape has switched them
+    until: str = ""  # ISO 8601, the end of waiting for circuit breakers that refuse the call; empty without a wait
+    down_s: float = 0.0  # the wait ends earlier once such a breaker has been open for this long, in seconds
+    waits: int = 0  # waits for circuit breakers so far
 
     def waited(self, wait_s: float) -> Progress:
         """Return the progress after a wait."""
         return replace(self, waited_s=self.waited_s + wait_s)
 
     def awaited(self, wait_s: float) -> Progress:
-        """Return the progress after a wait for circuit breakers, at the first candidate again.
+        """Return the progress after a wait for circuit breakers, back at the first candidate.
 
-        All attempts so far count as its own, so that waits do not add to the attempts that its policy allows.
+        All attempts so far count as attempts of this candidate, so that waits do not raise its policy's limit.
         """
         waited_s = self.waited_s + wait_s
         return replace(self, candidate=0, tries=self.attempts, waited_s=waited_s, waits=self.waits + 1)
@@ -92,7 +92,7 @@ class Progress:
 
 
 def key_of_call(journal: InvokeJournal, identity: Identity) -> str:
-    """Return the id of a call that no other call of the agent has."""
+    """Return an id of the call that is unique among the calls of its agent."""
     return journal.key(mark("call", identity.key, identity.tool))
 
 
@@ -100,11 +100,11 @@ _OF_GIVEN_ID: Final = re.compile(rf"{re.escape(mark('call', ''))}[a-z]+(?:\.[0-9
 
 
 def names_of_calls(journal: InvokeJournal, call_ids: Collection[str]) -> tuple[str, ...]:
-    """Return the names of all records of calls with these ids, which their callers gave."""
+    """Return the names of all records of calls with these ids. Callers gave the ids."""
     ends = tuple(f".id.{call_id}" for call_id in call_ids)
     names = (name for name in journal.names(mark("call", "")) if name.endswith(ends))
-    found = ((name, _OF_GIVEN_ID.fullmatch(name)) for name in names)
-    return tuple(name for name, match in found if match is not None and match["id"] in call_ids)
+    matches = ((name, _OF_GIVEN_ID.fullmatch(name)) for name in names)
+    return tuple(name for name, match in matches if match is not None and match["id"] in call_ids)
 
 
 class CallRecords:
@@ -117,9 +117,9 @@ class CallRecords:
         arguments: Payload | None = None,
         trail: TrailDesk | None = None,
     ) -> None:
-        """Bind to a journal. Raises CallReusedError if the identity's id was used to ask something else.
+        """Bind to a journal. Raises CallReusedError if an earlier call with this id had another tool or arguments.
 
-        trail: is told of the call; None if the agent has no signals. arguments: of the call, as JSON values.
+        trail: receives the call; None if the agent has no signals. arguments: of the call, as JSON values.
         """
         self._journal = journal
         self._arguments = arguments or {}
@@ -134,20 +134,20 @@ class CallRecords:
         return None if text is None else _ended(text)
 
     def is_under_way(self) -> bool:
-        """Whether the call has begun in this attempt of the function, and perhaps ended."""
+        """Return whether the call has started in this attempt of the function. It may have ended since."""
         return self.ended() is not None or bool(self.progress().began)
 
     def order(self) -> Sequence[str]:
-        """Return the tools that may answer, as the call began with them; empty where that is not recorded."""
+        """Return the recorded tools that may answer, in order; empty without a record."""
         ended = self.ended()
         return self.progress().tools if ended is None else tuple(filter(None, (ended[0].answered_by,)))
 
     def is_unsettled(self) -> bool:
-        """Whether a tool that must not be repeated was called, and nobody noted what came of it."""
+        """Return whether a tool that must not be repeated was called without a recorded outcome."""
         return self._unsettled() is not None
 
     def interruption(self) -> str:
-        """Return a clause that says what interrupted a call that is unsettled."""
+        """Return a clause that names the interruption of an unsettled call."""
         attempt = self._unsettled()
         if attempt == self._journal.attempt:
             return "the process that called it ended"
@@ -159,7 +159,7 @@ class CallRecords:
         return next((attempt for attempt in self._begun() if self._is_unsettled(attempt)), None)
 
     def _begun(self) -> list[int]:
-        """Return the attempts of the function that have recorded the beginning of a call under this id, in order."""
+        """Return the attempts of the function that recorded the start of a call with this id, in order."""
         start = mark("call", "begun", "")
         names = (name for name in self._journal.names(start) if name.endswith(f".{self.identity.key}"))
         attempts = {int(name.removeprefix(start).partition(".")[0]) for name in names}
@@ -170,32 +170,32 @@ class CallRecords:
         return begun and self._read("failed", attempt) is None
 
     def _tried(self, attempt: int) -> int:
-        """Return how many failed calls of tools were followed by another, in an attempt of the function."""
+        """Return the number of failed tool calls that another one followed, in an attempt of the function."""
         count = 0
         while self._read("tried", attempt, count + 1) is not None:
             count += 1
         return count
 
     def progress(self) -> Progress:
-        """Return how far the call has come in this attempt of the function."""
+        """Return the progress of the call in this attempt of the function."""
         attempt = self._journal.attempt
         names = (self._name("tried", attempt, self._tried(attempt)), *self._await_names(attempt))
-        known = (each for each in map(self._progress_at, names) if each is not None)
-        return max(known, key=lambda each: (each.attempts, each.waits), default=Progress())
+        recorded = (progress for progress in map(self._progress_at, names) if progress is not None)
+        return max(recorded, key=lambda progress: (progress.attempts, progress.waits), default=Progress())
 
     def progress_in_rate(self, progress: Progress) -> Progress | None:
-        """Return the progress that was recorded when the call began to wait for its rate; None if it did not."""
-        known = self._progress_at(self.rate_name(progress))
-        return known if known is not None and known.waits >= progress.waits else None
+        """Return the progress recorded at the start of a wait for the rate; None without such a wait."""
+        recorded = self._progress_at(self.rate_name(progress))
+        return recorded if recorded is not None and recorded.waits >= progress.waits else None
 
     def _progress_at(self, name: str) -> Progress | None:
         text = self._journal.recorded(name)
         return None if text is None else Progress(**json.loads(text)["progress"])
 
-    async def begin(self, progress: Progress, told: Payload, *, is_repeatable: bool) -> None:
-        """Record that a tool is called now: one that must not be repeated, or if the agent may go back over the call.
+    async def begin(self, progress: Progress, facts: Payload, *, is_repeatable: bool) -> None:
+        """Record the start of a call if the tool must not be repeated, or the agent may roll back over the call.
 
-        told: to an agent that may. Raises InvocationOverError.
+        facts: for the trail of an agent that may. Raises InvocationOverError.
         """
         looks_back = self.looks_back and progress.tries == 1
         if is_repeatable and not looks_back:
@@ -203,22 +203,22 @@ class CallRecords:
         kind = "opened" if is_repeatable else "begun"
         name, text = self._name(kind, self._journal.attempt, progress.attempts), json.dumps(self._asked())
         if self._trail is not None and looks_back:
-            await self._trail.begun(self._journal, name, text, told)
+            await self._trail.begun(self._journal, name, text, facts)
         else:
             await self._journal.record(name, text)
 
     @property
     def looks_back(self) -> bool:
-        """Whether the agent may go back over the call."""
+        """Whether the agent may roll back over the call."""
         return self._trail is not None and self._trail.looks_back
 
     @property
     def call(self) -> str:
-        """An id of the call that no other call of the agent has."""
+        """An id of the call that is unique among the calls of its agent."""
         return key_of_call(self._journal, self.identity)
 
     def undo_of(self, box: ToolBox, tool: AnyTool, read: Mapping[str, Any], value: str | None) -> Payload | None:
-        """Return the call that takes this one back; None if there is none, or the agent never goes back."""
+        """Return the call that undoes this one; None without one, or if the agent never rolls back."""
         return undo_of(box, tool, read, value, self._trail.digest) if self._trail is not None else None
 
     def tried_name(self, progress: Progress) -> str:
@@ -230,71 +230,71 @@ class CallRecords:
         return self._name("rate", self._journal.attempt, progress.attempts, progress.candidate)
 
     def await_name(self, waits: int) -> str:
-        """Return the name of the record of a wait for circuit breakers, which replaces the previous one."""
+        """Return the name of the record of a wait for circuit breakers. It replaces the previous record."""
         return self._await_names(self._journal.attempt)[waits % 2]
 
     def _await_names(self, attempt: int) -> tuple[str, str]:
         return self._name("await", attempt, 0), self._name("await", attempt, 1)
 
     def await_draw(self, waits: int) -> float:
-        """Return the random number that belongs to a wait for circuit breakers."""
+        """Return the random number for a wait for circuit breakers, in [0, 1)."""
         return self._journal.draw(self._name("awaits", self._journal.attempt, waits))
 
     async def tell_wait(self, until: datetime) -> None:
-        """Tell the trail once that the call waits for a circuit breaker. Raises InvocationOverError."""
+        """Report to the trail, once, that the call waits for a circuit breaker. Raises InvocationOverError."""
         if self._trail is not None:
             entry = Waited(self.identity.tool, int(until.timestamp() * 1000))
             await self._trail.tell(entry, f"wait.{self._journal.attempt}.{self.identity.key}")
 
     def key(self, name: str) -> str:
-        """Return a key of the record of this name that no record of another invocation has."""
+        """Return a key of the record with this name, unique among all invocations."""
         return self._journal.key(name)
 
     def wait_facts(self, progress: Progress) -> Payload:
-        """Return what such records tell beside their waits."""
+        """Return the facts that a record of a wait stores beside its end."""
         return {"progress": asdict(progress), **self._asked()}
 
     async def end(
         self, result: ToolResult[Any], value: str | None, more: Payload = NOTHING_MORE
     ) -> tuple[ToolResult[Any], str | None]:
-        """Record the result and return what is recorded, as `ended` does. Raises InvocationOverError.
+        """Record the result and return the recorded one, as `ended` does. Raises InvocationOverError.
 
-        value: of the result, as JSON text. more: what the trail is told beside it. If a signal fires by the call, the
-        agent has answered when this returns.
+        value: of the result, as JSON text. more: further facts for the trail. If the call fires a signal, the agent has
+        handled it when this returns.
         """
         failure = None if result.failure is None else _FAILURE.dump_python(result.failure, mode="json")
-        told = {each: getattr(result, each) for each in _KEPT} | {"failure": failure}
+        facts = {field: getattr(result, field) for field in _KEPT} | {"failure": failure}
         is_final = result.ok or (result.failure is not None and result.failure.kind is FailureKind.OUTCOME_UNKNOWN)
         name = self._name("result") if is_final else self._name("failed", self._journal.attempt)
-        text = json.dumps({"result": told, "value": value, **self._asked()})
+        text = json.dumps({"result": facts, "value": value, **self._asked()})
         if self._trail is None:
             return _ended(await self._journal.record(name, text))
         entry = self._trail.called(self.identity.tool, self._arguments, result, value)
         return _ended(await self._trail.record(self._journal, name, text, entry, more))
 
     async def apart(self, value: Any) -> Any:
-        """Return a result with the bytes of its media stored apart, if the records belong to the agent."""
+        """Return a result with the bytes of its media stored separately, if the records belong to the agent."""
         return await value_apart(self._journal, value) if self._journal.is_of_agent else value
 
     def draw(self, progress: Progress) -> float:
-        """Return the random number that belongs to the wait after this attempt."""
+        """Return the random number for the wait after this attempt, in [0, 1)."""
         return self._journal.draw(self.tried_name(progress))
 
     def _check_same(self, text: str | None) -> None:
         if text is not None and (asked := json.loads(text)["asked"]) != [self.identity.tool, self.identity.digest]:
-            it = self._journal.invocation
-            raise CallReusedError(it.agent_id, it.invoke, self.identity.call_id, asked[0])
+            invocation = self._journal.invocation
+            raise CallReusedError(invocation.agent_id, invocation.invoke, self.identity.call_id, asked[0])
 
-    def _read(self, *which: object) -> str | None:
-        return self._journal.recorded(self._name(*which))
+    def _read(self, *parts: object) -> str | None:
+        return self._journal.recorded(self._name(*parts))
 
-    def _name(self, *which: object) -> str:
-        return mark("call", *which, self.identity.key)
+    def _name(self, *parts: object) -> str:
+        return mark("call", *parts, self.identity.key)
 
     def _asked(self) -> Payload:
         return {"asked": [self.identity.tool, self.identity.digest]}
 
 
 def _ended(text: str) -> tuple[ToolResult[Any], str | None]:
-    told = json.loads(text)
-    return _RESULT.validate_python(told["result"]), told["value"]
+    record = json.loads(text)
+    return _RESULT.validate_python(record["result"]), record["value"]

@@ -1,4 +1,4 @@
-"""One run of a tool's function, which may go on after nobody waits for it any more."""
+"""One run of a tool's function. It may continue after its caller has stopped waiting."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from gatechart.tasks import start_task
 
 
 class ToolRun:
-    """A function under way: an async one in a task, a plain one in a thread, which nothing can end from outside."""
+    """A running function: async in a task, plain in a thread. Nothing can stop the thread from outside."""
 
     def __init__(self, function: Callable[..., Any], call: Callable[[], Any], ended: Callable[[], None]) -> None:
-        """Begin. function: tells whether it is async. call: calls it with its arguments. ended: called at its end."""
+        """Start the function. call: calls it with its arguments. ended: called at its end.
+
+        function: decides whether the call runs in a task or a thread.
+        """
         self._call = call
         self._is_given_up = False
-        self.has_begun = False  # a thread may have to wait for another one to end
+        self.has_begun = False  # a call may have to wait for a free thread
         self._run: asyncio.Future[Any]
         if is_async(function):
             self._run = start_task(self._in_task())
@@ -35,13 +38,13 @@ class ToolRun:
         return self._run.done()
 
     async def result(self) -> Any:
-        """Return the function's result, and raise what it raises. Whoever is cancelled here does not end it."""
+        """Return the function's result, or raise its exception. Cancelling the caller does not stop the function."""
         with contained():
-            found = await asyncio.shield(self._run)
-            return await found if isawaitable(found) else found
+            result = await asyncio.shield(self._run)
+            return await result if isawaitable(result) else result
 
     def give_up(self) -> None:
-        """Cancel the task, or keep the thread from beginning. A thread that has begun goes on."""
+        """Cancel the task, or prevent the thread from starting. A thread that has started continues."""
         self._is_given_up = True
         if isinstance(self._run, asyncio.Task):
             self._run.cancel()
@@ -60,5 +63,5 @@ class ToolRun:
 
 def _ended(run: asyncio.Future[Any], ended: Callable[[], None]) -> None:
     if not run.cancelled():
-        run.exception()  # nobody may be left to whom it could be told
+        run.exception()  # marks it as retrieved: the caller may no longer wait for it
     ended()

@@ -1,4 +1,4 @@
-"""Messages of model loops in the packets of handoffs. A turn does not read journals, so the home adds them."""
+"""Model loop messages in handoff packets. A turn does not read journals, so the home adds the messages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gatechart.values.effects import Effect, Offer
 from gatechart.values.frozen import replaced
 
 MOST_BYTES: Final = 256 * 1024
-"""Size of the messages that a packet gets from a journal, as JSON: a packet is stored with its handoff, and sent."""
+"""Maximum size, as JSON, of the messages added from journals: a packet is stored with its handoff, and sent."""
 
 
 class Speaker(Protocol):
-    """The function of an invoke that keeps a conversation in a journal of the agent. ModelLoop is one."""
+    """An invoked function that keeps a conversation in a journal of the agent, such as ModelLoop."""
 
     @property
     def journal(self) -> str:
@@ -29,16 +29,16 @@ class Speaker(Protocol):
     def handed_on(
         self, entries: Mapping[str, str], conversation: Sequence[Message], most_bytes: int
     ) -> tuple[Message, ...]:
-        """Return the conversation of a packet with the messages of this one. A second call adds nothing.
+        """Return a packet's conversation, extended by the messages of this one. A second call adds nothing.
 
-        entries: of the journal. most_bytes: of the added messages.
+        entries: of the journal. most_bytes: maximum size of the added messages.
         """
         ...
 
 
 def journals_wanted(graph: AnyGraph, turn: TurnRecord) -> tuple[str, ...]:
-    """Return the names of the agent's journals whose conversations the offers of a turn lack."""
-    if not any(isinstance(each, Offer) and each.lacks_transcripts for each in turn.effects):
+    """Return the names of the agent's journals whose conversations are missing from a turn's offers."""
+    if not any(isinstance(effect, Offer) and effect.lacks_transcripts for effect in turn.effects):
         return ()
     return tuple(_speakers(graph))
 
@@ -73,16 +73,16 @@ def _complete(
     conversation = read_packet(packet).conversation
     for name, speaker in speakers.items():
         merged = speaker.handed_on(journals[name], conversation, most_bytes // len(speakers))
-        conversation = tuple(held_by(agent_id, name, each) for each in merged)
-    told = [each.model_dump(mode="json") for each in conversation]
-    return replaced(offer, handoff=replaced(offer.handoff, packet={**packet, "conversation": told}))
+        conversation = tuple(held_by(agent_id, name, message) for message in merged)
+    messages = [message.model_dump(mode="json") for message in conversation]
+    return replaced(offer, handoff=replaced(offer.handoff, packet={**packet, "conversation": messages}))
 
 
 def _speakers(graph: AnyGraph) -> dict[str, Speaker]:
-    """Return the functions of a graph that keep conversations, one for each journal."""
-    found: dict[str, Speaker] = {}
-    for function in (unwrapped(each.function) for node in graph.nodes.values() for each in node.invokes):
+    """Return a graph's functions that keep conversations, one for each journal."""
+    speakers: dict[str, Speaker] = {}
+    for function in (unwrapped(invoke.function) for node in graph.nodes.values() for invoke in node.invokes):
         if hasattr(function, "handed_on"):
             speaker = cast("Speaker", function)
-            found.setdefault(speaker.journal, speaker)
-    return found
+            speakers.setdefault(speaker.journal, speaker)
+    return speakers

@@ -1,4 +1,4 @@
-"""The choice of a transfer by an invoke: offered, recorded before it takes effect, and told to the model."""
+"""Transfers that a model chooses in an invoke. The choice is recorded before it takes effect."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from gatechart.values.frozen import value
 from gatechart.values.names import StateName
 from gatechart.values.transfers import count_of
 
-CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of the ids of choices
-LONGEST_SHOWN: Final = 4_000  # characters of what the model was shown that the history keeps
+CHOICES: Final = UUID("52a1b2a4-6c8e-5d0f-8a57-0f6f0c1c8f21")  # the namespace of choice ids
+LONGEST_SHOWN: Final = 4_000  # characters of the offer's text that the history keeps
 NO_TRANSFERS: Final = TransferOffer("", ToolBox(), "", 0, {})
 
 
 @value
 class TransferOutcome:
-    """The outcome of a choice, for the model that made it."""
+    """The outcome of a choice, for the model that chose."""
 
     tool: str
     answer: str  # for the model
-    went_to: tuple[StateName, ...] = ()  # where the agent is now; empty if it stays and the model can choose again
+    went_to: tuple[StateName, ...] = ()  # the agent's new states; empty if it stays and the model can choose again
     left: int = 0  # choices left
 
     @property
     def is_followed(self) -> bool:
-        """Whether the agent has left the state, by the choice or by `otherwise`, so that the function ends."""
+        """Whether the agent has left the state, through the choice or `otherwise`. The function then ends."""
         return bool(self.went_to)
 
 
 def choice_name(call_id: str) -> str:
-    """Return the name under which a model's choice is recorded."""
+    """Return the journal name of the record of a model's choice."""
     return mark("transfer_call", call_id)
 
 
 def epoch_of_choice(journal: InvokeJournal, call_id: str) -> int | None:
-    """Return the entry of the state in which a model's choice was recorded; None if it was not."""
+    """Return the epoch of the state when a model's choice was recorded; None without a record."""
     recorded = journal.recorded(choice_name(call_id))
     return None if recorded is None else int(json.loads(recorded)["epoch"])
 
@@ -65,11 +65,11 @@ class TransferDesk:
         self._invocation = journal.invocation
         self._graph = graph
         self._offered: TransferOffer | None = None
-        self._unnamed = 0  # choices without an id of their own
-        self._followed = ""  # the tool that was chosen and followed
+        self._unnamed = 0  # choices without an id
+        self._followed = ""  # the chosen tool whose transfer took effect
 
     async def offer(self) -> TransferOffer:
-        """Return what can be chosen now."""
+        """Return the transfers that the model can choose now."""
         call = self._invocation
         if self._graph.nodes[call.state].transfers is None:
             return NO_TRANSFERS
@@ -85,23 +85,23 @@ class TransferDesk:
         name = self._record_name(call_id)
         recorded = self._journal.recorded(name)
         if recorded is None:
-            made = await self._made(tool, given)
-            if isinstance(made, TransferOutcome):
-                return made
-            recorded = await self._journal.record(name, json.dumps(made))
+            choice = await self._checked_choice(tool, given)
+            if isinstance(choice, TransferOutcome):
+                return choice
+            recorded = await self._journal.record(name, json.dumps(choice))
         return await self._carried_out(json.loads(recorded), name, tool, given)
 
     def _record_name(self, call_id: str) -> str:
-        """Return the name under which a choice is recorded. Without an id it is known by its place in the attempt."""
+        """Return the journal name of a choice's record. A choice without an id is numbered within the attempt."""
         if call_id:
             return choice_name(checked_key(call_id, "call_id"))
         self._unnamed += 1
         return mark("transfer", self._invocation.epoch, self._journal.attempt, self._unnamed)
 
-    async def _made(self, tool: str, given: dict[str, Any]) -> dict[str, Any] | TransferOutcome:
-        """Return the choice as it is recorded; the answer to the model if it cannot be one."""
+    async def _checked_choice(self, tool: str, given: dict[str, Any]) -> dict[str, Any] | TransferOutcome:
+        """Return the choice to record, or the answer to the model if the choice is invalid."""
         offer = self._offered or await self.offer()
-        to = next((each for name, each in offer.targets.items() if tool in (name, model_name(name))), None)
+        to = next((target for name, target in offer.targets.items() if tool in (name, model_name(name))), None)
         if to is None:
             return TransferOutcome(tool, _unknown(offer, tool), left=offer.left)
         takes = offer.takes(to)
@@ -109,52 +109,53 @@ class TransferDesk:
             arguments = takes.written(takes.read(without_nulls(takes.schema, given)))
         except ArgumentsMisfitError as error:
             return TransferOutcome(tool, f"The arguments do not fit, so nothing was done: {error}.", left=offer.left)
-        made = {"tool": tool, "given": given, "epoch": self._invocation.epoch, "event": to.event}
-        return {**made, "payload": _payload(offer, to, dict(arguments))}
+        choice = {"tool": tool, "given": given, "epoch": self._invocation.epoch, "event": to.event}
+        return {**choice, "payload": _payload(offer, to, dict(arguments))}
 
     async def _carried_out(
-        self, made: Mapping[str, Any], name: str, tool: str, given: Mapping[str, Any]
+        self, choice: Mapping[str, Any], name: str, tool: str, given: Mapping[str, Any]
     ) -> TransferOutcome:
         call = self._invocation
-        if (made["tool"], made["given"]) != (tool, given):
-            raise CallReusedError(call.agent_id, call.invoke, name.rpartition(".")[2], made["tool"])
-        if made["epoch"] != call.epoch:
-            return TransferOutcome(tool, "That was the next step then; the work has come back since.")
+        if (choice["tool"], choice["given"]) != (tool, given):
+            raise CallReusedError(call.agent_id, call.invoke, name.rpartition(".")[2], choice["tool"])
+        if choice["epoch"] != call.epoch:
+            return TransferOutcome(tool, "That step was chosen earlier; the work has since returned to this state.")
         event_id = str(uuid5(CHOICES, "\0".join((call.agent_id, str(call.epoch), call.invoke, name))))
-        outcome = await self._host.choose(call, made["event"], made["payload"], event_id)
+        outcome = await self._host.choose(call, choice["event"], choice["payload"], event_id)
         edge = self._edge(outcome)
         if edge is None or edge.role is TransferRole.REFUSED:
             return await self._refused(tool, outcome, edge)
         self._followed = tool
         went_to = outcome.configuration
-        said = "" if edge.role is TransferRole.CHOSEN else f"{edge.to} is not possible any more. "
-        return TransferOutcome(tool, f"{said}The work goes on in {', '.join(went_to)}.", went_to)
+        note = "" if edge.role is TransferRole.CHOSEN else f"{edge.to} is no longer possible. "
+        return TransferOutcome(tool, f"{note}The work continues in {', '.join(went_to)}.", went_to)
 
     async def _refused(self, tool: str, outcome: Outcome, edge: Edge | None) -> TransferOutcome:
         snapshot = await self._host.snapshot(self._invocation)
         state, counts = self._invocation.state, snapshot.transfers
         transfers = self._graph.nodes[state].transfers
-        why = str(outcome.refusal) if edge is None else count_of(counts, state).why or "its guard says no"
-        told = f"That is not possible any more: {why}. Choose another step, or go on without one."
-        return TransferOutcome(tool, told, left=0 if transfers is None else transfers.left(counts, state))
+        reason = str(outcome.refusal) if edge is None else count_of(counts, state).why or "its guard is false"
+        answer = f"That is no longer possible: {reason}. Choose another step, or continue without one."
+        return TransferOutcome(tool, answer, left=0 if transfers is None else transfers.left(counts, state))
 
     def _edge(self, outcome: Outcome) -> Edge | None:
-        """Return the transition that the choice took; None if it took none."""
+        """Return the transition that the choice triggered; None without one."""
         edges = {edge.label: edge for edge in self._graph.nodes[self._invocation.state].edges if edge.role is not None}
         return next((edges[label] for label in outcome.taken if label in edges), None)
 
 
 def _unknown(offer: TransferOffer, tool: str) -> str:
-    names = ", ".join(model_name(each) for each in offer.targets)
-    return f"{tool} is not offered, so nothing was done. " + (f"Offered are: {names}." if names else "No transfer is.")
+    names = ", ".join(map(model_name, offer.targets))
+    offered = f"The offered transfers are: {names}." if names else "No transfer is offered."
+    return f"{tool} is not offered, so nothing was done. {offered}"
 
 
 def _payload(offer: TransferOffer, to: To, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the payload of the event of a choice, which the history keeps."""
+    """Return the payload of a choice's event, which the history keeps."""
     return {
         "tool": to.tool,
         "arguments": arguments,
-        "offered": [each.key for each in offer.targets.values()],
+        "offered": [target.key for target in offer.targets.values()],
         "left": offer.left - 1,
         "shown": offer.text[:LONGEST_SHOWN],
     }

@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class OpenTurn:
-    """A mark on code that runs inside a turn, and on tasks started there, while the turn is open.
+    """Marks code that runs inside a turn, and tasks started there, while the turn is open.
 
-    Anything the application's code raises in a turn leaves it as an Exception. Otherwise an exception that ends a task
-    would leave the turn's mail undelivered, and SystemExit would end each host that tries the turn.
+    Whatever the application's code raises leaves the turn as an Exception. Otherwise an exception that ends a task
+    would leave the turn's mail undelivered, and SystemExit would end every host that tries the turn.
     """
 
     __slots__ = ("_token", "agent_id", "is_open")

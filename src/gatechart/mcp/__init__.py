@@ -1,4 +1,4 @@
-"""Tools that come in from MCP servers. It needs the extra `gatechart[mcp]`."""
+"""Tools of MCP servers. This package needs the extra `gatechart[mcp]`."""
 
 from gatechart.errors.extras import needing
 

@@ -1,4 +1,4 @@
-"""The connection to one MCP server, which is made again after it has broken."""
+"""The connection to one MCP server. It reconnects after the connection breaks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gatechart.tools.retries import ToolError
 logger = logging.getLogger(__name__)
 
 CONNECT_S: Final = 30.0
-"""How long a server may take to start, and to list its tools."""
+"""Maximum time for a server to start and list its tools, in seconds."""
 
 _REFUSED: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)  # the server reports that it did not call the tool
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
@@ -49,7 +49,7 @@ class Listing:
     """The tools of a server, with the definitions of the wanted ones."""
 
     definitions: Mapping[str, dict[str, Any]]  # of the wanted tools, in MCP's shape, by name
-    unusable: Mapping[str, str]  # why the other wanted tools that the server has cannot be used, by name
+    unusable: Mapping[str, str]  # problems of the wanted tools that cannot be used, by name
     names: tuple[str, ...]  # of all tools of the server
 
 
@@ -60,10 +60,10 @@ class _Session:
 
 
 class Connection:
-    """A session with an MCP server, held open by a task of its own.
+    """A session with an MCP server, held open by a dedicated task.
 
-    What servers ask of their clients (to sample a model, to list roots, to put a question to the user) is refused: this
-    client offers none of it.
+    Requests of the server to its client (to sample a model, list roots, or elicit input from the user) are refused:
+    this client does not offer these capabilities.
     """
 
     def __init__(self, server: McpServer) -> None:
@@ -77,10 +77,12 @@ class Connection:
         return (await self._session()).listing
 
     async def call(self, tool: str, arguments: Mapping[str, Any], accepted: str, *, is_safe: bool) -> McpContent:
-        """Call a tool and return its result. accepted: the digest of the tool's definition. is_safe: to call again.
+        """Call a tool and return its result.
 
-        Raises ToolError. One that is raised before the request was sent is worth another attempt. After that, the tool
-        may have acted, whatever is wrong with the answer: the error is in doubt, and only a safe tool is called again.
+        accepted: the digest of the tool's definition. is_safe: whether the tool may be called again.
+
+        Raises ToolError. An error before the request is sent can be retried. After that, the tool may have acted,
+        regardless of the answer: the error is in doubt, and only a safe tool is called again.
         """
         try:
             session = await self._session()
@@ -88,7 +90,7 @@ class Connection:
             raise ToolError(str(error)) from error
         definition = session.listing.definitions.get(tool, {})
         if digest_of(definition) != accepted:
-            raise ToolError("the server describes the tool in another way than when it was accepted", retry=False)
+            raise ToolError("the server has changed the tool's definition since it was accepted", retry=False)
         answer = await self._answer(session, tool, arguments, is_safe=is_safe)
         if answer.is_error:
             raise ToolError(error_text(answer), retry=False)
@@ -114,7 +116,7 @@ class Connection:
         finally:
             SENDING.reset(token)
         if isinstance(answer, InputRequiredResult):
-            message = "the server asks for more input in the midst of the call, which agents do not give"
+            message = "the server asks for more input during the call, and agents do not provide any"
             raise ToolError(message, retry=False, in_doubt=True)
         return answer
 
@@ -122,23 +124,23 @@ class Connection:
         """Return the error of a call without a result."""
         name = self._server.name
         if not sending.is_out:
-            return ToolError(f"the call was not sent to the MCP server {name!r}: {_said(error)}")
+            return ToolError(f"the call was not sent to the MCP server {name!r}: {_description(error)}")
         if isinstance(error, TimeoutError):
             message = f"the MCP server {name!r} did not answer within {self._server.answer_s:g} s"
             return ToolError(message, retry=is_safe, in_doubt=True)
         if not isinstance(error, MCPError):
-            message = f"the answer of the MCP server {name!r} cannot be read: {_said(error)}"
+            message = f"the answer of the MCP server {name!r} cannot be read: {_description(error)}"
             return ToolError(message, retry=is_safe, in_doubt=True)
         if error.code in _REFUSED:
             return ToolError(f"the server refused the call: {error.message}", retry=False)
         if error.code == CONNECTION_CLOSED:
-            message = f"the connection to the MCP server {name!r} broke in the call ({error.message})"
+            message = f"the connection to the MCP server {name!r} broke during the call ({error.message})"
             return ToolError(message, retry=is_safe, in_doubt=True)
         message = f"the MCP server {name!r} answered with an error: {error.message}"
         return ToolError(message, retry=is_safe, in_doubt=True)
 
     async def close(self) -> None:
-        """End the session, if there is one. The next call begins another."""
+        """End the session, if there is one. The next call opens another."""
         task, self._task, self._opened = self._task, None, None
         self._over.set()
         if task is not None:
@@ -146,7 +148,7 @@ class Connection:
                 await task
 
     async def _end(self, session: _Session) -> None:
-        """End a session that broke, unless another call has begun a new one since."""
+        """End a broken session, unless another call has opened a new one since."""
         opened = self._opened
         if opened is not None and opened.done() and not opened.exception() and opened.result() is session:
             await self.close()
@@ -159,7 +161,7 @@ class Connection:
         return await asyncio.shield(self._opened)
 
     async def _hold(self, opened: asyncio.Future[_Session], over: asyncio.Event) -> None:
-        """Open a session and close it in one task, as its cancel scopes demand."""
+        """Open and close a session in one task, because its cancel scopes require that."""
         try:
             async with asyncio.timeout(CONNECT_S) as limit:
                 async with Client(self._server.transport(), client_info=_US, cache=None) as client:
@@ -169,45 +171,46 @@ class Connection:
         except Exception as error:
             if not opened.done():
                 opened.set_exception(self._unreachable(error))
-                opened.exception()  # told to whoever waits, if anybody does
+                opened.exception()  # marks it as retrieved: there may be no waiting caller
                 return
-            facts = {"server": self._server.name, "problem": _said(error)}
+            facts = {"server": self._server.name, "problem": _description(error)}
             logger.warning("the connection to the MCP server %(server)s broke: %(problem)s", facts, extra=facts)
 
     def _unreachable(self, error: Exception) -> McpServerError:
         if isinstance(error, McpServerError):
             return error
         late = f"it did not start and list its tools within {CONNECT_S:.0f} s"
-        return McpServerError(self._server.name, late if isinstance(error, TimeoutError) else _said(error))
+        return McpServerError(self._server.name, late if isinstance(error, TimeoutError) else _description(error))
 
 
 async def _listed(client: Client, wanted: frozenset[str]) -> _Session:
     """List the tools of a server. Raises ValueError above the bounds."""
     names: Counter[str] = Counter()
-    found: dict[str, dict[str, Any]] = {}
-    bad: dict[str, str] = {}
+    definitions: dict[str, dict[str, Any]] = {}
+    problems: dict[str, str] = {}
     cursor = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
-        for each in page.tools:
-            names[each.name] += 1
-            if each.meta and PROBLEM in each.meta:
-                bad[each.name] = f"the server describes it badly: {each.meta[PROBLEM]}"
-            elif each.name in wanted:
-                found[each.name] = each.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for tool in page.tools:
+            names[tool.name] += 1
+            if tool.meta and PROBLEM in tool.meta:
+                problems[tool.name] = f"the server's definition is invalid: {tool.meta[PROBLEM]}"
+            elif tool.name in wanted:
+                definitions[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
         if names.total() > MOST_TOOLS:
             raise ValueError(f"it has more than {MOST_TOOLS:,} tools")
         cursor = page.next_cursor
         if cursor is None:
-            bad |= {name: f"the server has {names[name]} tools of this name" for name in wanted if names[name] > 1}
-            single = {name: each for name, each in found.items() if name not in bad}
-            unusable = {name: problem for name, problem in bad.items() if name in wanted}
-            return _Session(client, Listing(single, unusable, tuple(names)))
+            twice = [name for name in wanted if names[name] > 1]
+            problems |= {name: f"the server has {names[name]} tools of this name" for name in twice}
+            usable = {name: definition for name, definition in definitions.items() if name not in problems}
+            unusable = {name: problem for name, problem in problems.items() if name in wanted}
+            return _Session(client, Listing(usable, unusable, tuple(names)))
     raise ValueError(f"its list of tools has more than {MOST_PAGES} pages")
 
 
-def _said(error: BaseException) -> str:
-    """Return the words of an error, or of the first in a group."""
+def _description(error: BaseException) -> str:
+    """Return type and message of an error, or of the first error in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

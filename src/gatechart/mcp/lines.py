@@ -1,8 +1,8 @@
-"""The lines of a server over stdio: UTF-8, each of bounded length.
+"""The lines of a server over stdio: UTF-8 with a bounded length.
 
-The SDK reads a server's output by the encoding that it is given, and keeps a line until it ends, however long it is.
-This encoding is UTF-8 whose decoder cuts off a line above the limits. The connection stays open, because the SDK would
-otherwise wait for the end of the server's output.
+The SDK decodes a server's output with a given encoding, and buffers a line until its end, regardless of its length.
+This encoding is UTF-8 with a decoder that cuts off a line above the limits. The connection stays open, because the SDK
+would otherwise wait for the end of the server's output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BOUNDED_UTF_8: Final = "gatechart_bounded_utf_8"
 
 
 CUT_OFF: Final = "\N{REPLACEMENT CHARACTER}[cut off] "
-"""Text after the part of a line that is kept; then comes the limit that the line exceeds."""
+"""Text after the kept part of a line. The limit that the line exceeds follows it."""
 
 
 class _Decoder(codecs.IncrementalDecoder):
@@ -32,9 +32,9 @@ class _Decoder(codecs.IncrementalDecoder):
         return self._inner.decode(b"\n".join(self._pieces(chunk)), final)
 
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the pieces of lines in a chunk, nothing of a line that was cut off."""
-        for place, piece in enumerate(chunk.split(b"\n")):
-            if place:
+        """Yield the pieces of lines in a chunk, without the rest of a line that was cut off."""
+        for number, piece in enumerate(chunk.split(b"\n")):
+            if number:
                 self._meter, self._is_cut = Meter(by_line=False), False
             problem = "" if self._is_cut else self._meter.problem(piece)
             kept = b"" if self._is_cut else piece
@@ -42,11 +42,11 @@ class _Decoder(codecs.IncrementalDecoder):
             yield f"{CUT_OFF}{problem}".encode() if problem else kept
 
 
-def _found(name: str) -> codecs.CodecInfo | None:
+def _bounded_codec(name: str) -> codecs.CodecInfo | None:
     if name != BOUNDED_UTF_8:
         return None
     plain = codecs.lookup("utf-8")
     return codecs.CodecInfo(plain.encode, plain.decode, incrementaldecoder=_Decoder, name=BOUNDED_UTF_8)
 
 
-codecs.register(_found)
+codecs.register(_bounded_codec)

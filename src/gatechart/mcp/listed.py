@@ -1,4 +1,4 @@
-"""The tools in a server's list. A badly described one is replaced, because the SDK refuses the whole list for it."""
+"""The tools in a server's list. Invalid ones are replaced, because the SDK would refuse the whole list."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from pydantic import ValidationError
 from gatechart.context import problems_of
 
 PROBLEM: Final = "gatechart/problem"
-"""Key in the `_meta` of the tool that replaces a badly described one: the problem of the replaced one."""
+"""Key in the `_meta` of a tool that replaces an invalid one. The value is the problem of the replaced tool."""
 
 _PAGE: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def readable_tools(tools: list[Any], version: str) -> list[Any]:
-    """Return the tools of a page, with a tool of the same name and the problem in place of a bad one.
+    """Return the tools of a page. A tool with the same name and the problem replaces an invalid one.
 
-    Tools without a name are left out. version: of the protocol; "" for the newest.
+    Tools without a name are omitted. version: of the protocol; "" for the newest.
     """
-    return [each for tool in tools if (each := _readable(tool, version or LATEST_MODERN_VERSION)) is not None]
+    readable = (_readable(tool, version or LATEST_MODERN_VERSION) for tool in tools)
+    return [tool for tool in readable if tool is not None]
 
 
 def _readable(tool: Any, version: str) -> Any:
@@ -38,7 +39,7 @@ def _problem(tool: Mapping[str, Any], version: str) -> str:
     try:
         validate_server_result("tools/list", version, {"tools": [tool], **_PAGE})
     except ValidationError as error:
-        return "; ".join(each.removeprefix("tools.0.") for each in problems_of(error))
+        return "; ".join(problem.removeprefix("tools.0.") for problem in problems_of(error))
     except KeyError:  # a version that the SDK does not check
         return ""
     if version not in MODERN_PROTOCOL_VERSIONS:

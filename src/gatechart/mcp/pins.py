@@ -1,4 +1,4 @@
-"""The tools of MCP servers that were accepted, by the digests of what they said of themselves, in a file."""
+"""A file with the accepted tools of MCP servers and the digests of their definitions."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def digest_of(definition: Mapping[str, Any]) -> str:
 class ToolPins:
     """The digests of accepted tools, in a JSON file: `{"<server>": {"<tool>": "sha256:..."}}`.
 
-    A tool is accepted when it is first seen. If a server describes it in another way later, it is withheld from models
-    and agents until somebody has looked at it: delete its line, or put the new digest there. Keep the file beside the
-    program, under version control, so that a change of it is a change that somebody reviews.
+    A tool is accepted when it is first seen. If its server changes the definition later, the tool is withheld from
+    models and agents. After a review, an operator accepts the new definition: delete the tool's line, or write the new
+    digest there. Keep the file under version control beside the program, so that changes of it are reviewed.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
 
     def accept(self, server: str, found: Mapping[str, str]) -> Mapping[str, str]:
-        """Accept the tools that were never seen; return the accepted digest of each that has changed, by its name.
+        """Accept the new tools. Return the accepted digests of the changed tools, by name.
 
-        found: digests by the names of the tools. Raises McpPinsError if the file cannot be read or written.
+        found: current digests by tool name. Raises McpPinsError if the file cannot be read or written.
         """
         try:
             with FileLock(f"{self._path}.lock"):
@@ -45,25 +45,25 @@ class ToolPins:
         except (OSError, ValueError) as error:
             raise McpPinsError(str(self._path), str(error)) from error
 
-    def _accept(self, server: str, found: Mapping[str, str]) -> Mapping[str, str]:
+    def _accept(self, server: str, current: Mapping[str, str]) -> Mapping[str, str]:
         pins = self._read()
-        known = pins.setdefault(server, {})
-        new = {name: digest for name, digest in found.items() if name not in known}
+        accepted = pins.setdefault(server, {})
+        new = {name: digest for name, digest in current.items() if name not in accepted}
         if new:
-            known.update(new)
+            accepted.update(new)
             self._write(pins)
-        return {name: known[name] for name, digest in found.items() if known[name] != digest}
+        return {name: accepted[name] for name, digest in current.items() if accepted[name] != digest}
 
     def _read(self) -> dict[str, dict[str, str]]:
         if not self._path.exists():
             return {}
         pins = json.loads(self._path.read_text("utf-8"))
-        if not isinstance(pins, dict) or not all(isinstance(each, dict) for each in pins.values()):
-            raise ValueError("it holds no digests by server and tool")
+        if not isinstance(pins, dict) or not all(isinstance(digests, dict) for digests in pins.values()):
+            raise ValueError("it does not contain digests by server and tool")
         return pins
 
     def _write(self, pins: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the file as a whole, so that a crash leaves the old one or the new one."""
+        """Replace the whole file, so that a crash leaves the old one or the new one."""
         new = self._path.with_name(f"{self._path.name}.new")
         new.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", "utf-8")
         new.replace(self._path)

@@ -1,4 +1,4 @@
-"""The MCP servers that a program names: how each is reached, and which of its tools are wanted."""
+"""The MCP servers that a program names, with their addresses and wanted tools."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from gatechart.tools.definition import ToolOptions
 from gatechart.values.frozen import fill
 
 Wanted: TypeAlias = Mapping[str, ToolOptions] | Iterable[str]
-"""The tools that are wanted of a server, by the names that it gives them; in a mapping, with the options of each."""
+"""The wanted tools of a server, by the server's names for them. A mapping also has their options."""
 
 ANSWER_S: Final = 300.0
-"""How long a server may take to answer a call, unless the program says otherwise."""
+"""Default time limit for a server to answer a call, in seconds."""
 
 _CONNECT_S: Final = 30.0
 
 
 @dataclass(frozen=True, init=False)
 class StdioServer:
-    """An MCP server that is a program on this machine, spoken to over its standard input and output.
+    """An MCP server that runs as a program on this machine and communicates over standard input and output.
 
-    Of this process's environment it gets the variables that are listed in `env`, and those that any program needs:
-    HOME, LOGNAME, PATH, SHELL, TERM and USER. answer_s: how long it may take to answer a call.
+    From this process's environment, it gets the variables in `env`, and HOME, LOGNAME, PATH, SHELL, TERM and USER,
+    which every program needs. answer_s: time limit for the answer to a call.
     """
 
     name: str
@@ -67,12 +67,12 @@ class StdioServer:
         )
 
     def transport(self) -> Transport:
-        """Return a way to a new process of the server. Raises McpServerError for a variable that is not set."""
-        missing = ", ".join(each for each in self.env if each not in os.environ)
+        """Return a transport that starts a process of the server. Raises McpServerError for an unset variable."""
+        missing = ", ".join(name for name in self.env if name not in os.environ)
         if missing:
             raise McpServerError(self.name, f"the environment lacks {missing}")
         program, *arguments = self.command
-        variables = {each: os.environ[each] for each in self.env}
+        variables = {name: os.environ[name] for name in self.env}
         parameters = StdioServerParameters(
             command=program,
             args=arguments,
@@ -88,8 +88,8 @@ class StdioServer:
 class HttpServer:
     """An MCP server behind streamable HTTP.
 
-    Redirects are followed within the same scheme, host and port only, so that none leads to an address in a private
-    network that the program did not name. answer_s: how long the server may take to answer a call.
+    Redirects are followed only within the same scheme, host and port, so that a redirect cannot lead to an address in
+    a private network that the program did not name. answer_s: time limit for the answer to a call.
     """
 
     name: str
@@ -117,12 +117,12 @@ class HttpServer:
         )
 
     def transport(self) -> Transport:
-        """Return a way to the server."""
+        """Return a transport to the server."""
         return bounded(_over_http(self.url, self.headers, self.answer_s))
 
 
 McpServer: TypeAlias = StdioServer | HttpServer
-"""An MCP server, as a program names it. Charts and databases cannot name one."""
+"""An MCP server that a program names. Charts and databases cannot name one."""
 
 
 @asynccontextmanager
@@ -138,7 +138,7 @@ async def _over_http(url: str, headers: Mapping[str, str], answer_s: float) -> A
 def _checked(answer_s: float) -> float:
     """Return the time unchanged. Raises ValueError if it is not above 0 and finite."""
     if not 0 < answer_s < inf:
-        raise ValueError(f"answer_s={answer_s!r} is no time to wait for an answer; give seconds above 0")
+        raise ValueError(f"answer_s={answer_s!r} is not a valid time limit; give seconds above 0")
     return answer_s
 
 

@@ -26,24 +26,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WithheldTool:
-    """A wanted tool that is not among the tools.
-
-    It is described in another way than when it was accepted, or it cannot be a tool here.
-    """
+    """A wanted tool that is not among the tools: its definition has changed since it was accepted, or is unusable."""
 
     server: str
     tool: str
-    accepted: str = ""  # digest; this and the next are of a tool that is described in another way
-    found: str = ""  # digest
-    problem: str = ""  # why it cannot be a tool here
+    accepted: str = ""  # accepted digest, if the definition has changed
+    found: str = ""  # current digest, if the definition has changed
+    problem: str = ""  # the reason why the tool is unusable
 
     def __str__(self) -> str:
         subject = f"{self.tool!r} of the MCP server {self.server!r}"
         if self.problem:
             return f"{subject} cannot be used: {self.problem}"
         return (
-            f"{subject} is described in another way than when it was accepted; "
-            f"look at it, and put {self.found} in place of {self.accepted} to accept it"
+            f"{subject} has changed its definition since it was accepted; "
+            f"review it, and replace {self.accepted} by {self.found} to accept it"
         )
 
 
@@ -51,7 +48,7 @@ class WithheldTool:
 class McpTools:
     """The tools of the MCP servers that a program named, while they are connected.
 
-    A tool's name is that of its server, a dot, and the server's name for it, so that it shadows no other.
+    A tool's name consists of the server's name, a dot, and the server's name for the tool, so that names are unique.
     """
 
     tools: tuple[AnyTool, ...]
@@ -60,18 +57,19 @@ class McpTools:
     @classmethod
     @asynccontextmanager
     async def open(cls, *servers: McpServer, pins: str | Path) -> AsyncIterator[McpTools]:
-        """Connect the servers and bring their wanted tools.
+        """Connect to the servers and read their wanted tools.
 
-        pins: file with the digests of accepted tools, see ToolPins. A tool that a server describes badly, or twice, is
-        withheld, and a warning is logged. Raises McpServerError for a server that cannot be reached or lacks a wanted
-        tool, McpPinsError, and InvalidToolError for options that no tool of a server can have.
+        pins: file with the digests of accepted tools, see ToolPins. A tool with an invalid or a duplicate definition is
+        withheld, with a warning in the log. Raises McpServerError for a server that cannot be reached or lacks a wanted
+        tool, McpPinsError, and InvalidToolError for options that an MCP tool cannot have.
         """
         _check_options(servers)
         accepted = ToolPins(pins)
         async with AsyncExitStack() as stack:
             listed = await asyncio.gather(*(_connected(stack, server, accepted) for server in servers))
             yield cls(
-                tuple(tool for tools, _ in listed for tool in tools), tuple(each for _, out in listed for each in out)
+                tuple(tool for tools, _ in listed for tool in tools),
+                tuple(tool for _, withheld in listed for tool in withheld),
             )
 
 
@@ -84,7 +82,7 @@ async def _connected(
     _check_wanted(server, listing)
     withheld = [WithheldTool(server.name, name, problem=problem) for name, problem in listing.unusable.items()]
     tools: dict[str, AnyTool] = {}
-    for name in (each for each in server.tools if each in listing.definitions):
+    for name in (wanted for wanted in server.tools if wanted in listing.definitions):
         try:
             tools[name] = _tool(server, connection, listing.definitions[name])
         except InvalidToolError as error:
@@ -92,8 +90,8 @@ async def _connected(
     digests = {name: digest_of(listing.definitions[name]) for name in tools}
     changed = await asyncio.to_thread(pins.accept, server.name, digests)
     withheld += [WithheldTool(server.name, name, digest, digests[name]) for name, digest in changed.items()]
-    for each in withheld:
-        logger.warning("a tool is withheld: %s", each, extra={"server": each.server, "tool": each.tool})
+    for tool in withheld:
+        logger.warning("a tool is withheld: %s", tool, extra={"server": tool.server, "tool": tool.tool})
     return [tool for name, tool in tools.items() if name not in changed], withheld
 
 
@@ -104,20 +102,20 @@ def _check_wanted(server: McpServer, listing: Listing) -> None:
 
 
 def _check_options(servers: Iterable[McpServer]) -> None:
-    """Raise InvalidToolError for the options of a program that no tool of a server can have, with all faults."""
+    """Raise InvalidToolError, with all faults, for options that an MCP tool cannot have."""
     faults: list[Fault] = []
     for server in servers:
         for name, given in server.tools.items():
             place = f"tool {name!r} of the MCP server {server.name!r}"
             if given.get("repeat") == "keyed":
-                problem = "repeat='keyed' promises a key that MCP has no way to send"
+                problem = "repeat='keyed' needs an idempotency key, and MCP cannot send one"
                 faults.append(Fault(place, problem, 'write repeat="safe" if it may be called twice, or leave it out'))
                 continue
             try:
                 options: ToolOptions = {"name": "any", **given}
                 Tool.from_mcp({}, _never_called, **options)
             except InvalidToolError as error:
-                faults += [Fault(place, each.problem, each.remedy) for each in error.faults]
+                faults += [Fault(place, fault.problem, fault.remedy) for fault in error.faults]
     if faults:
         raise InvalidToolError(tuple(faults))
 

@@ -1,4 +1,4 @@
-"""The messages of a connection to an MCP server: answers are bounded, and a request is known once it is out."""
+"""The messages of a connection to an MCP server. Answers are bounded, and requests are marked as sent."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from gatechart.mcp.listed import readable_tools
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})')
-_NOT_VALID: Final = "its answer cannot be read: it is no valid JSON-RPC message"
+_NOT_VALID: Final = "its answer cannot be read: it is not a valid JSON-RPC message"
 _HEAD: Final = 2_000  # characters at either end of an unreadable answer that are searched for its id
 
 
 @dataclass
 class Sending:
-    """Whether a request is out: from then on the server may have acted."""
+    """Whether a request was sent. From then on, the server may have acted."""
 
     is_out: bool = False
 
 
 SENDING: Final[ContextVar[Sending | None]] = ContextVar("SENDING", default=None)
-"""The request that the current task sends."""
+"""The state of the current task's request."""
 
 
 @asynccontextmanager
 async def bounded(transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, Any]]:
-    """Open a transport whose messages are bounded, and whose requests are noted in SENDING once they are out."""
+    """Open a transport with bounded messages, which marks requests in SENDING when it sends them."""
     async with transport as (incoming, outgoing):
         waiting: dict[str, int | str] = {}
         yield _Incoming(incoming, waiting), _Outgoing(outgoing, waiting)
 
 
 class _Stream:
-    """A stream that passes everything on to an inner one."""
+    """A stream that delegates to an inner one."""
 
     def __init__(self, inner: Any, waiting: dict[str, int | str]) -> None:
         self._inner = inner
@@ -62,8 +62,8 @@ class _Stream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        left: bool | None = await self._inner.__aexit__(kind, error, trace)
-        return left
+        is_handled: bool | None = await self._inner.__aexit__(kind, error, trace)
+        return is_handled
 
 
 class _Outgoing(_Stream):
@@ -81,7 +81,7 @@ class _Outgoing(_Stream):
 class _Incoming(_Stream):
     """The messages of the server."""
 
-    _version = ""  # of the protocol, where the server named it
+    _version = ""  # protocol version that the server named; "" before
 
     def __aiter__(self) -> _Incoming:
         return self
@@ -93,7 +93,7 @@ class _Incoming(_Stream):
         return self._checked(await self._inner.receive())
 
     def _checked(self, item: Any) -> Any:
-        """Return a message, or an error in place of an answer that is out of bounds or cannot be read."""
+        """Return a message. An error replaces an answer that exceeds the bounds or cannot be read."""
         if isinstance(item, Exception):
             return self._answer_for(item)
         message = item.message
@@ -106,7 +106,7 @@ class _Incoming(_Stream):
         return item
 
     def _read_listing(self, result: dict[str, Any]) -> None:
-        """Note the version of the protocol, and replace badly described tools."""
+        """Store the protocol version, and replace tools with an invalid definition."""
         version, tools = result.get("protocolVersion"), result.get("tools")
         if isinstance(version, str):
             self._version = version
@@ -114,12 +114,12 @@ class _Incoming(_Stream):
             result["tools"] = readable_tools(tools, self._version)
 
     def _answer_for(self, error: Exception) -> Any:
-        """Return an error for the request whose answer cannot be read; else the exception unchanged.
+        """Return an error for the request whose answer cannot be read; otherwise the exception unchanged.
 
-        A line that a server prints by mistake answers no request.
+        The exception may come from a stray line of output that is not an answer.
         """
         text = _unreadable(error)
-        waiting = [found for found in _ids_in(text) if found in self._waiting]
+        waiting = [request_id for request_id in _ids_in(text) if request_id in self._waiting]
         if not waiting and text.lstrip().startswith("{") and len(self._waiting) == 1:
             waiting = list(self._waiting)
         if not waiting:
@@ -133,7 +133,7 @@ def _key(request_id: int | str) -> str:
 
 
 def _unreadable(error: Exception) -> str:
-    """Return the JSON text of a message that could not be read; "" if it is not known."""
+    """Return the JSON text of an unreadable message; "" if it is unknown."""
     if not isinstance(error, ValidationError):
         return ""
     given = error.errors(include_url=False, include_context=False)[0]["input"]
@@ -143,7 +143,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _ids_in(text: str) -> list[str]:
-    """Return the JSON texts of possible ids of an unreadable message."""
+    """Return the possible ids of an unreadable message, as JSON texts."""
     return _ID.findall(f"{text[:_HEAD]} {text[-_HEAD:]}") if text.lstrip().startswith("{") else []
 
 
@@ -154,10 +154,10 @@ def _failed(request_id: int | str, problem: str) -> SessionMessage:
 
 
 class BoundedHttpClient(httpx2.AsyncClient):
-    """A client that bounds the answers of a server, and notes a request that was never sent."""
+    """A client that bounds the answers of a server, and marks a request that was never sent."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request. Raises errors of httpx2, also for an answer that is compressed or out of bounds."""
+        """Send a request. Raises errors of httpx2, also for an answer that is compressed or exceeds the bounds."""
         request.headers["accept-encoding"] = "identity"
         try:
             response = await super().send(request, **options)

@@ -1,4 +1,4 @@
-"""The graph of schedules: each is an agent with a timer, whose invokes start other agents on its home."""
+"""The graph of schedules. A schedule is an agent with a timer; its invokes start other agents on its home."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ logger = logging.getLogger(__name__)
 _NOT_STARTED: Final = "schedule %(schedule)s could not start an agent of graph %(graph)s: %(problem)s"
 RUN, PAUSE = f"{FRAMEWORK}run", f"{FRAMEWORK}pause"
 RESUME, CHANGE = f"{FRAMEWORK}resume", f"{FRAMEWORK}change"
-DUE: Final = "DUE"  # event of the timer
+DUE: Final = "DUE"  # the timer's event
 _SLOWED: Final = "its period of {} is too short; it starts an agent every {}"
 TIMER: Final = "next"  # the key of the timer
 _FIRST_LOOK_S: Final = 0.5
 _LONGEST_LOOK_S: Final = 10.0
-MOST_TOLD: Final = 10  # agents that a schedule remembers
+MOST_TOLD: Final = 10  # started agents that a schedule lists
 
 
 class Terms(BaseModel):
-    """What a schedule starts, and when."""
+    """The agents that a schedule starts, and their times."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,7 +56,7 @@ class Terms(BaseModel):
 
     @property
     def every(self) -> Every:
-        """When it starts agents."""
+        """The times when it starts agents."""
         period = f"{SHORTEST_PERIOD_S * 1000:g}ms" if self.is_slowed else self.period
         return Every(period, self.cron, self.zone, self.missed)
 
@@ -67,20 +67,20 @@ class Terms(BaseModel):
 
 
 class ScheduleContext(AgentContext):
-    """What a schedule knows."""
+    """The context of a schedule."""
 
     terms: Terms
     next: datetime | None = None  # None while it is paused
-    due: datetime | None = None  # the moment for which an agent is being started
+    due: datetime | None = None  # the due time that an agent is being started for
     last: datetime | None = None
-    started: list[AgentId] = Field(default_factory=list)  # the newest last
-    running: list[AgentId] = Field(default_factory=list)  # with Overlap.START: agents that may still live
+    started: list[AgentId] = Field(default_factory=list)  # oldest first
+    running: list[AgentId] = Field(default_factory=list)  # with Overlap.START: agents that may still be active
     skipped: int = 0
     problem: str = ""
 
 
 def schedule_of(snapshot: Snapshot) -> Schedule:
-    """Return what the agent of a schedule tells."""
+    """Return the schedule that an agent's snapshot describes."""
     context = ScheduleContext.model_validate(snapshot.context)
     terms = context.terms
     return Schedule(
@@ -101,7 +101,7 @@ def schedule_of(snapshot: Snapshot) -> Schedule:
 
 
 def id_at(name: str, due: datetime) -> AgentId:
-    """Return the id of the agent that a schedule starts for a moment.
+    """Return the id of the agent that a schedule starts at a due time.
 
     >>> id_at("nightly", datetime(2026, 3, 29, 1, tzinfo=UTC))
     'nightly@2026-03-29T01:00:00Z'
@@ -143,12 +143,12 @@ def schedule_graph(home: AgentHome) -> AnyGraph:
             Transition(ANY, PAUSE, guard=_is_planned, actions=_unplan),
             Transition(ANY, RESUME, guard=_is_paused, actions=_plan),
             Transition(ANY, CHANGE, actions=_change),
-            Transition(ANY, RESUME, actions=_set_timer),  # a rollback has dropped it
-            Transition(ANY, DUE),  # it was set before a change, and deferred
+            Transition(ANY, RESUME, actions=_set_timer),  # a rollback has removed the timer
+            Transition(ANY, DUE),  # an outdated timer: set before a change, and deferred
         ],
         entry_points=[EntryPoint("MADE", takes=Terms, maps=lambda terms: {"terms": terms})],
         events=[
-            *(EventType(each, takes=NoPayload) for each in (RUN, PAUSE, RESUME)),
+            *(EventType(name, takes=NoPayload) for name in (RUN, PAUSE, RESUME)),
             EventType(CHANGE, takes=Terms),
             DUE,
         ],
@@ -174,7 +174,7 @@ def _is_paused(context: ScheduleContext, _event: Event) -> bool:
 
 
 def _is_behind(context: ScheduleContext, event: Event) -> bool:
-    return "behind" in event.payload["result"] and _is_planned(context, event)  # while it is paused, none is queued
+    return "behind" in event.payload["result"] and _is_planned(context, event)  # a paused schedule queues no start
 
 
 def _plan(context: ScheduleContext, event: Event, turn: Turn) -> None:
@@ -234,13 +234,13 @@ def _change(context: ScheduleContext, event: Event, turn: Turn) -> None:
 
 
 class _Starter:
-    """What the invokes do on a home."""
+    """The functions of the schedule's invokes, bound to a home."""
 
     def __init__(self, home: AgentHome) -> None:
         self._home = home
 
     async def start(self, context: ScheduleContext, _work: Work) -> dict[str, Any]:
-        """Start an agent for the moment that is due, unless the overlap policy says otherwise."""
+        """Start an agent for the due time, unless the overlap policy forbids it."""
         terms, due = context.terms, context.due
         assert due is not None  # each transition to STARTING sets it
         if terms.overlap is not Overlap.START and context.started and await self._lives(context.started[-1]):
@@ -251,7 +251,7 @@ class _Starter:
         agent_id = id_at(terms.name, due)
         try:
             await self._home.start(terms.graph, at=terms.at, payload=terms.payload, idempotency_key=agent_id)
-        except ActionFailedError:  # may go well another time
+        except ActionFailedError:  # a retry may succeed
             raise
         except EventError as error:
             facts = {"schedule": terms.name, "graph": terms.graph, "problem": str(error)}
@@ -260,15 +260,15 @@ class _Starter:
         return {"started": agent_id} | ({"running": running} if running != context.running else {})
 
     async def _running(self, context: ScheduleContext) -> list[AgentId]:
-        """Return the agents that may still live. It looks at them only if they are as many as may."""
+        """Return the agents that may still be active. Their status is read only if the limit is reached."""
         if len(context.running) < context.terms.most_running:
             return context.running
-        return [each for each in context.running if await self._lives(each)]
+        return [agent_id for agent_id in context.running if await self._lives(agent_id)]
 
     async def wait(self, context: ScheduleContext, work: Work) -> None:
-        """Wait until the agent started last has ended, or is erased.
+        """Wait until the latest agent has ended or is erased.
 
-        It looks again and again, by the clock: a host that runs until only the clock is waited for can then end.
+        Polls by the clock, so that a host that runs until only the clock is awaited can end.
         """
         wait_s = _FIRST_LOOK_S
         while await self._lives(context.started[-1]):

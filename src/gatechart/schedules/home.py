@@ -1,4 +1,4 @@
-"""Commands about schedules, executed by the verbs of the home that hosts them."""
+"""Commands about schedules, executed through the operations of the home that hosts them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from gatechart.values.schedules import Schedule, is_too_short
 
 
 async def scheduled(home: AgentHome, own: OwnAgents, registry: Registry, command: Any) -> Any:
-    """Execute a command about schedules. Raises what its verb raises."""
+    """Execute a command about schedules. Raises as its operation of the home does."""
     return await SCHEDULING[type(command)](home, own, registry, command)
 
 
 def agent_of(name: str) -> AgentId:
-    """Return the id of the agent that keeps a schedule.
+    """Return the id of a schedule's agent.
 
     >>> agent_of("nightly")
     'schedule:nightly'
@@ -68,14 +68,14 @@ async def _schedule(home: AgentHome, own: OwnAgents, registry: Registry, command
 
 
 async def _check_name(home: AgentHome, name: str) -> None:
-    """Raise PayloadError or LookAlikeError if a new schedule must not have the name. An old one can keep it.
+    """Raise PayloadError or LookAlikeError if a new schedule must not have the name. An existing one can keep it.
 
-    A name in ASCII is compared with no other one, because programs generate many such names.
+    An ASCII name is not compared with other names, because programs generate many such names.
     """
     if name.isascii() and not unclear(name):
         return
     try:
-        await _found(home, name)
+        await _agent_for(home, name)
     except UnknownScheduleError:
         checked_new_id(name, "schedule")
         if alike := first_alike(name, await _names(home)):
@@ -87,15 +87,15 @@ async def _names(home: AgentHome) -> list[str]:
     names: list[str] = []
     with suppress(ElsewhereError):
         page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE)
-        names += (schedule_of(each).name for each in page.agents)
+        names += (schedule_of(agent).name for agent in page.agents)
         while page.next is not None:
             page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE, after=page.next)
-            names += (schedule_of(each).name for each in page.agents)
+            names += (schedule_of(agent).name for agent in page.agents)
     return names
 
 
 def _terms(command: ScheduleCommand) -> Terms:
-    """Return what a schedule is to do. Raises PayloadError if it does not say when."""
+    """Return the terms of a schedule. Raises PayloadError if its times are missing or invalid."""
     every = Every(command.every, command.cron, command.zone, command.missed)
     if every.fault is not None:
         raise PayloadError("schedule", every.fault[:1], every.fault[1].removeprefix("write "))
@@ -106,7 +106,7 @@ def _terms(command: ScheduleCommand) -> Terms:
 
 
 async def _changed(home: AgentHome, own: OwnAgents, terms: Terms) -> Schedule:
-    """Change a schedule that is there. One that was stopped is made again."""
+    """Change an existing schedule. If its agent was stopped, recreate it."""
     agent_id = agent_of(terms.name)
     snapshot = await home.read(agent_id)
     if snapshot.graph != SCHEDULE_GRAPH:
@@ -121,12 +121,12 @@ async def _changed(home: AgentHome, own: OwnAgents, terms: Terms) -> Schedule:
 
 
 def _differs(schedule: Schedule, terms: Terms) -> bool:
-    given = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap, terms.most_running)
-    kept = (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap, schedule.most_running)
-    return given != kept
+    new = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap, terms.most_running)
+    old = (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap, schedule.most_running)
+    return new != old
 
 
-async def _found(home: AgentHome, name: str) -> Snapshot:
+async def _agent_for(home: AgentHome, name: str) -> Snapshot:
     """Return the agent of a schedule. Raises UnknownScheduleError."""
     try:
         snapshot = await home.read(agent_of(name))
@@ -138,8 +138,8 @@ async def _found(home: AgentHome, name: str) -> Snapshot:
 
 
 async def _send(home: AgentHome, own: OwnAgents, name: str, event: str, event_id: str | None = None) -> Schedule:
-    """Send the agent of a schedule an event. One that it refuses is about a schedule that is as it should be."""
-    snapshot = await _found(home, name)
+    """Send an event to a schedule's agent. The agent refuses the event if the schedule is already in that state."""
+    snapshot = await _agent_for(home, name)
     await own.send(snapshot.agent_id, event, event_id=event_id)
     return schedule_of(await home.read(snapshot.agent_id))
 
@@ -157,11 +157,11 @@ async def _run(home: AgentHome, own: OwnAgents, _registry: Registry, command: Ru
 
 
 async def _delete(home: AgentHome, own: OwnAgents, _registry: Registry, command: DeleteScheduleCommand) -> None:
-    await own.erase((await _found(home, command.name)).agent_id)
+    await own.erase((await _agent_for(home, command.name)).agent_id)
 
 
 async def _list(home: AgentHome, _own: OwnAgents, _registry: Registry, command: SchedulesCommand) -> Sequence[Schedule]:
-    after = None if command.after is None else (await _found(home, command.after)).agent_id
+    after = None if command.after is None else (await _agent_for(home, command.after)).agent_id
     page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE, after=after, limit=command.limit)
     return tuple(map(schedule_of, page.agents))
 
@@ -174,4 +174,4 @@ SCHEDULING: Final[Mapping[type[Command], Callable[[AgentHome, OwnAgents, Registr
     RunScheduleCommand: _run,
     DeleteScheduleCommand: _delete,
 }
-"""What executes each command about schedules."""
+"""The functions that execute commands about schedules, by type of command."""

@@ -1,4 +1,4 @@
-"""Arguments of tools: read as a function's annotations or a JSON Schema say, and written for records."""
+"""Arguments of tools: read by a function's annotations or a JSON Schema, and written for records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ArgumentsMisfitError(Exception):
 
 
 class Takes(Protocol):
-    """What a tool takes."""
+    """The arguments that a tool takes."""
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -40,15 +40,15 @@ class Takes(Protocol):
         ...
 
     def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments as the tool takes them. Raises ArgumentsMisfitError."""
+        """Return the arguments with the types that the tool takes. Raises ArgumentsMisfitError."""
         ...
 
     def written(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return arguments that were read as JSON values, with their secrets. Raises ArgumentsMisfitError."""
+        """Return arguments that `read` returned as JSON values, with their secrets. Raises ArgumentsMisfitError."""
         ...
 
     def faults(self, place: str) -> Iterator[Fault]:
-        """Yield what keeps these from being arguments of a tool. place: of the tool, for the faults."""
+        """Yield the faults that make these unusable as arguments of a tool. place: the tool, for the faults."""
         ...
 
 
@@ -60,53 +60,53 @@ class Signature:
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
-        kinds = {each.name: _kind(each) for each in self.parameters}
-        made = TypedDict("Arguments", kinds)  # type: ignore[misc]  # its defaults stay with the function
-        made.__pydantic_config__ = _CLOSED  # type: ignore[attr-defined]
-        return TypeAdapter[Any](made)
+        types = {parameter.name: _field_type(parameter) for parameter in self.parameters}
+        arguments = TypedDict("Arguments", types)  # type: ignore[misc]  # its defaults stay with the function
+        arguments.__pydantic_config__ = _CLOSED  # type: ignore[attr-defined]
+        return TypeAdapter[Any](arguments)
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """See Takes."""
         schema = self._adapter.json_schema()
-        properties = {name: _untitled(each) for name, each in schema.get("properties", {}).items()}
-        for each in self.parameters:
-            if each.default is not each.empty:
-                properties[each.name] |= _default(each.default)
-        return {key: each for key, each in schema.items() if key != "title"} | {"properties": properties}
+        properties = {name: _untitled(part) for name, part in schema.get("properties", {}).items()}
+        for parameter in self.parameters:
+            if parameter.default is not parameter.empty:
+                properties[parameter.name] |= _default(parameter.default)
+        return {key: part for key, part in schema.items() if key != "title"} | {"properties": properties}
 
     def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """See Takes."""
         try:
             with contained():
-                found: Mapping[str, Any] = self._adapter.validate_python(given)
+                arguments: Mapping[str, Any] = self._adapter.validate_python(given)
         except ValidationError as error:
             raise ArgumentsMisfitError(*problems_of(error)) from error
-        except Exception as error:  # of a validator
+        except Exception as error:  # a validator of the application raised it
             raise ArgumentsMisfitError(f"reading them raised {type(error).__name__}") from error
-        return found
+        return arguments
 
     def written(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """See Takes."""
         try:
             text = self._adapter.dump_json(dict(arguments), round_trip=True)
-            found: Mapping[str, Any] = revealed(marked(arguments, from_json(text)))
+            values: Mapping[str, Any] = revealed(marked(arguments, from_json(text)))
         except (PydanticSerializationError, ValueError) as error:
             raise ArgumentsMisfitError(f"they cannot be written as JSON: {error}") from error
-        return found
+        return values
 
     def faults(self, place: str) -> Iterator[Fault]:
         """See Takes."""
-        found = tuple(self._parameter_faults(place))
-        yield from found or self._annotation_faults(place)
+        parameter_faults = tuple(self._parameter_faults(place))
+        yield from parameter_faults or self._annotation_faults(place)
 
     def _parameter_faults(self, place: str) -> Iterator[Fault]:
-        for each in self.parameters:
-            here = f"{place}, argument {each.name!r}"
-            if each.kind not in _NAMED:
+        for parameter in self.parameters:
+            here = f"{place}, argument {parameter.name!r}"
+            if parameter.kind not in _NAMED:
                 yield Fault(here, "it has no single name", "list each argument by its name")
-            elif each.annotation is each.empty:
-                yield Fault(here, "it has no annotation", "say of which type it is, as in `order: str`")
+            elif parameter.annotation is parameter.empty:
+                yield Fault(here, "it has no annotation", "annotate its type, as in `order: str`")
 
     def _annotation_faults(self, place: str) -> Iterator[Fault]:
         try:
@@ -118,15 +118,15 @@ class Signature:
 
 @dataclass(frozen=True)
 class Described:
-    """The arguments that a JSON Schema from outside describes. What cannot be checked safely is left to the server."""
+    """The arguments that an outside JSON Schema describes. The server checks any part that is unsafe to check here."""
 
     json_schema: JsonSchema
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """See Takes. The whole schema, as written."""
-        found: Mapping[str, Any] = self.json_schema.plain
-        return found
+        plain: Mapping[str, Any] = self.json_schema.plain
+        return plain
 
     @cached_property
     def _checked(self) -> JsonSchema:
@@ -142,27 +142,27 @@ class Described:
 
     def faults(self, place: str) -> Iterator[Fault]:
         """See Takes."""
-        yield from (Fault(place, *each) for each in self._checked.faults())
+        yield from (Fault(place, problem, remedy) for problem, remedy in self._checked.faults())
         if not isinstance(self.schema, Mapping):
             yield Fault(place, "its schema is not an object", "describe the arguments by a JSON Schema of an object")
 
     def written(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """See Takes."""
         try:
-            found: Mapping[str, Any] = from_json(to_json(arguments))
+            values: Mapping[str, Any] = from_json(to_json(arguments))
         except (PydanticSerializationError, ValueError) as error:
             raise ArgumentsMisfitError(f"they cannot be written as JSON: {error}") from error
-        return found
+        return values
 
 
-def _kind(parameter: inspect.Parameter) -> Any:
+def _field_type(parameter: inspect.Parameter) -> Any:
     is_required = parameter.default is parameter.empty
     return Required[parameter.annotation] if is_required else NotRequired[parameter.annotation]
 
 
 def _untitled(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the title that pydantic makes of a name, of which a model learns nothing."""
-    return {key: each for key, each in schema.items() if key != "title"}
+    """Drop the title that pydantic derives from a name. It has no information for a model."""
+    return {key: part for key, part in schema.items() if key != "title"}
 
 
 def _default(value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The circuit breaker: its chart, evaluated by the kernel alone, without an agent and without a turn for each call."""
+"""The circuit breaker. Only the kernel evaluates its chart, without an agent and without a turn for each call."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NOTHING: Final[Payload] = {}
 
 
 class Breaker:
-    """A circuit breaker in memory: the active state of its chart and what it counts."""
+    """A circuit breaker in memory: the active state of its chart and its counts."""
 
     __slots__ = ("_configuration", "_context", "_graph", "name")
 
     def __init__(self, name: str, stored: BreakerRecord | None = None) -> None:
-        """Begin closed, or where a record says. A stored trial is over: its permits can be given anew."""
+        """Start closed, or in the state of a record. A stored trial is over: its permits can be issued again."""
         self.name = name
         self._graph = breaker_graph()
         self._configuration: tuple[str, ...] = (BreakerState.CLOSED.value,)
@@ -33,7 +33,7 @@ class Breaker:
 
     @classmethod
     def read(cls, name: str, text: str) -> Breaker:
-        """Return a breaker as `write` wrote it, trials under way included."""
+        """Return the breaker that `write` wrote, including running trials."""
         breaker = cls(name)
         state, _, context = text.partition(" ")
         breaker._configuration = (state,)
@@ -41,38 +41,42 @@ class Breaker:
         return breaker
 
     def write(self) -> str:
-        """Return everything about it as text."""
+        """Return the complete breaker as text."""
         return f"{self.state.value} {write_context(self._context)}"
 
     @property
     def state(self) -> BreakerState:
-        """Its state; an open one stays so until a call is asked for after its break."""
+        """Its state. An open breaker stays open until a call requests a permit after the break."""
         return BreakerState(self._configuration[0])
 
     @property
     def policy(self) -> BreakerPolicy:
-        """The policy of whoever asked last."""
+        """The policy of the latest caller."""
         return self._context.policy
 
     @property
     def entry(self) -> int:
-        """How often its state has changed; a greater number tells that it has changed."""
+        """The number of changes of its state. A greater number shows that the state has changed."""
         return self._context.entry
 
     @property
     def record(self) -> BreakerRecord:
-        """What is stored and shown of it."""
-        now = self._context
-        return BreakerRecord(self.name, self.state, now.since, now.retry_at, now.breaks, now.reason, now.open_since)
+        """The part of it that is stored and shown."""
+        context = self._context
+        times = (context.since, context.retry_at, context.breaks, context.reason, context.open_since)
+        return BreakerRecord(self.name, self.state, *times)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is as if it had never been used, so that it may be forgotten."""
-        now = self._context
-        return self.state is BreakerState.CLOSED and not now.failed_in_a_row and not now.window
+        """Whether it equals an unused breaker, so that it may be dropped."""
+        context = self._context
+        return self.state is BreakerState.CLOSED and not context.failed_in_a_row and not context.window
 
     def ask(self, policy: BreakerPolicy, now: datetime) -> Admission:
-        """Return a permit for one call, whose end is to be reported, or a rejection. policy: its policy from now on."""
+        """Return a permit for one call, or a rejection. The caller must report the end of a permitted call.
+
+        policy: replaces the breaker's policy.
+        """
         if self._context.policy is not policy:
             self._context.policy = policy
         if not self._take("CALL_ASKED", now):
@@ -80,19 +84,19 @@ class Breaker:
         return Permit(self.name, self._context.entry, self._context.trials_given)
 
     def succeed(self, permit: Permit, now: datetime) -> None:
-        """Note that the call went well."""
+        """Record that the call succeeded."""
         self._take("CALL_SUCCEEDED", now, {"entry": permit.entry, "number": permit.number})
 
     def fail(self, permit: Permit, now: datetime, reason: str) -> None:
-        """Note that the call failed."""
+        """Record that the call failed."""
         self._take("CALL_FAILED", now, {"entry": permit.entry, "number": permit.number, "reason": reason})
 
     def release(self, permit: Permit, now: datetime) -> None:
-        """Note that the call was given up, which says nothing; its permit at half-open may be given to another."""
+        """Record that the call was abandoned, without a result. Another call may get its permit at half-open."""
         self._take("CALL_RELEASED", now, {"entry": permit.entry, "number": permit.number})
 
     def trip(self, entry: int, policy: BreakerPolicy, now: datetime, reason: str) -> None:
-        """Open it if it is still closed since that entry: whoever counts elsewhere found that too much had failed."""
+        """Open it if it has been closed since that entry. Another process has counted too many failures."""
         self._context.policy = policy
         self._take("THRESHOLD_REACHED", now, {"entry": entry, "reason": reason})
 
@@ -101,17 +105,17 @@ class Breaker:
         self._take("OPERATOR_ISOLATED", now, {"reason": reason})
 
     def close(self, now: datetime) -> None:
-        """Let calls through again, and forget what was counted."""
+        """Let calls through again, and reset the counts."""
         self._take("OPERATOR_CLOSED", now)
 
     def _rejection(self) -> Rejection:
-        now = self._context
-        now.refused += 1
-        retry_at = min(now.trials.values(), default=now.retry_at)
-        return Rejection(self.name, self.state, retry_at, now.reason, now.open_since, now.refused)
+        context = self._context
+        context.refused += 1
+        retry_at = min(context.trials.values(), default=context.retry_at)
+        return Rejection(self.name, self.state, retry_at, context.reason, context.open_since, context.refused)
 
     def _take(self, name: str, now: datetime, payload: Payload = _NOTHING) -> bool:
-        """Take the first transition that is enabled; return whether there is one."""
+        """Take the first enabled transition; return whether there is one."""
         event = Event(name, payload, now)
         for edges in candidates(self._graph, self._configuration, name):  # of the only leaf
             for edge in edges:
@@ -135,7 +139,7 @@ def breaker_snapshot(record: BreakerRecord) -> Snapshot:
 
 
 def _context_of(record: BreakerRecord) -> BreakerContext:
-    known = record.open_since or (record.since if record.breaks else None)  # at the latest
+    open_since = record.open_since or (record.since if record.breaks else None)  # at the latest
     return BreakerContext(
-        since=record.since, retry_at=record.retry_at, open_since=known, breaks=record.breaks, reason=record.reason
+        since=record.since, retry_at=record.retry_at, open_since=open_since, breaks=record.breaks, reason=record.reason
     )

@@ -1,4 +1,4 @@
-"""The chart of a circuit breaker, and what it counts. It calls nothing, and time comes in with each event.
+"""The chart and counts of a circuit breaker. The chart calls nothing, and every event brings the current time.
 
 Sources: Polly's circuit breaker, https://www.pollydocs.org/strategies/circuit-breaker.html, for the states, the ratio
 over a window and its minimum throughput; Resilience4j's, https://resilience4j.readme.io/docs/circuitbreaker, for the
@@ -21,7 +21,7 @@ from gatechart.values.agents import Event
 from gatechart.values.breakers import BreakerPolicy
 from gatechart.values.names import EARLIEST
 
-BUCKETS: Final = 10  # of a window, as in Polly
+BUCKETS: Final = 10  # per window, as in Polly
 
 
 @dataclass(slots=True)
@@ -34,35 +34,35 @@ class Bucket:
 
 
 class BreakerContext(AgentContext):
-    """What a circuit breaker counts."""
+    """The counts of a circuit breaker."""
 
     policy: BreakerPolicy = BreakerPolicy()
-    entry: int = 0  # how often its state has changed
+    entry: int = 0  # number of changes of its state
     since: datetime = EARLIEST  # the last change of state
     failed_in_a_row: int = 0  # while it is closed
     window: list[Bucket] = Field(default_factory=list)  # while it is closed, the oldest first
-    breaks: int = 0  # since it was closed last
+    breaks: int = 0  # since it was last closed
     retry_at: datetime | None = None  # while it is open
-    open_since: datetime | None = None  # when it opened first since it was closed last
-    refused: int = 0  # calls since it opened last
-    trials: dict[int, datetime] = Field(default_factory=dict)  # permits at half-open without a result: when they end
+    open_since: datetime | None = None  # when it first opened since it was last closed
+    refused: int = 0  # calls since it last opened
+    trials: dict[int, datetime] = Field(default_factory=dict)  # expiry of permits at half-open without a result
     trials_given: int = 0
     trials_succeeded: int = 0
     reason: str = ""
 
 
 def is_current(context: BreakerContext, event: Event) -> bool:
-    """Tell whether the call began in this entry of the state. Results of earlier calls say nothing of the present."""
+    """Return whether the call started in this entry of the state. Results of earlier calls are outdated."""
     return bool(event.payload["entry"] == context.entry)
 
 
 def is_trial(context: BreakerContext, event: Event) -> bool:
-    """Tell whether the call is a trial under way."""
+    """Return whether the call is a running trial."""
     return is_current(context, event) and event.payload["number"] in context.trials
 
 
 def is_too_much(context: BreakerContext, event: Event) -> bool:
-    """Tell whether this failure is the one that opens the breaker."""
+    """Return whether this failure opens the breaker."""
     policy = context.policy
     if not is_current(context, event):
         return False
@@ -71,29 +71,29 @@ def is_too_much(context: BreakerContext, event: Event) -> bool:
     if policy.failure_ratio is None:
         return False
     recent = _recent(context, event.time)
-    failed = 1 + sum(each.failed for each in recent)
-    calls = failed + sum(each.succeeded for each in recent)
+    failed = 1 + sum(bucket.failed for bucket in recent)
+    calls = failed + sum(bucket.succeeded for bucket in recent)
     return calls >= policy.minimum_throughput and failed / calls >= policy.failure_ratio
 
 
 def is_break_over(context: BreakerContext, event: Event) -> bool:
-    """Tell whether it is time for a trial."""
+    """Return whether the break is over, so that a trial is due."""
     return context.retry_at is None or event.time >= context.retry_at
 
 
 def has_permit(context: BreakerContext, event: Event) -> bool:
-    """Tell whether another trial may begin."""
+    """Return whether another trial may start."""
     under_way = sum(event.time < until for until in context.trials.values())
     return under_way + context.trials_succeeded < context.policy.permits
 
 
 def is_last_trial(context: BreakerContext, event: Event) -> bool:
-    """Tell whether this is the last success that it takes."""
+    """Return whether this success is the last one needed to close the breaker."""
     return is_trial(context, event) and context.trials_succeeded + 1 >= context.policy.permits
 
 
 def note_change(context: BreakerContext, event: Event) -> None:
-    """Note when and why the state was entered."""
+    """Record the time and the reason of entering the state."""
     context.entry += 1
     context.since = event.time
     context.reason = event.payload.get("reason", context.reason)
@@ -115,7 +115,7 @@ def note_failure(context: BreakerContext, event: Event) -> None:
 
 
 def begin_break(context: BreakerContext, event: Event) -> None:
-    """Set the moment of the next trial."""
+    """Set the time of the next trial."""
     context.breaks += 1
     context.refused = 0
     context.open_since = context.open_since or event.time
@@ -123,25 +123,25 @@ def begin_break(context: BreakerContext, event: Event) -> None:
 
 
 def end_break(context: BreakerContext, _event: Event) -> None:
-    """Forget the moment of the next trial."""
+    """Clear the time of the next trial."""
     context.retry_at = None
 
 
 def forget_counts(context: BreakerContext, _event: Event) -> None:
-    """Forget what was counted while it was closed."""
+    """Reset the counts of the closed state."""
     context.failed_in_a_row = 0
     context.window = []
 
 
 def forget_breaks(context: BreakerContext, _event: Event) -> None:
-    """Forget how often it has opened."""
+    """Reset the number of breaks."""
     context.breaks = 0
     context.open_since = None
     context.reason = ""
 
 
 def give_trial(context: BreakerContext, event: Event) -> None:
-    """Note a permit. One without a result, whose process may be gone, is given again after the time of a break."""
+    """Record a permit. If it has no result after the time of a break, it is issued again: its process may have died."""
     expired = [number for number, until in context.trials.items() if until <= event.time]
     for number in expired[:1]:
         del context.trials[number]
@@ -151,7 +151,7 @@ def give_trial(context: BreakerContext, event: Event) -> None:
 
 
 def take_back(context: BreakerContext, event: Event) -> None:
-    """Let the permit be given again."""
+    """Return the permit, so that it can be issued again."""
     del context.trials[event.payload["number"]]
 
 
@@ -162,18 +162,18 @@ def note_trial(context: BreakerContext, event: Event) -> None:
 
 
 def forget_trials(context: BreakerContext, _event: Event) -> None:
-    """Forget the trials."""
+    """Reset the trials."""
     context.trials = {}
     context.trials_given = context.trials_succeeded = 0
 
 
 def _recent(context: BreakerContext, now: datetime) -> list[Bucket]:
     oldest = now - timedelta(seconds=context.policy.window_s)
-    return [each for each in context.window if each.start > oldest]
+    return [bucket for bucket in context.window if bucket.start > oldest]
 
 
 def _bucket(context: BreakerContext, now: datetime) -> Bucket:
-    """Return the bucket of this moment. A new one begins once the newest is a tenth of the window old."""
+    """Return the bucket for this time. A new one starts once the newest is a tenth of the window old."""
     newest = context.window[-1] if context.window else None
     if newest is None or now - newest.start >= timedelta(seconds=context.policy.window_s / BUCKETS):
         newest = Bucket(now)
@@ -207,7 +207,7 @@ def _states() -> list[State[BreakerContext]]:
 
 @cache
 def breaker_graph() -> StateTransitionGraph[BreakerContext]:
-    """Return the chart of a circuit breaker. A call that finds no transition is rejected.
+    """Return the chart of a circuit breaker. A call without an enabled transition is rejected.
 
     >>> breaker_graph().states
     ('CLOSED', 'OPEN', 'HALF_OPEN', 'ISOLATED')

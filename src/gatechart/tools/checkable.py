@@ -1,7 +1,7 @@
-"""The part of a JSON Schema from outside that can be checked here. The server or the model's provider checks the rest.
+"""The checkable part of an outside JSON Schema. The server or the model's provider checks the rest.
 
-Servers write schemas in any draft, with annotations of every kind, references to any place, recursion and patterns of
-any regex engine. A tool is never refused for these: what cannot be checked in bounded time is left out of the check,
+Servers write schemas in any draft, with annotations of every kind, references to any part, recursion and patterns of
+any regex engine. None of these makes a tool unusable: the check skips the parts that it cannot check in bounded time,
 and the model and the server still get the whole schema.
 """
 
@@ -17,16 +17,16 @@ from gatechart.graph.payload_schema import MOST_PARTS, is_linear
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
-# `not`, `if`, `oneOf` and `maxContains` invert a part: the less of it is checked, the more values they refuse.
+# Excludes `not`, `if`, `oneOf` and `maxContains`: they invert a part, so that skipped checks refuse valid values.
 _SCHEMAS: Final = ("items", "contains", "propertyNames")
 _LISTS: Final[Mapping[str, str]] = {name: name for name in ("allOf", "anyOf", "prefixItems")} | {"oneOf": "anyOf"}
 
 
 def checkable(schema: Any) -> Mapping[str, Any]:
-    """Return a schema of draft 2020-12 that refuses nothing that `schema` takes, and checks all that is safe to check.
+    """Return a draft 2020-12 schema that accepts everything that `schema` accepts, and keeps all safe checks.
 
-    schema: of any draft. References are replaced by their targets; recursion ends after one turn.
-    A schema with more than 5,000 parts, references followed, is not checked beyond its type.
+    schema: of any draft. Targets replace references; recursion ends after one level.
+    A schema with more than 5,000 parts, including reference targets, is checked only by its type.
 
     >>> checkable({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "x-order": ["a"],
     ...     "properties": {"a": {"type": "string", "pattern": "^(?!x)"}}})
@@ -43,7 +43,7 @@ class _TooLargeError(Exception):
 
 
 class _Pruning:
-    """Leaves out the keywords of one schema that cannot be checked."""
+    """Removes the keywords of one schema that cannot be checked."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -61,7 +61,7 @@ class _Pruning:
         if "$ref" in schema:
             return self._referred(schema, via)
         kept = dict(self._keywords(schema, via))
-        if schema.get("nullable") is True:  # of OpenAPI 3.0, which many servers write
+        if schema.get("nullable") is True:  # OpenAPI 3.0, which many servers use
             return {"anyOf": [kept, {"type": "null"}]}
         return kept
 
@@ -88,7 +88,7 @@ class _Pruning:
 
 
 def at_pointer(root: Any, reference: str) -> Any:
-    """Return the part of a document at a local JSON pointer such as `#/$defs/Line`; an empty schema if there is none.
+    """Return the part of a document at a local JSON pointer such as `#/$defs/Line`; an empty schema without one.
 
     Source: RFC 6901.
     """

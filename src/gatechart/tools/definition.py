@@ -1,4 +1,4 @@
-"""Tools: functions with a schema and policies, called from an invoke as recorded steps and offered to models."""
+"""Tools: functions with a schema and policies, which invokes call as recorded steps and models can choose."""
 
 from __future__ import annotations
 
@@ -43,76 +43,76 @@ R_co = TypeVar("R_co", covariant=True, default=Any)
 R = TypeVar("R")
 
 Repeat: TypeAlias = Literal["never", "safe", "keyed"]
-"""Whether a tool may be called again after a call whose outcome nobody knows.
+"""Whether a tool may be called again after a call with an unknown outcome.
 
-never: no; safe: yes, it changes nothing, or the same again; keyed: yes, with the same idempotency key.
+never: no; safe: yes, the call is idempotent; keyed: yes, with the same idempotency key.
 """
 
 USUAL: Final = ToolPolicies(retry=Retry(attempts=4, jitter=0.1), breaker=BreakerPolicy(failures_in_a_row=5))
-"""The policies of a tool where nothing else is said."""
+"""The default policies of a tool."""
 
 _NO_POLICIES: Final = ToolPolicies()
 _REPEATS: Final = get_args(Repeat)
 
 
 class ToolOptions(TypedDict, total=False):
-    """What can be said of a tool beside its function, as keywords of `tool`."""
+    """The options of a tool, as keywords of `tool`."""
 
     name: str  # by default the function's
     title: str  # for people, in user interfaces
     description: str  # by default the function's docstring
     hints: Mapping[str, Any]  # for clients of an MCP server, as in MCP's annotations: {"readOnlyHint": True}
-    strict: bool  # whether providers keep their models to the schema; by default wherever it and their limits allow
-    repeat: Repeat  # whether it may be called again after a timeout, or a crash in the midst of a call
-    key: Iterable[str] | str  # arguments that together name the business object on which a `keyed` tool acts
-    undo: str | Tool[..., Any]  # the tool that takes a call back
-    capabilities: Iterable[str] | str  # what it can do, by which it is found as an alternative
-    policies: ToolPolicies  # weaker than those of graph, state and deployment
-    retry_on: RetryOn  # the exceptions that are worth another attempt
-    escape: EscapePlan  # what is tried if a signal names it, where no plan of a state or a graph does for this tool
+    strict: bool  # whether providers enforce the schema; by default if the schema and their limits allow it
+    repeat: Repeat  # whether it may be called again after a timeout, or a crash during a call
+    key: Iterable[str] | str  # arguments that together identify the business object that a `keyed` tool changes
+    undo: str | Tool[..., Any]  # the tool that undoes a call
+    capabilities: Iterable[str] | str  # its capabilities; policies find alternatives by them
+    policies: ToolPolicies  # the policies of graph, state and deployment override them
+    retry_on: RetryOn  # the exceptions to retry
+    escape: EscapePlan  # the plan if a signal names this tool, and no state or graph has a plan for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What a tool may know of its call, as its first argument if that is annotated so."""
+    """The facts of a call, for a tool whose first argument is annotated with this type."""
 
     tool: str
     agent_id: AgentId
     call_id: str
-    idempotency_key: str  # for outside systems that act once per key; a repeat of the call has the same
+    idempotency_key: str  # for outside systems that act once per key; a repeat of the call has the same key
     attempt: int  # from 1
     services: Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tool(Generic[P, R_co]):
-    """A function that agents and models call by name, with policies. `tool` makes it.
+    """A function that agents and models call by name, with policies. Created by `tool`.
 
-    Calling it calls the function itself: nothing is recorded, and no policies hold.
+    Calling it calls the function itself, without records and policies.
     """
 
     name: str
     description: str
     function: Callable[..., Any]
     takes: Takes
-    returns: Any = Any  # type of the result, as which a record of it is read
+    returns: Any = Any  # type of the result, also when read from a record
     repeat: Repeat = "never"
-    key: tuple[str, ...] = ()  # arguments that name the business object; without them a call has a key of its own
-    undo: str = ""  # name of the tool that takes a call back
+    key: tuple[str, ...] = ()  # arguments that identify the business object; without them every call has its key
+    undo: str = ""  # name of the tool that undoes a call
     capabilities: tuple[str, ...] = ()
     policies: ToolPolicies = _NO_POLICIES
     retry_on: RetryOn = is_passing
     escape: EscapePlan | None = None
     title: str = ""
     hints: Mapping[str, Any] = field(default_factory=dict)
-    strict: bool | None = None  # None: as the loop and the model say
-    output_schema: Mapping[str, Any] | None = None  # of the result, if it came with the tool's definition
-    takes_context: bool = False  # whether the function is called with a ToolContext first
+    strict: bool | None = None  # None: the setting of the loop and the model
+    output_schema: Mapping[str, Any] | None = None  # of the result, if the tool's definition contains it
+    takes_context: bool = False  # whether the function's first argument is a ToolContext
 
     def __call__(self, /, *args: P.args, **arguments: P.kwargs) -> R_co:
         """Call the function itself."""
-        found: R_co = self.function(*args, **arguments)
-        return found
+        result: R_co = self.function(*args, **arguments)
+        return result
 
     def __repr__(self) -> str:
         return f"<Tool {self.name!r}, repeat={self.repeat!r}>"
@@ -121,10 +121,10 @@ class Tool(Generic[P, R_co]):
     def from_openai(
         cls, definition: Mapping[str, Any], function: Callable[..., Any], **options: Unpack[ToolOptions]
     ) -> Tool[..., Any]:
-        """Return a tool of a definition in OpenAI's shape, of chat completions or of responses.
+        """Return a tool from a definition in OpenAI's shape, of chat completions or of responses.
 
-        function: called with the arguments by name. If it is a tool, the new one takes over its title, hints and
-        schema of the result, because OpenAI's shape has no fields for them. Raises InvalidToolError.
+        function: called with the arguments by name. If it is a tool, the new one gets its title, hints and output
+        schema, because OpenAI's shape has no fields for them. Raises InvalidToolError.
         """
         inner = definition.get("function", definition)
         parameters = inner.get("parameters")
@@ -132,33 +132,32 @@ class Tool(Generic[P, R_co]):
         if isinstance(title, str) and title and model_name(title) == inner.get("name"):
             inner = {**inner, "name": title}
             parameters = {key: value for key, value in parameters.items() if key != "title"}
-        made = _described(inner, parameters, function, options)
+        new = _described(inner, parameters, function, options)
         if not isinstance(function, Tool):
-            return made
-        output = function.output_schema
+            return new
         return replace(
-            made,
-            title=made.title or function.title,
-            hints=made.hints or function.hints,
+            new,
+            title=new.title or function.title,
+            hints=new.hints or function.hints,
             returns=function.returns,
-            output_schema=output,
+            output_schema=function.output_schema,
         )
 
     @classmethod
     def from_mcp(
         cls, definition: Mapping[str, Any], function: Callable[..., Any], **options: Unpack[ToolOptions]
     ) -> Tool[..., Any]:
-        """Return a tool of a definition in MCP's shape. Its hints about repeats are not trusted: say so with `repeat`.
+        """Return a tool from a definition in MCP's shape. Its hints about repeats are not trusted: set `repeat`.
 
         function: called with the arguments by name. Raises InvalidToolError.
         """
-        made = _described(definition, definition.get("inputSchema"), function, options)
+        new = _described(definition, definition.get("inputSchema"), function, options)
         hints = definition.get("annotations") or {}
         title = definition.get("title") or hints.get("title") or ""
         return replace(
-            made,
-            title=made.title or str(title),
-            hints={**hints, **made.hints},
+            new,
+            title=new.title or str(title),
+            hints={**hints, **new.hints},
             output_schema=definition.get("outputSchema"),
         )
 
@@ -168,7 +167,7 @@ AnyTool: TypeAlias = Tool[..., Any]
 
 
 class ToolMaker(Protocol):
-    """Makes a tool of a function; what `tool` returns if it is called with keywords alone."""
+    """Creates a tool from a function. `tool` returns it when called with keywords only."""
 
     @overload
     def __call__(self, function: Callable[Concatenate[ToolContext, P], R], /) -> Tool[P, R]: ...
@@ -190,17 +189,17 @@ def tool(**options: Unpack[ToolOptions]) -> ToolMaker: ...
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Make a tool of a function: `@tool`, or `@tool(repeat="safe")`. See ToolOptions for the keywords.
+    """Create a tool from a function: `@tool`, or `@tool(repeat="safe")`. See ToolOptions for the keywords.
 
-    The function is async, or plain and then run in a separate thread. Its annotations say what it takes and returns,
-    its docstring describes it to models. A first argument of type ToolContext is not the caller's.
+    The function is async, or plain and then run in a separate thread. Its annotations define its arguments and result;
+    its docstring describes it to models. The framework passes a first argument of type ToolContext.
 
-    Raises InvalidToolError with all faults at once.
+    Raises InvalidToolError with all faults.
     """
-    return _made(function, options) if function is not None else lambda each: _made(each, options)
+    return _new_tool(function, options) if function is not None else lambda decorated: _new_tool(decorated, options)
 
 
-def _made(function: Callable[..., Any], options: ToolOptions) -> AnyTool:
+def _new_tool(function: Callable[..., Any], options: ToolOptions) -> AnyTool:
     name = options.get("name") or callable_name(function)
     try:
         signature = inspect.signature(function, eval_str=True)
@@ -211,50 +210,52 @@ def _made(function: Callable[..., Any], options: ToolOptions) -> AnyTool:
     takes_context = bool(parameters) and parameters[0].annotation is ToolContext
     takes = Signature(parameters[1:] if takes_context else parameters)
     returns = Any if signature.return_annotation is signature.empty else signature.return_annotation
-    found = _fields(options, inspect.cleandoc(function.__doc__ or ""))
-    return _checked(Tool(name, function=function, takes=takes, returns=returns, takes_context=takes_context, **found))
+    fields = _fields(options, inspect.cleandoc(function.__doc__ or ""))
+    return _checked(Tool(name, function=function, takes=takes, returns=returns, takes_context=takes_context, **fields))
 
 
-def _described(told: Mapping[str, Any], schema: Any, function: Callable[..., Any], options: ToolOptions) -> AnyTool:
-    """Return the tool of a definition from outside. schema: of its arguments; None if it takes none."""
+def _described(
+    definition: Mapping[str, Any], schema: Any, function: Callable[..., Any], options: ToolOptions
+) -> AnyTool:
+    """Return the tool of an outside definition. schema: of its arguments; None if it has none."""
     takes = Described(JsonSchema(json.dumps({"type": "object", "properties": {}} if schema is None else schema)))
-    name = options.get("name") or str(told.get("name", ""))
-    found = _fields(options, str(told.get("description") or ""))
-    return _checked(Tool(name, function=function, takes=takes, **found))
+    name = options.get("name") or str(definition.get("name", ""))
+    fields = _fields(options, str(definition.get("description") or ""))
+    return _checked(Tool(name, function=function, takes=takes, **fields))
 
 
 def _fields(options: ToolOptions, description: str) -> dict[str, Any]:
-    """Return the options as fields of a tool. description: where they say none."""
-    given: dict[str, Any] = {"description": description, **options}
-    given.pop("name", None)
-    for several in ("key", "capabilities"):
-        given[several] = one_or_more(given.get(several, ()))
-    undo = given.get("undo", "")
-    return given | {"undo": undo.name if isinstance(undo, Tool) else undo}
+    """Return the options as fields of a tool. description: the default."""
+    fields: dict[str, Any] = {"description": description, **options}
+    fields.pop("name", None)
+    for name in ("key", "capabilities"):
+        fields[name] = one_or_more(fields.get(name, ()))
+    undo = fields.get("undo", "")
+    return fields | {"undo": undo.name if isinstance(undo, Tool) else undo}
 
 
-def _checked(made: AnyTool) -> AnyTool:
+def _checked(new: AnyTool) -> AnyTool:
     """Return the tool. Raises InvalidToolError if it has faults."""
-    place = f"tool {made.name!r}"
-    found = tuple(made.takes.faults(place)) or tuple(_faults(made, place))
-    if found:
-        raise InvalidToolError(found)
-    return made
+    place = f"tool {new.name!r}"
+    faults = tuple(new.takes.faults(place)) or tuple(_faults(new, place))
+    if faults:
+        raise InvalidToolError(faults)
+    return new
 
 
-def _faults(made: AnyTool, place: str) -> Iterator[Fault]:
-    problem = "it is empty" if made.name == "" else unkept(made.name, LONGEST_TOOL_NAME)
+def _faults(new: AnyTool, place: str) -> Iterator[Fault]:
+    problem = "it is empty" if new.name == "" else unkept(new.name, LONGEST_TOOL_NAME)
     if problem:
         yield Fault(place, f"the name cannot be used: {problem}", f"give it 1 to {LONGEST_TOOL_NAME} characters")
-    if not callable(made.function) or yields(made.function):
-        yield Fault(place, "it is no function that returns a result", "pass a plain or an async function")
-    if made.repeat not in _REPEATS:
-        yield Fault(place, f"repeat={made.repeat!r} is unknown", suggestion(made.repeat, _REPEATS))
-    if made.escape is not None:
-        yield from tool_plan_faults(place, made.name, made.escape)
-    if made.key and made.repeat != "keyed":
-        yield Fault(place, f"key={made.key!r} has no use with repeat={made.repeat!r}", 'write repeat="keyed"')
-    known = tuple(made.takes.schema.get("properties", ())) if made.key else ()
-    for each in made.key:
-        if each not in known:
-            yield Fault(place, f"key={each!r} is no argument", suggestion(each, known))
+    if not callable(new.function) or yields(new.function):
+        yield Fault(place, "it is not a function that returns a result", "pass a plain or an async function")
+    if new.repeat not in _REPEATS:
+        yield Fault(place, f"repeat={new.repeat!r} is unknown", suggestion(new.repeat, _REPEATS))
+    if new.escape is not None:
+        yield from tool_plan_faults(place, new.name, new.escape)
+    if new.key and new.repeat != "keyed":
+        yield Fault(place, f"key={new.key!r} has no effect with repeat={new.repeat!r}", 'write repeat="keyed"')
+    arguments = tuple(new.takes.schema.get("properties", ())) if new.key else ()
+    for name in new.key:
+        if name not in arguments:
+            yield Fault(place, f"key={name!r} is not an argument", suggestion(name, arguments))

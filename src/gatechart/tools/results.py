@@ -1,4 +1,4 @@
-"""The results of tool calls: a value or a failure, and what it took."""
+"""The results of tool calls: a value or a failure, with attempts and waits."""
 
 from __future__ import annotations
 
@@ -15,29 +15,27 @@ T_co = TypeVar("T_co", covariant=True, default=Any)
 
 
 class FailureKind(StrEnum):
-    """Why a call has no value."""
+    """The reason why a call has no value."""
 
     RAISED = "raised"  # the tool raised an exception
     TIMED_OUT = "timed out"  # an attempt took longer than its timeout_s; the tool may be called again
-    OUTCOME_UNKNOWN = "outcome unknown"  # nobody can tell whether a tool that must not be repeated has acted
-    TOTAL_LIMIT = "total limit"  # the call as a whole would have taken longer than its total_s
-    BREAKER_OPEN = "breaker open"  # the circuit breaker lets no call through; the tool was not called
-    BULKHEAD_FULL = "bulkhead full"  # as many calls as are allowed at once are under way; the tool was not called
-    RATE_LIMITED = "rate limited"  # the rate would have been exceeded for too long; the tool was not called
+    OUTCOME_UNKNOWN = "outcome unknown"  # a tool that must not be repeated may or may not have acted
+    TOTAL_LIMIT = "total limit"  # the whole call would have taken longer than its total_s
+    BREAKER_OPEN = "breaker open"  # the circuit breaker refused the call; the tool was not called
+    BULKHEAD_FULL = "bulkhead full"  # the maximum number of calls is running; the tool was not called
+    RATE_LIMITED = "rate limited"  # the wait for the rate would have been too long; the tool was not called
     INVALID_ARGUMENTS = "invalid arguments"  # the arguments do not fit the tool, which was not called
     UNKNOWN_TOOL = "unknown tool"  # the tool box has no tool of this name
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a call has no value, in the words of the tool that was tried last."""
+    """The reason why a call has no value, reported by the last tool."""
 
     kind: FailureKind
     message: str
     type: str = ""  # the class of the exception, if the tool raised one
-    retry_at: datetime | None = (
-        None  # when the circuit breaker that refused the call lets one through, if that is known
-    )
+    retry_at: datetime | None = None  # when the circuit breaker that refused the call allows one, if known
 
     @property
     def is_refusal(self) -> bool:
@@ -47,21 +45,21 @@ class ToolFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult(Generic[T_co]):
-    """The result of a tool call: the tool's value, or a failure, and what it took to get there.
+    """The result of a tool call: the tool's value or a failure, with attempts and waits.
 
     >>> ToolResult(tool="lookup_order", call_id="c1", value={"status": "shipped"}).unwrap()
     {'status': 'shipped'}
     """
 
-    tool: str  # that was asked for
+    tool: str  # the requested tool
     call_id: str
     value: T_co | None = None
     failure: ToolFailure | None = None
-    answered_by: str = ""  # the tool that gave the value: the one that was asked for, or an alternative
-    attempts: int = 0  # calls of tools, alternatives among them
-    waited_s: float = 0.0  # between them
-    breaker: str = ""  # the state of the last tool's circuit breaker; empty if it has none
-    undo: str = ""  # the tool that takes the call back, if there is one
+    answered_by: str = ""  # the tool that returned the value: the requested one, or an alternative
+    attempts: int = 0  # calls of tools, including alternatives
+    waited_s: float = 0.0  # between attempts
+    breaker: str = ""  # the state of the last tool's circuit breaker; empty without one
+    undo: str = ""  # the tool that undoes the call; empty without one
 
     @property
     def ok(self) -> bool:
@@ -69,8 +67,8 @@ class ToolResult(Generic[T_co]):
         return self.failure is None
 
     def unwrap(self) -> T_co:
-        """Return the value. Raises ToolFailedError; OutcomeUnknownError if nobody can tell whether the tool acted."""
+        """Return the value. Raises ToolFailedError, or OutcomeUnknownError if the tool may have acted."""
         if self.failure is None:
             return cast("T_co", self.value)
-        kind = OutcomeUnknownError if self.failure.kind is FailureKind.OUTCOME_UNKNOWN else ToolFailedError
-        raise kind(self.tool, self.failure.kind.value, self.failure.message, self.attempts, self.failure.retry_at)
+        error_type = OutcomeUnknownError if self.failure.kind is FailureKind.OUTCOME_UNKNOWN else ToolFailedError
+        raise error_type(self.tool, self.failure.kind.value, self.failure.message, self.attempts, self.failure.retry_at)

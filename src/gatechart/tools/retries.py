@@ -1,4 +1,4 @@
-"""Failures of tools: which are worth another attempt, and how long the other side asks to wait."""
+"""Failures of tools: which ones to retry, and how long the other side asks to wait."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from gatechart.errors.tools import ToolFailedError
 from gatechart.values.delays import Delay, Retry, seconds_in
 
 MOST_RETRY_AFTER_S: Final = 86400.0
-"""The longest wait that another side may ask for; a tool that would have to wait longer is not called again."""
+"""The longest wait that the other side may ask for. If it asks for more, the tool is not called again."""
 
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-_PASSING: Final = (408, 409, 425, 429)  # of the statuses below 500, as the clients of OpenAI and Anthropic retry them
+_PASSING: Final = (408, 409, 425, 429)  # statuses below 500 that the clients of OpenAI and Anthropic retry
 _LOST: Final = (TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 # By name, because a tool may use httpx without this package importing it; ConnectTimeout and PoolTimeout are not here.
 _LOST_BY_HTTPX: Final = frozenset({"ReadTimeout", "WriteTimeout", "ReadError", "WriteError", "RemoteProtocolError"})
 
 
 class ToolError(Exception):
-    """Raised by a tool that knows what is worth trying.
+    """Raised by a tool that knows whether a retry makes sense.
 
-    retry: whether another attempt may succeed. after: how long to wait before it at least, "30s" or seconds.
-    in_doubt: whether the tool may have acted all the same, so that one that must not be repeated is not called again.
+    retry: whether another attempt may succeed. after: minimum wait before it, "30s" or seconds.
+    in_doubt: whether the tool may have acted despite the error. A tool that must not be repeated is then not called
+    again.
     """
 
     def __init__(self, message: str, *, retry: bool = True, after: Delay | None = None, in_doubt: bool = False) -> None:
@@ -38,13 +39,13 @@ class ToolError(Exception):
 
 
 RetryOn: TypeAlias = "Callable[[Exception], bool] | type[Exception] | tuple[type[Exception], ...]"
-"""The exceptions that are worth another attempt: their classes, or a function that tells."""
+"""The exceptions to retry: their classes, or a function that returns whether to retry."""
 
 
 def is_passing(error: Exception) -> bool:
-    """Tell whether another attempt may succeed: by default any but one that the other side calls the caller's fault.
+    """Return whether another attempt may succeed. True unless the other side reports an error of the caller.
 
-    Known are `ToolError`, `ModelFailedError`, and the status of an HTTP response, as httpx, pydantic-ai and the clients
+    Evaluates `ToolError`, `ModelFailedError`, and the status of an HTTP response, as httpx, pydantic-ai and the clients
     of OpenAI and Anthropic raise it.
     """
     if isinstance(error, ToolError):
@@ -56,27 +57,27 @@ def is_passing(error: Exception) -> bool:
 
 
 def is_in_doubt(error: BaseException) -> bool:
-    """Tell whether the tool may have acted all the same: the request was on its way, and the answer never came.
+    """Return whether the tool may have acted despite the error: the request was sent, and the answer is missing.
 
-    Known are `ToolError`, timeouts and broken connections of Python, and those of httpx. A connection that was never
-    made leaves no doubt.
+    Evaluates `ToolError`, and timeouts and broken connections of Python and httpx. After a failed attempt to connect,
+    there is no doubt.
     """
     if isinstance(error, ToolError):
         return error.in_doubt
-    names = {each.__name__ for each in type(error).__mro__}
+    names = {base.__name__ for base in type(error).__mro__}
     return isinstance(error, _LOST) or not names.isdisjoint(_LOST_BY_HTTPX)
 
 
 def is_worth_retrying(error: Exception, retry_on: RetryOn) -> bool:
-    """Tell whether the exception is one of those."""
+    """Return whether `retry_on` includes the exception."""
     return isinstance(error, retry_on) if isinstance(retry_on, type | tuple) else bool(retry_on(error))
 
 
 def retry_after_s(error: Exception, now: datetime) -> float:
-    """Return the seconds that the other side asks to wait: of `ToolError`, or the response's Retry-After; else 0.
+    """Return the seconds that the other side asks to wait, from `ToolError` or the response's Retry-After; else 0.
 
-    An open circuit breaker, a tool's included, asks to wait until it lets a call through. Providers of models send
-    `retry-after-ms`, too, which is more precise. Source of Retry-After: RFC 9110, section 10.2.3: seconds, or a date.
+    An open circuit breaker, also inside a tool, asks to wait until it allows a call. Providers of models also send the
+    more precise `retry-after-ms`. Source of Retry-After: RFC 9110, section 10.2.3: seconds, or a date.
     """
     if isinstance(error, ToolError):
         return error.after_s or 0.0
@@ -89,9 +90,9 @@ def retry_after_s(error: Exception, now: datetime) -> float:
 
 
 def asked_wait(headers: Mapping[str, Any]) -> str:
-    """Return the wait that the headers of a response ask for: seconds, or a date as in Retry-After; "" for none.
+    """Return the wait that a response's headers request: seconds, or a date as in Retry-After; "" without one.
 
-    headers: of any case, as httpx and the clients of providers have them.
+    headers: case-insensitive, as in httpx and the clients of providers.
 
     >>> asked_wait({"retry-after-ms": "1500", "retry-after": "2"})
     '1.5'
@@ -106,9 +107,9 @@ def asked_wait(headers: Mapping[str, Any]) -> str:
 def next_try_s(
     retry: Retry, failed: int, draw: float, error: Exception, retry_on: RetryOn, now: datetime
 ) -> float | None:
-    """Return the seconds to wait before another try, at least as many as the other side asks for; None to give up.
+    """Return the seconds to wait before another try, at least the wait that the other side asks for; None to give up.
 
-    failed: how many tries did so far. draw: see `Retry.wait_s`. error: of the last one. now: aware, in UTC.
+    failed: number of failed tries. draw: see `Retry.wait_s`. error: of the last try. now: aware, in UTC.
     """
     wait_s, asked_s = retry.wait_s(failed, draw), retry_after_s(error, now)
     if wait_s is None or asked_s > MOST_RETRY_AFTER_S or not is_worth_retrying(error, retry_on):
@@ -117,7 +118,7 @@ def next_try_s(
 
 
 def _response_of(error: Exception) -> Any:
-    """Return what tells of an HTTP response: the exception's `response`, or itself, as in pydantic-ai."""
+    """Return the object with the HTTP response's facts: the exception's `response`, or itself, as in pydantic-ai."""
     return getattr(error, "response", error)
 
 

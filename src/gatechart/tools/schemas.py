@@ -1,4 +1,4 @@
-"""Tools in the shapes of OpenAI, Anthropic and MCP, strict wherever a tool's schema and the provider's limits allow."""
+"""Tools in the shapes of OpenAI, Anthropic and MCP. Schemas are strict if they and the provider's limits allow it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def anthropic_tool(tool: AnyTool) -> dict[str, Any]:
 
 
 def mcp_tool(tool: AnyTool) -> dict[str, Any]:
-    """Return the tool in MCP's shape: its title and hints, and the schema of its result if that is an object."""
+    """Return the tool in MCP's shape, with its title and hints, and its output schema if the result is an object."""
     output = tool.output_schema or _output_schema(tool.returns)
     more = {"outputSchema": output} if output.get("type") == "object" else {}
     return {
@@ -72,9 +72,9 @@ def _anthropic_tool(tool: AnyTool, strict: Mapping[str, Any] | None) -> dict[str
 
 
 def without_nulls(schema: Mapping[str, Any], arguments: Any) -> Any:
-    """Return arguments as a model gave them without the nulls that stand for an argument left out.
+    """Return a model's arguments without the nulls that represent omitted arguments.
 
-    A strict schema has every property required, so a model has null for what it leaves out.
+    A strict schema requires every property, so a model writes null for an omitted one.
 
     >>> without_nulls({"properties": {"order": {"type": "string"}, "note": {"type": "string"}}, "required": ["order"]},
     ...     {"order": "4711", "note": None})
@@ -99,7 +99,7 @@ def _without_nulls(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
 
 
 def _resolved(root: Mapping[str, Any], schema: Any, value: Any, via: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Return the schema of a value: of a reference its target, of alternatives the first one that the value can be."""
+    """Return the schema of a value: the target of a reference, or the first alternative that fits the value."""
     if not isinstance(schema, Mapping):
         return {}
     reference = schema.get("$ref")
@@ -128,8 +128,8 @@ def _has_constant(schema: Any, value: Any) -> bool:
     return value == schema.get("const", value) and value in schema.get("enum", (value,))
 
 
-def _output_schema(kind: Any) -> dict[str, Any]:
+def _output_schema(result_type: Any) -> dict[str, Any]:
     try:
-        return TypeAdapter(kind).json_schema(mode="serialization")
+        return TypeAdapter(result_type).json_schema(mode="serialization")
     except (PydanticSchemaGenerationError, PydanticUserError):
         return {}

@@ -1,7 +1,7 @@
-"""Strict schemas, which providers enforce on the arguments that their models write, within the providers' limits.
+"""Strict schemas within the limits of providers. Providers enforce them on the arguments that their models write.
 
-A strict schema accepts everything that the tool's own schema accepts. Constraints that it cannot express go into the
-descriptions, for the model, and are checked when the call is made.
+A strict schema accepts everything that the tool's own schema accepts. Constraints that it cannot express are added to
+the descriptions, for the model, and checked in the call.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _LONGEST_REMARK: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictSize:
-    """What providers count in strict schemas: of one schema, or of all strict schemas of a request."""
+    """The size of one strict schema, or of all strict schemas of a request, as providers measure it."""
 
     tools: int = 0
     optional: int = 0  # properties that are not required
     unions: int = 0  # parts with alternatives, or with several types
     properties: int = 0
-    depth: int = 0  # of objects within objects
+    depth: int = 0  # of nested objects
     enum_values: int = 0
-    characters: int = 0  # of names and of values of enumerations
+    characters: int = 0  # of names and enumeration values
 
     def __add__(self, other: StrictSize) -> StrictSize:
-        sums = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
+        sums = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)}
         return StrictSize(**sums | {"depth": max(self.depth, other.depth)})
 
     def fits(self, most: StrictSize) -> bool:
-        """Return whether nothing is above the limits. A limit of 0 is none."""
-        limits = ((getattr(self, each.name), getattr(most, each.name)) for each in fields(self))
+        """Return whether no size exceeds its limit. A limit of 0 means no limit."""
+        limits = ((getattr(self, field.name), getattr(most, field.name)) for field in fields(self))
         return all(not limit or size <= limit for size, limit in limits)
 
 
@@ -65,16 +65,16 @@ class StrictDialect:
 
     keywords: frozenset[str]
     formats: frozenset[str]
-    requires_all: bool  # whether every property is required, so that an optional one can be null instead
+    requires_all: bool  # whether every property is required, so that an omitted one is null instead
     recursive: bool
-    of_schema: StrictSize  # the most that one schema may have
-    of_request: StrictSize  # the most that all strict schemas of a request may have together
+    of_schema: StrictSize  # limits of one schema
+    of_request: StrictSize  # limits of all strict schemas of a request together
 
     def keeps(self, keyword: str, value: Any) -> bool:
         """Return whether the provider enforces a keyword with this value."""
         if keyword == "format":
             return value in self.formats
-        if not is_well_formed(keyword, value):  # older drafts, or a pattern that only some regex engines know
+        if not is_well_formed(keyword, value):  # older drafts, or a pattern that only some regex engines support
             return False
         return keyword in self.keywords or (keyword == "minItems" and value in (0, 1))
 
@@ -89,7 +89,7 @@ OPENAI: Final = StrictDialect(
     of_request=StrictSize(),
 )
 # Source, as of November 2026: https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema
-# limitations". The limits of a request also hold for each schema.
+# limitations". The limits of a request also apply to each schema.
 ANTHROPIC: Final = StrictDialect(
     keywords=frozenset(_SHARED),
     formats=_FORMATS | {"uri"},
@@ -103,15 +103,15 @@ ANTHROPIC: Final = StrictDialect(
 def strict_schemas(
     tools: Iterable[AnyTool], dialect: StrictDialect, strict: bool | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the strict schemas of the tools of one request, by the tools' names; those without one are left out.
+    """Return the strict schemas of one request's tools, by tool name. Tools without one are omitted.
 
-    A tool is strict if its schema can be, until the provider's limits are reached. Tools with `strict=True` go first,
+    A tool is strict if its schema can be, until the provider's limits are reached. Tools with `strict=True` come first,
     then tools with effects, then tools that are safe to repeat. strict: the default for tools without a setting.
     """
     wanted = [tool for tool in tools if (tool.strict if tool.strict is not None else strict is not False)]
     chosen: dict[str, dict[str, Any]] = {}
     used = StrictSize()
-    for tool in sorted(wanted, key=lambda each: (each.strict is not True, each.repeat == "safe")):
+    for tool in sorted(wanted, key=lambda tool: (tool.strict is not True, tool.repeat == "safe")):
         schema = strict_schema(tool.takes.schema, dialect)
         size = None if schema is None else used + replace(size_of(schema), tools=1)
         if schema is not None and size is not None and size.fits(dialect.of_request):
@@ -120,12 +120,12 @@ def strict_schemas(
 
 
 def strict_schema(schema: Mapping[str, Any], dialect: StrictDialect) -> dict[str, Any] | None:
-    """Return a strict schema that accepts everything that `schema` accepts; None if none is within the limits."""
+    """Return a strict schema that accepts everything that `schema` accepts; None if none exists within the limits."""
     try:
-        made = _Strict(schema, dialect).whole()
+        strict = _Strict(schema, dialect).whole()
     except (_NotStrictError, RecursionError):
         return None
-    return made if size_of(made).fits(dialect.of_schema) else None
+    return strict if size_of(strict).fits(dialect.of_schema) else None
 
 
 def size_of(schema: Mapping[str, Any]) -> StrictSize:
@@ -148,7 +148,7 @@ def _own_size(part: Mapping[str, Any]) -> StrictSize:
 
 
 def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield all parts of a strict schema, each definition once."""
+    """Yield all parts of a strict schema, and each definition once."""
     if isinstance(schema, Mapping):
         yield schema
         several = (*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ()))
@@ -157,7 +157,7 @@ def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _depth(root: Mapping[str, Any], schema: Any, via: tuple[str, ...]) -> int:
-    """Return how many objects lie within each other at most, a recursion counted once."""
+    """Return the maximum number of nested objects. A recursion counts once."""
     if not isinstance(schema, Mapping):
         return 0
     reference = schema.get("$ref")
@@ -184,33 +184,32 @@ class _Strict:
     def whole(self) -> dict[str, Any]:
         """Return the whole schema. Raises _NotStrictError."""
         root = self.root
-        if "$ref" in root:  # of a recursive model; providers want an object there
+        if "$ref" in root:  # a recursive model; providers require an object at the root
             root = {**self.target(root["$ref"]), **{key: value for key, value in root.items() if key != "$ref"}}
         if root.get("type") != "object":
             raise _NotStrictError
-        made = self.of(root)
+        strict = self.of(root)
         converted: dict[str, dict[str, Any]] = {}
         while self.open:
             reference = self.open.pop()
             converted[self.definitions[reference]] = self.of(self.target(reference))
         if not self.dialect.recursive and any(_leads_back(converted, name, name, ()) for name in converted):
             raise _NotStrictError
-        return made | ({"$defs": converted} if converted else {})
+        return strict | ({"$defs": converted} if converted else {})
 
     def target(self, reference: Any) -> Mapping[str, Any]:
         """Resolve a reference. Raises _NotStrictError."""
-        found = at_pointer(self.root, reference) if isinstance(reference, str) else None
-        if not isinstance(found, Mapping) or not found:
+        part = at_pointer(self.root, reference) if isinstance(reference, str) else None
+        if not isinstance(part, Mapping) or not part:
             raise _NotStrictError
-        return found
+        return part
 
     def referred(self, reference: str) -> dict[str, Any]:
         """Return a reference to a definition of the strict schema."""
         self.target(reference)
         if reference not in self.definitions:
             name = reference.rpartition("/")[2] or "root"
-            taken = self.definitions.values()
-            while name in taken:
+            while name in self.definitions.values():
                 name += "_"
             self.definitions[reference] = name
             self.open.append(reference)
@@ -221,21 +220,21 @@ class _Strict:
         schema = self.plain(schema)
         if "$ref" in schema:
             return self.referred(schema["$ref"])
-        made = {key: value for key, value in schema.items() if self.dialect.keeps(key, value)}
-        if not {"type", "anyOf", "enum", "const"} & made.keys() or _INEXPRESSIBLE & schema.keys():
+        strict = {key: value for key, value in schema.items() if self.dialect.keeps(key, value)}
+        if not {"type", "anyOf", "enum", "const"} & strict.keys() or _INEXPRESSIBLE & schema.keys():
             raise _NotStrictError
-        if any(isinstance(value, list | Mapping) for value in made.get("enum", ())):
+        if any(isinstance(value, list | Mapping) for value in strict.get("enum", ())):
             raise _NotStrictError
-        made |= {"anyOf": [self.of(part) for part in schema["anyOf"]]} if "anyOf" in schema else {}
-        made |= {"items": self.of(schema["items"])} if "items" in schema else {}
+        strict |= {"anyOf": [self.of(part) for part in schema["anyOf"]]} if "anyOf" in schema else {}
+        strict |= {"items": self.of(schema["items"])} if "items" in schema else {}
         if schema.get("type") == "object":
-            made |= self.object(schema)
+            strict |= self.object(schema)
         elif schema.get("type") == "array" and "items" not in schema:
             raise _NotStrictError
-        return made | _remark({key: value for key, value in schema.items() if key not in made}, made)
+        return strict | _remark({key: value for key, value in schema.items() if key not in strict}, strict)
 
     def plain(self, schema: Any) -> dict[str, Any]:
-        """Return a part with alternatives under one keyword, one structured type, and a reference alone."""
+        """Normalize a part: alternatives only under `anyOf`, one structured type, and no siblings of a reference."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
         plain = {key: value for key, value in schema.items() if key not in _STRUCTURE}
@@ -248,13 +247,13 @@ class _Strict:
             return self.beside_reference(plain)
         if plain.pop("nullable", False) is True:
             return _alternatives(plain, [plain, _NULL])
-        kinds = plain.get("type")
-        if isinstance(kinds, list) and {"object", "array"} & set(map(str, kinds)):
-            return _alternatives(plain, [_of_type(plain, kind) for kind in kinds])
+        types = plain.get("type")
+        if isinstance(types, list) and {"object", "array"} & set(map(str, types)):
+            return _alternatives(plain, [_of_type(plain, type_name) for type_name in types])
         return plain
 
     def beside_reference(self, plain: dict[str, Any]) -> dict[str, Any]:
-        """Return a reference alone, or its target merged with its siblings: a strict reference has no siblings."""
+        """Return a reference without siblings, or its target merged with them. A strict reference has no siblings."""
         reference = plain["$ref"]
         if len(plain) == 1:
             return plain
@@ -276,12 +275,12 @@ class _Strict:
         return {"properties": named, "required": required, **_CLOSED}
 
     def property(self, schema: Any, *, is_required: bool) -> dict[str, Any]:
-        """Return a property; an optional one can be null where every one is required."""
-        made = self.of(schema)
+        """Return a property. An optional one also accepts null if the dialect requires every property."""
+        strict = self.of(schema)
         if is_required or not self.dialect.requires_all or takes_null(self.root, schema):
-            return made
-        described = {"description": made.pop("description")} if "description" in made else {}
-        return {"anyOf": [made, _NULL], **described}
+            return strict
+        described = {"description": strict.pop("description")} if "description" in strict else {}
+        return {"anyOf": [strict, _NULL], **described}
 
 
 def _alternatives(schema: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -293,20 +292,20 @@ def _alternatives(schema: Mapping[str, Any], parts: Sequence[Mapping[str, Any]])
     }
 
 
-def _of_type(schema: Mapping[str, Any], kind: Any) -> dict[str, Any]:
-    """Return the part of a schema of several types that one of them concerns."""
+def _of_type(schema: Mapping[str, Any], type_name: Any) -> dict[str, Any]:
+    """Return the keywords of a schema of several types that apply to one of them."""
     others = {"object": ("items",), "array": ("properties", "required", "additionalProperties")}
-    left_out = others.get(str(kind), (*others["object"], *others["array"]))
-    return {key: value for key, value in schema.items() if key not in left_out} | {"type": kind}
+    omitted = others.get(str(type_name), (*others["object"], *others["array"]))
+    return {key: value for key, value in schema.items() if key not in omitted} | {"type": type_name}
 
 
-def _remark(left_out: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description with what no keyword of the strict schema says. Raises _NotStrictError if it is too long."""
-    kept = {key: value for key, value in left_out.items() if key not in ("additionalProperties", "nullable")}
+def _remark(omitted: Mapping[str, Any], strict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description that includes the omitted keywords. Raises _NotStrictError if it is too long."""
+    kept = {key: value for key, value in omitted.items() if key not in ("additionalProperties", "nullable")}
     remark = ", ".join(f"{key}: {_text(value)}" for key, value in kept.items() if value is not None)
     if len(remark) > _LONGEST_REMARK:
         raise _NotStrictError
-    return {"description": f"{made.get('description', '')} ({remark})".strip()} if remark else {}
+    return {"description": f"{strict.get('description', '')} ({remark})".strip()} if remark else {}
 
 
 def _text(value: Any) -> str:
@@ -314,7 +313,7 @@ def _text(value: Any) -> str:
 
 
 def takes_null(root: Mapping[str, Any], schema: Any) -> bool:
-    """Return whether a part of a schema takes null."""
+    """Return whether a part of a schema accepts null."""
     return _takes_null(root, schema, ())
 
 
@@ -324,8 +323,8 @@ def _takes_null(root: Mapping[str, Any], schema: Any, via: tuple[str, ...]) -> b
     reference = schema.get("$ref")
     if isinstance(reference, str):
         return reference not in via and _takes_null(root, at_pointer(root, reference), (*via, reference))
-    kinds = schema.get("type", ())
-    is_nullable = kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or schema.get("nullable") is True
+    types = schema.get("type", ())
+    is_nullable = types == "null" or (isinstance(types, list) and "null" in types) or schema.get("nullable") is True
     several = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
     return is_nullable or None in schema.get("enum", ()) or any(_takes_null(root, part, via) for part in several)
 
@@ -343,13 +342,15 @@ def _references(schema: Any) -> Iterator[str]:
 
 def _refers_to(root: Mapping[str, Any], schema: Any, to: str, via: tuple[str, ...]) -> bool:
     """Return whether references lead from a part to `to`."""
-    found = set(_references(schema))
-    return to in found or any(
-        _refers_to(root, at_pointer(root, each), to, (*via, each)) for each in found if each not in via
+    targets = set(_references(schema))
+    return to in targets or any(
+        _refers_to(root, at_pointer(root, target), to, (*via, target)) for target in targets if target not in via
     )
 
 
 def _leads_back(definitions: Mapping[str, Any], name: str, to: str, via: tuple[str, ...]) -> bool:
     """Return whether references lead from a definition to another, or back to itself."""
-    found = {each.removeprefix("#/$defs/") for each in _references(definitions.get(name))}
-    return to in found or any(_leads_back(definitions, each, to, (*via, each)) for each in found if each not in via)
+    targets = {reference.removeprefix("#/$defs/") for reference in _references(definitions.get(name))}
+    return to in targets or any(
+        _leads_back(definitions, target, to, (*via, target)) for target in targets if target not in via
+    )

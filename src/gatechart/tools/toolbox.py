@@ -18,7 +18,8 @@ from gatechart.values.tool_policies import Capability, PoliciesByTool, ToolPolic
 class ToolBox:
     """The tools of a runtime: `Runtime.open(..., services=Services(tools=ToolBox([lookup_order, refund])))`.
 
-    Raises InvalidToolError for what is no tool, for two tools of one name, and for tools that name others it lacks.
+    Raises InvalidToolError for an object that is not a tool, for two tools with the same name, and for a tool that
+    names one that the box lacks.
     """
 
     def __init__(self, tools: Iterable[AnyTool] | AnyTool = ()) -> None:
@@ -26,9 +27,9 @@ class ToolBox:
         faults = tuple(_faults(given))
         if faults:
             raise InvalidToolError(faults)
-        self._tools = MappingProxyType({each.name: each for each in given})
+        self._tools = MappingProxyType({tool.name: tool for tool in given})
         self._by_model_name = by_model_name(self._tools)
-        self.has_escapes = any(each.escape is not None for each in given)
+        self.has_escapes = any(tool.escape is not None for tool in given)
 
     def __repr__(self) -> str:
         return f"<ToolBox {', '.join(self._tools)}>"
@@ -44,33 +45,33 @@ class ToolBox:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the tools, in the order given."""
+        """Names of the tools, in their original order."""
         return tuple(self._tools)
 
     def get(self, name: str) -> AnyTool | None:
-        """Return the tool of this name, by its own name or the one that models know it by; None if there is none."""
+        """Return the tool with this name, its own or its name for models; None without one."""
         return self._tools.get(name) or self._tools.get(self._by_model_name.get(name, ""))
 
     def only(self, names: Iterable[str]) -> ToolBox:
-        """Return a box of some of the tools, which an alternative or `undo` may then lack. Raises KeyError."""
+        """Return a box of some of the tools. It may lack alternatives and `undo` tools of these. Raises KeyError."""
         fewer = ToolBox()
         fewer._tools = MappingProxyType({name: self._tools[name] for name in names})
         fewer._by_model_name = by_model_name(fewer._tools)
         return fewer
 
     def policies(self, tool: AnyTool, layers: Iterable[PoliciesByTool] = ()) -> ToolPolicies:
-        """Return the policies of a tool's calls. layers: what is said over the tool's own, the weakest first."""
+        """Return the policies of a tool's calls. layers: policies that override the tool's own, the weakest first."""
         return effective_policies(tool.name, tool.policies.over(USUAL), layers)
 
     def alternatives(self, tool: AnyTool, policies: ToolPolicies) -> tuple[AnyTool, ...]:
-        """Return the tools that are called in place of one that fails, in order, each once."""
+        """Return the tools to call if this one fails, in order, without duplicates."""
         listed = () if policies.alternatives in (None, "off") else policies.alternatives
-        found = [each for one in listed or () for each in self._of(one)]
-        return tuple(each for each in dict.fromkeys(found) if each is not tool)
+        matches = [match for alternative in listed or () for match in self._matches(alternative)]
+        return tuple(match for match in dict.fromkeys(matches) if match is not tool)
 
-    def _of(self, alternative: str | Capability) -> Iterator[AnyTool]:
+    def _matches(self, alternative: str | Capability) -> Iterator[AnyTool]:
         if isinstance(alternative, Capability):
-            yield from (each for each in self if alternative.name in each.capabilities)
+            yield from (tool for tool in self if alternative.name in tool.capabilities)
         elif alternative in self._tools:
             yield self._tools[alternative]
 
@@ -84,12 +85,12 @@ class ToolBox:
 
     def mcp(self) -> list[dict[str, Any]]:
         """Return the tools in MCP's shape."""
-        return [mcp_tool(each) for each in self]
+        return [mcp_tool(tool) for tool in self]
 
     def policy_faults(self, place: str, policies: Mapping[str, ToolPolicies]) -> Iterator[Fault]:
-        """Yield a fault for each tool that policies are for, or name as an alternative, and that is not in the box."""
-        for name, each in policies.items():
-            yield from self._unknown(place, (*(() if name == "*" else (name,)), *_named(each)))
+        """Yield a fault for each tool that has policies, or is named as an alternative, and is missing in the box."""
+        for name, policy in policies.items():
+            yield from self._unknown(place, (*(() if name == "*" else (name,)), *_named(policy)))
 
     def _unknown(self, place: str, names: Iterable[str]) -> Iterator[Fault]:
         for name in names:
@@ -99,21 +100,21 @@ class ToolBox:
 
 def _named(policies: ToolPolicies) -> tuple[str, ...]:
     listed = () if policies.alternatives in (None, "off") else policies.alternatives
-    return tuple(each for each in listed or () if isinstance(each, str))
+    return tuple(alternative for alternative in listed or () if isinstance(alternative, str))
 
 
 def _faults(given: tuple[Any, ...]) -> Iterator[Fault]:
-    tools = [each for each in given if isinstance(each, Tool)]
-    listed = [each.name for each in tools]
+    tools = [item for item in given if isinstance(item, Tool)]
+    listed = [tool.name for tool in tools]
     names = tuple(dict.fromkeys(listed))
     yield from (
-        Fault("tool box", f"{each!r} is no tool", "decorate the function with @tool")
-        for each in given
-        if not isinstance(each, Tool)
+        Fault("tool box", f"{item!r} is not a tool", "decorate the function with @tool")
+        for item in given
+        if not isinstance(item, Tool)
     )
-    for name in (each for each in names if listed.count(each) > 1):
+    for name in (name for name in names if listed.count(name) > 1):
         yield Fault("tool box", f"two tools are named {name!r}", "give one of them another name")
-    for each in tools:
-        for other in (*_named(each.policies), *((each.undo,) if each.undo else ())):
+    for tool in tools:
+        for other in (*_named(tool.policies), *((tool.undo,) if tool.undo else ())):
             if other not in names:
-                yield Fault(f"tool {each.name!r}", f"there is no tool {other!r}", suggestion(other, names))
+                yield Fault(f"tool {tool.name!r}", f"there is no tool {other!r}", suggestion(other, names))

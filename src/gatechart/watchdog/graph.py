@@ -1,4 +1,4 @@
-"""The graph of the watchdog: its one agent keeps what is found, so that each finding is acted on once."""
+"""The watchdog's graph. Its only agent stores the findings, so that the watchdog handles each of them once."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from gatechart.watchdog.home import Watchdog
 from gatechart.watchdog.terms import Act
 
 LOOKED, ACTED = f"{FRAMEWORK}looked", f"{FRAMEWORK}acted"
-MOST_OPEN: Final = 500  # findings that are kept; of more, the worst
+MOST_OPEN: Final = 500  # stored findings; if there are more, the worst ones
 
 
 class OpenFinding(BaseModel):
-    """A finding that lasts."""
+    """A finding that the latest check still found."""
 
     model_config = ConfigDict(frozen=True)
 
-    found: dict[str, Any]  # as `HealthFinding.document` has it, when it was found first
-    number: int  # the version of the agent in which it was
+    found: dict[str, Any]  # `HealthFinding.document` of the check that found it first
+    number: int  # the version of the watchdog's agent that recorded it
     is_acted_on: bool = False
 
     def lasts(self, evidence: Payload | None) -> bool:
-        """Tell whether it is found still, by the evidence of a later finding with its key."""
+        """Return whether the finding persists, given the evidence of a later finding with its key."""
         return has_lasted(self.found["evidence"], evidence)
 
 
 class FindingPayload(BaseModel):
-    """A finding as `HealthFinding.document` has it, and whether to report it to the agent that it is about."""
+    """The fields of `HealthFinding.document`, and whether to report the finding to its agent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -60,7 +60,7 @@ class FindingPayload(BaseModel):
 
 
 class LookedPayload(BaseModel):
-    """All findings of one look."""
+    """All findings of one check."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -68,7 +68,7 @@ class LookedPayload(BaseModel):
 
 
 class ActedPayload(BaseModel):
-    """Keys of findings that were acted on."""
+    """Keys of findings that the watchdog has handled."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -76,7 +76,7 @@ class ActedPayload(BaseModel):
 
 
 class WatchdogContext(AgentContext):
-    """What the watchdog keeps."""
+    """The watchdog's open findings and totals."""
 
     open: dict[str, OpenFinding] = Field(default_factory=dict)  # by key
     total: int = 0  # findings so far
@@ -84,7 +84,7 @@ class WatchdogContext(AgentContext):
 
 
 def watchdog_graph(watchdog: Watchdog) -> AnyGraph:
-    """Return the graph whose agent keeps findings, and tells agents and sinks of new ones."""
+    """Return the graph whose agent stores findings, and reports new ones to agents and sinks."""
     notes = _Notes(watchdog)
     return FrameworkGraph(
         WATCHDOG_GRAPH,
@@ -105,41 +105,43 @@ class _Notes:
         self._watchdog = watchdog
 
     def take(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
-        """Keep what was found, and tell of what is new."""
-        found = {each["key"]: each for each in event.payload["found"][:MOST_OPEN]}
-        kept = {key: each for key, each in context.open.items() if key in found and each.lasts(found[key]["evidence"])}
-        new = {key: each for key, each in found.items() if key not in kept}
+        """Store the findings of a check, and report the new ones."""
+        current = {finding["key"]: finding for finding in event.payload["found"][:MOST_OPEN]}
+        kept = {key: old for key, old in context.open.items() if key in current and old.lasts(current[key]["evidence"])}
+        new = {key: finding for key, finding in current.items() if key not in kept}
         context.total += len(new)
         context.ceased += len(context.open) - len(kept)
-        context.open = kept | {key: OpenFinding(found=each, number=turn.version) for key, each in new.items()}
-        for key, each in new.items():
+        context.open = kept | {key: OpenFinding(found=finding, number=turn.version) for key, finding in new.items()}
+        for key, finding in new.items():
             number = f"{key}:{turn.version}"
-            if each["tells"]:
-                told = {name: each[name] for name in ("text", "since", "evidence", "remedy")}
-                log_of(turn).asked.append(Send(each["subject"], f"{FOUND}{each['kind']}", told, f"watchdog:{number}"))
+            if finding["tells"]:
+                payload = {name: finding[name] for name in ("text", "since", "evidence", "remedy")}
+                name = f"{FOUND}{finding['kind']}"
+                log_of(turn).asked.append(Send(finding["subject"], name, payload, f"watchdog:{number}"))
             for sink in self._watchdog.sinks:
-                log_of(turn).asked.extend(alert_effects(sink, _alert(number, each, turn)))
+                log_of(turn).asked.extend(alert_effects(sink, _alert(number, finding, turn)))
 
     def note_acts(self, context: WatchdogContext, event: Event, turn: Turn) -> None:
-        """Keep which findings were acted on, and ask their agents to begin anew, if that is to be done."""
-        done = {key: context.open[key] for key in event.payload["keys"] if key in context.open}
-        context.open = context.open | {key: each.model_copy(update={"is_acted_on": True}) for key, each in done.items()}
-        for key, each in done.items():
-            found = each.found
-            if Act.RESTART in self._watchdog.acts_on(found["kind"]):
-                asked = asked_restart(found, self._watchdog.restart_at)
-                event_id = f"watchdog:{key}:{each.number}:restart"
-                log_of(turn).asked.append(Send(found["agent_id"], ESCAPE_DUE, asked, event_id))
+        """Mark findings as handled, and request restarts of their agents where the watchdog is configured to."""
+        handled = {key: context.open[key] for key in event.payload["keys"] if key in context.open}
+        marked = {key: finding.model_copy(update={"is_acted_on": True}) for key, finding in handled.items()}
+        context.open = context.open | marked
+        for key, finding in handled.items():
+            document = finding.found
+            if Act.RESTART in self._watchdog.acts_on(document["kind"]):
+                request = asked_restart(document, self._watchdog.restart_at)
+                event_id = f"watchdog:{key}:{finding.number}:restart"
+                log_of(turn).asked.append(Send(document["agent_id"], ESCAPE_DUE, request, event_id))
 
 
-def _alert(number: str, found: dict[str, Any], turn: Turn) -> AlertMessage:
+def _alert(number: str, finding: dict[str, Any], turn: Turn) -> AlertMessage:
     return AlertMessage(
         id=f"watchdog:{number}",
-        kind=found["kind"],
-        title=f"{found['subject']}: {found['text']}",
+        kind=finding["kind"],
+        title=f"{finding['subject']}: {finding['text']}",
         at=turn.now,
-        severity=Severity(found["severity"]),
-        agent_id=found["agent_id"],
-        graph=found["graph"],
-        details={name: found[name] for name in ("subject", "since", "evidence", "remedy")},
+        severity=Severity(finding["severity"]),
+        agent_id=finding["agent_id"],
+        graph=finding["graph"],
+        details={name: finding[name] for name in ("subject", "since", "evidence", "remedy")},
     )

@@ -22,20 +22,20 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Watchdog:
-    """Looks for what is wrong, every so often, and tells of it: agents, sinks of alerts, the log, metrics.
+    """Checks for problems at a fixed interval, and reports them to agents, alert sinks, the log and metrics.
 
-    An agent hears of a finding about it as `alarm.watchdog.<kind>`, if its graph has a transition on that. By default
-    the watchdog does no more. Each finding is told of and acted on once, until a look no longer finds it, whatever
-    crashes in between. A restart that is closed leaves the finding as it is, until the agent has another turn; one that
-    is only tried again too soon is tried later. An agent whose graph the home lacks is told of, and acted on only once
-    the home has that graph.
+    An agent receives a finding about itself as `alarm.watchdog.<kind>`, if its graph has a transition for that event.
+    By default the watchdog only reports. It reports and handles each finding once, even across crashes, until a check
+    no longer finds it. If a restart is refused because the entry point is closed, the finding stays until the agent has
+    another turn. If the restart comes too soon after the last one, the watchdog retries it later. A finding about an
+    agent whose graph the home lacks is reported at once, and handled when the home has that graph.
     """
 
     every: Delay
-    sinks: tuple[str, ...]  # told of each finding
-    acts: Mapping[FindingKind, tuple[Act, ...]]  # what is done about agents, by kind
-    escalate_to: Handoff | None  # where ESCALATE hands an agent's work
-    restart_at: Mapping[str, str]  # entry points at which RESTART has agents begin anew, by graph
+    sinks: tuple[str, ...]  # receive an alert for each finding
+    acts: Mapping[FindingKind, tuple[Act, ...]]  # actions on the agent of a finding, by kind of finding
+    escalate_to: Handoff | None  # the handoff that ESCALATE requests
+    restart_at: Mapping[str, str]  # entry points where RESTART restarts agents, by graph
     terms: WatchdogTerms
 
     def __init__(
@@ -48,48 +48,50 @@ class Watchdog:
         restart_at: Mapping[str, Name] = MappingProxyType({}),
         terms: WatchdogTerms | None = None,
     ) -> None:
-        """Say how often it looks, and what it does.
+        """Configure the interval of the checks, and the actions.
 
-        alerts: names of sinks. acts: by kind of finding, such as `{"waiting": Act.WAKE}`.
-        restart_at: by graph, the entry point at which Act.RESTART has agents begin anew; the others do so where they
-        began, with what they began with.
-        A home refuses to open if it has no such graph or entry point.
-        Raises ValueError for a duration, a kind or an act that is none, and for ESCALATE without escalate_to.
+        alerts: names of sinks. acts: actions by kind of finding, such as `{"waiting": Act.WAKE}`.
+        restart_at: by graph, the entry point where Act.RESTART restarts agents. Agents of other graphs restart at
+        their original entry point, with their original payload.
+        A home refuses to open if it lacks such a graph or entry point.
+        Raises ValueError for an invalid duration, kind or act, and for ESCALATE without escalate_to.
         """
-        named = (alerts,) if isinstance(alerts, str) else tuple(alerts)
-        done = {
-            _known(FindingKind, kind, "kind of finding"): tuple(_known(Act, each, "act") for each in one_or_more(act))
-            for kind, act in acts.items()
+        sinks = (alerts,) if isinstance(alerts, str) else tuple(alerts)
+        acts_by_kind = {
+            _member(FindingKind, kind, "kind of finding"): tuple(
+                _member(Act, act, "act") for act in one_or_more(chosen)
+            )
+            for kind, chosen in acts.items()
         }
-        if escalate_to is None and any(Act.ESCALATE in each for each in done.values()):
-            raise ValueError("Act.ESCALATE needs escalate_to=Handoff(...), which says who gets the work")
+        if escalate_to is None and any(Act.ESCALATE in chosen for chosen in acts_by_kind.values()):
+            raise ValueError("Act.ESCALATE needs escalate_to=Handoff(...), which names the receiver of the work")
         if not seconds_in(every, "every"):
-            raise ValueError("the watchdog looks every 0 seconds; give a longer duration")
+            raise ValueError("every is 0 seconds; give the watchdog a longer interval")
         object.__setattr__(self, "every", every)
-        object.__setattr__(self, "sinks", tuple(checked_key(each, "sink") for each in named))
-        object.__setattr__(self, "acts", MappingProxyType(done))
+        object.__setattr__(self, "sinks", tuple(checked_key(sink, "sink") for sink in sinks))
+        object.__setattr__(self, "acts", MappingProxyType(acts_by_kind))
         object.__setattr__(self, "escalate_to", escalate_to)
-        named_doors = {graph: name_of(door) for graph, door in restart_at.items()}
-        object.__setattr__(self, "restart_at", MappingProxyType(named_doors))
+        entry_points = {graph: name_of(entry_point) for graph, entry_point in restart_at.items()}
+        object.__setattr__(self, "restart_at", MappingProxyType(entry_points))
         object.__setattr__(self, "terms", terms or WatchdogTerms())
 
     def check_restarts(self, registry: Registry) -> None:
-        """Raise UnknownGraphError or EntryRefusedError if restart_at names what the home does not have."""
-        for graph, door in self.restart_at.items():
-            registry.graph(graph).entry_point(door)
+        """Raise UnknownGraphError or EntryRefusedError if restart_at names an unknown graph or entry point."""
+        for graph, entry_point in self.restart_at.items():
+            registry.graph(graph).entry_point(entry_point)
 
     def acts_on(self, kind: FindingKind | str) -> tuple[Act, ...]:
-        """Return what is done about the agent of a finding."""
+        """Return the configured actions on the agent of a finding of this kind."""
         return self.acts.get(FindingKind(kind), ())
 
     @property
     def every_s(self) -> float:
-        """Seconds between two looks."""
+        """Seconds between two checks."""
         return seconds_in(self.every)
 
 
-def _known(kind: type[E], given: str, what: str) -> E:
-    """Return a member of a closed set. Raises ValueError, which names the members."""
-    if given not in [*kind]:
-        raise ValueError(f"{given!r} is no {what}; those are {', '.join(kind)}")
-    return kind(given)
+def _member(members: type[E], value: str, noun: str) -> E:
+    """Return the enum member with this value. Raises ValueError, which lists the members."""
+    if value not in [*members]:
+        raise ValueError(f"{value!r} is not a valid {noun}; use one of {', '.join(members)}")
+    return members(value)

@@ -1,4 +1,4 @@
-"""What this process and its children use, for their host's sign of life: by psutil, if that is installed."""
+"""Resource usage of this process and its children, for the host's sign of life. Needs psutil."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from gatechart.values.names import Payload
 
-_BUSY: Final = 0.9  # processors in use from which on a process counts as busy
+_BUSY: Final = 0.9  # a process that uses at least this many processors counts as busy
 
 
 def usage_of(work: Callable[[], int]) -> Callable[[], Payload]:
-    """Return a function that measures what was used since it was called last; empty without psutil.
+    """Return a function that measures the usage since its previous call. It returns an empty mapping without psutil.
 
-    work: how much was committed so far. Of the network, the bytes of the whole machine are told, because systems do not
-    count those of a process.
+    work: returns the number of commits so far. Network traffic covers the whole machine, because operating systems do
+    not count it by process.
     """
     try:
         import psutil  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415  the extra `watch`
@@ -31,11 +31,11 @@ class _Meter:
         self._work = work
         self._process = psutil.Process(os.getpid())
         self._at, self._cpu_s, self._done = monotonic(), self._cpu(self._family()), work()
-        self._idle_since = self._at  # when it was last idle, or got on
+        self._idle_since = self._at  # when it was last idle or made progress
         self._net = psutil.net_io_counters()
 
     def measure(self) -> Payload:
-        """Return processors in use, memory, children, the machine's network, and for how long it got nowhere."""
+        """Return processors in use, memory, children, the machine's network, and the busy time without a commit."""
         family = self._family()
         now, cpu_s, done, net = monotonic(), self._cpu(family), self._work(), self._psutil.net_io_counters()
         seconds = max(now - self._at, 1e-3)
@@ -56,24 +56,24 @@ class _Meter:
         return facts
 
     def _family(self) -> list[Any]:
-        """Return this process and its children. To find these, every process of the machine is read."""
+        """Return this process and its children. Finding the children reads every process of the machine."""
         return [self._process, *self._process.children(recursive=True)]
 
     def _cpu(self, family: Iterable[Any]) -> float:
         used = 0.0
-        for each in family:
+        for process in family:
             try:
-                times = each.cpu_times()
-            except self._psutil.Error:  # it has ended meanwhile
+                times = process.cpu_times()
+            except self._psutil.Error:  # the process has ended meanwhile
                 continue
             used += times.user + times.system
         return used
 
     def _memory(self, family: Iterable[Any]) -> int:
         used = 0
-        for each in family:
+        for process in family:
             try:
-                used += each.memory_info().rss
+                used += process.memory_info().rss
             except self._psutil.Error:
                 continue
         return used

@@ -1,4 +1,4 @@
-"""The rounds of the watchdog: a look, what is new of it told and kept, and what is to be done about it."""
+"""The watchdog's rounds: check the home, report and store new findings, and act on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NEW: Final = "the watchdog found %(kind)s: %(subject)s: %(text)s"
 
 
 class WatchRounds:
-    """Goes its rounds on one home."""
+    """Runs the watchdog's rounds on one home."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class WatchRounds:
         watchdog: Watchdog,
         count: Callable[[HealthFinding, int], None],
     ) -> None:
-        """Bind to a home. count: counts a finding that is new, by 1, or has ceased, by -1."""
+        """Bind to a home. count: counts a new finding as 1, and one that has ceased as -1."""
         self._home = home
         self._own = own
         self._registry = registry
@@ -51,7 +51,7 @@ class WatchRounds:
         self._known: dict[str, HealthFinding] = {}
 
     async def go_on(self, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Look again and again, until the home closes. A round that fails is logged, and the next one comes."""
+        """Run rounds until the home closes. A failed round is logged; the next one runs as scheduled."""
         with suppress(OwnershipLostError, RuntimeClosedError):
             while True:
                 try:
@@ -59,78 +59,82 @@ class WatchRounds:
                 except (OwnershipLostError, RuntimeClosedError):
                     raise
                 except GatechartError:
-                    logger.warning("the watchdog could not look; it tries again", exc_info=True)
+                    logger.warning("a round of the watchdog failed; it retries in the next round", exc_info=True)
                 await sleep(self._watchdog.every_s)
 
     async def go_once(self) -> Sequence[HealthFinding]:
-        """Look once, tell of what is new, and act on it. Return what was found."""
-        found = await self._examiner.look()
-        self._report({each.key: each for each in found})
+        """Check once, report new findings, and act on them. Return all findings of the check."""
+        findings = await self._examiner.look()
+        by_key = {finding.key: finding for finding in findings}
+        self._report(by_key)
         with suppress(AgentExistsError):
             await self._own.start(WATCHDOG_GRAPH, at="WATCHING", agent_id=WATCHDOG_AGENT)
-        kept = await self._kept()
-        told = {each.key for each in found if each.key in kept and kept[each.key].lasts(each.evidence)}
-        if len(told) < len(found) or kept.keys() != told:
-            documents = [await self._document(each, is_new=each.key not in told) for each in found]
+        stored = await self._open_findings()
+        known = {key for key in by_key.keys() & stored.keys() if stored[key].lasts(by_key[key].evidence)}
+        if len(known) < len(findings) or stored.keys() != known:
+            documents = [await self._document(finding, is_new=finding.key not in known) for finding in findings]
             await self._own.send(WATCHDOG_AGENT, LOOKED, {"found": documents})
-            kept = await self._kept()
-        await self._act(kept)
-        return found
+            stored = await self._open_findings()
+        await self._act(stored)
+        return findings
 
-    def _report(self, found: dict[str, HealthFinding]) -> None:
-        """Log and count what is new in this process. What ceased is counted, too."""
+    def _report(self, current: dict[str, HealthFinding]) -> None:
+        """Log and count the findings that are new to this process. Count ceased findings."""
         known = self._known
-        lasting = {key for key in found.keys() & known.keys() if has_lasted(known[key].evidence, found[key].evidence)}
-        for key, each in found.items():
+        shared = current.keys() & known.keys()
+        lasting = {key for key in shared if has_lasted(known[key].evidence, current[key].evidence)}
+        for key, new in current.items():
             if key not in lasting:
-                facts = {"kind": each.kind.value, "subject": each.subject, "text": each.text, "remedy": each.remedy}
+                facts = {"kind": new.kind.value, "subject": new.subject, "text": new.text, "remedy": new.remedy}
                 logger.warning(_NEW, facts, extra=facts)
-                self._count(each, 1)
-        for key, each in known.items():
+                self._count(new, 1)
+        for key, ceased in known.items():
             if key not in lasting:
-                self._count(each, -1)
-        self._known = found
+                self._count(ceased, -1)
+        self._known = current
 
-    async def _kept(self) -> Mapping[str, OpenFinding]:
-        kept = await self._home.read(WATCHDOG_AGENT)
-        check_own(kept)
-        return WatchdogContext.model_validate(kept.context).open
+    async def _open_findings(self) -> Mapping[str, OpenFinding]:
+        snapshot = await self._home.read(WATCHDOG_AGENT)
+        check_own(snapshot)
+        return WatchdogContext.model_validate(snapshot.context).open
 
-    async def _document(self, found: HealthFinding, *, is_new: bool) -> dict[str, Any]:
-        tells = is_new and bool(found.agent_id) and await self._hears(found.agent_id, f"{FOUND}{found.kind.value}")
-        return {"key": found.key, "agent_id": found.agent_id, "tells": tells, **found.document()}
+    async def _document(self, finding: HealthFinding, *, is_new: bool) -> dict[str, Any]:
+        agent_id = finding.agent_id
+        is_sent = is_new and bool(agent_id) and await self._takes(agent_id, f"{FOUND}{finding.kind.value}")
+        return {"key": finding.key, "agent_id": agent_id, "tells": is_sent, **finding.document()}
 
-    async def _hears(self, agent_id: AgentId, event: str) -> bool:
-        """Tell whether the agent takes the event where it is. False for one that this home cannot read or host."""
+    async def _takes(self, agent_id: AgentId, event: str) -> bool:
+        """Return whether the agent's current state takes the event; False if this home cannot read or host it."""
         hosted = await self._hosted(agent_id)
         awaited = () if hosted is None else awaited_events(*hosted)
-        return any(matches(each, event) for each in awaited if each != "*")
+        return any(matches(descriptor, event) for descriptor in awaited if descriptor != "*")
 
     async def _hosted(self, agent_id: AgentId) -> tuple[AnyGraph, Configuration] | None:
-        """Return the graph of an agent and where it is; None if this home cannot read it, or lacks its graph."""
+        """Return an agent's graph and configuration; None if this home cannot read the agent, or lacks its graph."""
         try:
             snapshot = await self._home.read(agent_id)
             return self._registry.graph_for(snapshot), snapshot.configuration
         except GatechartError:
             return None
 
-    async def _act(self, kept: Mapping[str, OpenFinding]) -> None:
-        """Do what is to be done about findings that nobody has acted on; what fails is tried in the next round."""
-        done = [key for key, each in kept.items() if not each.is_acted_on and await self._acted(key, each)]
-        if done:
-            await self._own.send(WATCHDOG_AGENT, ACTED, {"keys": done})
+    async def _act(self, stored: Mapping[str, OpenFinding]) -> None:
+        """Act on findings that are not yet handled. After an OutsideError, the next round retries them."""
+        handled = [
+            key for key, finding in stored.items() if not finding.is_acted_on and await self._acted(key, finding)
+        ]
+        if handled:
+            await self._own.send(WATCHDOG_AGENT, ACTED, {"keys": handled})
 
-    async def _acted(self, key: str, each: OpenFinding) -> bool:
-        """Act on a finding. Return whether something was to be done, and was."""
-        acts = self._watchdog.acts_on(each.found["kind"])
-        agent_id = each.found["agent_id"]
-        # An agent without a host stands still for that reason alone. A restart would wait as mail until it has one, and
-        # would then undo its work.
+    async def _acted(self, key: str, finding: OpenFinding) -> bool:
+        """Act on a finding. Return whether it had an action, and the action was attempted."""
+        acts = self._watchdog.acts_on(finding.found["kind"])
+        agent_id = finding.found["agent_id"]
+        # An agent without a host only waits for one. A restart would stay in its inbox until then, and undo its work.
         if not acts or not agent_id or await self._hosted(agent_id) is None:
             return False
         try:
             for act in acts:
-                await self._do(act, agent_id, f"watchdog:{key}:{each.number}")
+                await self._do(act, agent_id, f"watchdog:{key}:{finding.number}")
         except OutsideError:
             raise
         except GatechartError as error:
@@ -141,9 +145,9 @@ class WatchRounds:
     async def _do(self, act: Act, agent_id: AgentId, key: str) -> None:
         match act:
             case Act.WAKE:
-                await self._home.resume(agent_id)  # which has its waiting mail looked at again
+                await self._home.resume(agent_id)  # retries its waiting mail
             case Act.RESTART:
-                pass  # the turn asks for it that notes that the finding was acted on
+                pass  # the turn that marks the finding as handled requests it
             case Act.ESCALATE:
-                assert self._watchdog.escalate_to is not None  # or it could not be configured
+                assert self._watchdog.escalate_to is not None  # Watchdog refuses ESCALATE without it
                 await self._home.handoff(agent_id, self._watchdog.escalate_to, idempotency_key=key)

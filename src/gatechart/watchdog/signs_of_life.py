@@ -1,4 +1,4 @@
-"""The signs of life of this process as a host."""
+"""The heartbeat of this process as a host: its signs of life."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ KEPT: Final = timedelta(days=1)
 
 
 class Heart:
-    """Gives signs of life, again and again. By the time of the process: a clock that stands still stops nothing."""
+    """Writes signs of life periodically, by the time of the process: a stopped virtual clock does not stop them."""
 
     def __init__(self, now: Callable[[], datetime], beat_s: float) -> None:
-        """Make the host of this process. now: the clock of the runtime. beat_s: between two signs."""
+        """Create the host of this process. now: the clock of the runtime. beat_s: interval in seconds."""
         self._now = now
         self.beat_s = beat_s
         self._started = now()
         self.id = random_id()
-        self.work: Callable[[], int] = int  # how much was committed so far, which says whether the host gets on
-        self.troubles: Callable[[datetime], Payload] = lambda _: {}  # what else it tells of itself
+        self.work: Callable[[], int] = int  # number of commits so far, which shows whether the host makes progress
+        self.troubles: Callable[[datetime], Payload] = lambda _: {}  # further facts of a sign of life
         self._beats = False
-        self._now_too: Callable[[], Awaitable[None]] | None = None  # gives a sign at once; None outside of `beating`
+        self._beat_now: Callable[[], Awaitable[None]] | None = None  # writes a sign at once; None outside of `beating`
 
     async def beat_on(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload] = dict) -> None:
-        """Give signs of life until cancelled, or until another runtime owns the database. The first comes soon."""
+        """Write signs of life until cancelled, or until another runtime owns the database. Starts after `beat_s`."""
         with suppress(OwnershipLostError):
             while True:
                 await asyncio.sleep(self.beat_s)
                 await self._beat(signs, role, measure)
 
     async def beat(self) -> None:
-        """Give a sign of life at once, in place of one that told of what is to be forgotten."""
-        if self._beats and self._now_too is not None:
+        """Write a sign of life at once, to replace one that contains data to be erased."""
+        if self._beats and self._beat_now is not None:
             with suppress(OwnershipLostError):
-                await self._now_too()
+                await self._beat_now()
 
     async def _beat(self, signs: SignsOfLife, role: Role, measure: Callable[[], Payload]) -> None:
         now = self._now()
@@ -69,15 +69,15 @@ class Heart:
 
     @asynccontextmanager
     async def beating(self, signs: SignsOfLife, *, is_host: bool) -> AsyncIterator[None]:
-        """Give signs of life within the block, as the owner's. At its end, the host is forgotten: it ends as it should.
+        """Write signs of life within the block, in the owner's role. At its end, remove the host: it ended normally.
 
-        is_host: whether this process is one; otherwise nothing happens.
+        is_host: whether this process is a host; otherwise nothing happens.
         """
         if not is_host:
             yield
             return
         measure = usage_of(lambda: self.work())
-        self._now_too = partial(self._beat, signs, Role.OWNER, measure)
+        self._beat_now = partial(self._beat, signs, Role.OWNER, measure)
         beating = start_task(self.beat_on(signs, Role.OWNER, measure))
         try:
             yield

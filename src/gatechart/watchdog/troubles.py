@@ -1,4 +1,4 @@
-"""What went wrong lately with events whose senders waited for the outcome, which leave no mail behind."""
+"""Recent failures of events whose sender waited for the outcome. Such events leave no mail that shows the failure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gatechart.values.names import AgentId, Payload
 from gatechart.watchdog.terms import SENT_WINDOW_S
 
 WINDOW: Final = timedelta(seconds=SENT_WINDOW_S)
-MOST_COUNTED: Final = 100  # of an agent
-MOST_AGENTS: Final = 200  # of each kind; of more, those are forgotten of which was heard longest ago
-MOST_TOLD: Final = 20  # agents of each kind with a sign of life
+MOST_COUNTED: Final = 100  # events of an agent
+MOST_AGENTS: Final = 200  # agents of each kind; beyond that, those with the oldest newest event are dropped
+MOST_TOLD: Final = 20  # agents of each kind that a sign of life lists
 UNDOES: Final = (ActionFailedError, ContextInvalidError, MicrostepLimitError, TurnTimeoutError)
-"""What turns raise that are undone because of what the application's code does."""
+"""Errors of turns that are rolled back because of the application's code."""
 _LONGEST: Final = 300  # characters of a reason
 
 Trouble: TypeAlias = Literal["refused", "undone"]
 
 
 class Troubles:
-    """Counts, in memory, refused and undone events for each agent of a host. Its signs of life tell of them."""
+    """Counts refused and undone events for each agent of a host, in memory. The host's signs of life report them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without events."""
         self._seen: dict[Trouble, dict[AgentId, deque[datetime]]] = {"refused": {}, "undone": {}}
         self._reasons: dict[tuple[Trouble, AgentId], str] = {}
 
@@ -41,30 +41,30 @@ class Troubles:
             self._forget(kind, next(iter(seen)))
 
     def facts(self, now: datetime) -> Payload:
-        """Return by kind and agent how often it was, since when, and the newest reason; nothing if nothing was."""
+        """Return count, first time and newest reason by kind and agent; an empty mapping without recent events."""
         for kind, seen in self._seen.items():
-            for agent_id in [each for each, times in seen.items() if now - times[-1] > WINDOW]:
+            for agent_id in [agent for agent, times in seen.items() if now - times[-1] > WINDOW]:
                 self._forget(kind, agent_id)
-        told = {kind: self._counted(kind, seen, now) for kind, seen in self._seen.items() if seen}
-        return {"troubles": told} if told else {}
+        counts = {kind: self._counted(kind, seen, now) for kind, seen in self._seen.items() if seen}
+        return {"troubles": counts} if counts else {}
 
     def forget(self, agent_id: AgentId) -> bool:
-        """Forget an agent that is erased, and what its exceptions said. Return whether anything was known of it."""
+        """Forget an erased agent and the texts of its exceptions. Return whether it had any entry."""
         is_known = any(agent_id in seen for seen in self._seen.values())
         for kind in self._seen:
             self._forget(kind, agent_id)
         return is_known
 
     def _counted(self, kind: Trouble, seen: dict[AgentId, deque[datetime]], now: datetime) -> dict[str, Payload]:
-        recent = {agent_id: [each for each in times if now - each <= WINDOW] for agent_id, times in seen.items()}
+        recent = {agent_id: [time for time in times if now - time <= WINDOW] for agent_id, times in seen.items()}
         worst = sorted(recent, key=lambda agent_id: -len(recent[agent_id]))[:MOST_TOLD]
         return {
-            each: {
-                "count": len(recent[each]),
-                "since": recent[each][0].isoformat(),
-                "reason": self._reasons[kind, each],
+            agent_id: {
+                "count": len(recent[agent_id]),
+                "since": recent[agent_id][0].isoformat(),
+                "reason": self._reasons[kind, agent_id],
             }
-            for each in worst
+            for agent_id in worst
         }
 
     def _forget(self, kind: Trouble, agent_id: AgentId) -> None:
