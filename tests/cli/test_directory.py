@@ -165,7 +165,7 @@ def test_a_dry_run_tells_for_which_reason_each_handoff_of_a_graph_would_be_made(
     [
         (("--of", "OrderAgent"), "no handoff of 'OrderAgent' has its target chosen"),
         (("--of", "receptoin"), "did you mean 'reception'"),
-        (("--of", "helpless"), "needs= of 'best' raised KeyError: 'plan'; mend that function"),
+        (("--of", "helpless"), "needs= of 'best' raised KeyError: 'plan'; fix that function"),
         (("--reason", "timeout"), "add --of GRAPH"),
         (("--of", "reception", "--reason", "spite"), "'knowledge gap', 'out of scope'"),
     ],

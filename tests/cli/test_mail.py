@@ -258,5 +258,5 @@ def test_a_version_that_is_not_there_is_told(gatechart):
     for command in (("rollback", "a", "9", "--reason", "r"), ("show", "a", "--version", "9")):
         failed = gatechart(*command)
         assert (failed.code, failed.out) == (4, "")
-        assert "versions 1 to 1 can be had" in failed.err
+        assert "versions 1 to 1 are available" in failed.err
     assert gatechart("rollback", "a", "1").code == 2

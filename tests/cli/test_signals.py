@@ -117,7 +117,7 @@ def test_a_trail_that_is_damaged_is_told_with_its_agent_and_its_column(project, 
     asyncio.run(by_hand(url_of(home, project), f"UPDATE agents SET trail = '{line}'", "SELECT 1"))
     told = gatechart("trail", "a")
     assert told.code != 0
-    assert f"{home.named} is not a sound gatechart database (column 'trail' of agent 'a': " in told.err
+    assert f"{home.named} is not an intact gatechart database (column 'trail' of agent 'a': " in told.err
     assert "is no entry of a trail" in told.err or "could not convert" in told.err
 
 

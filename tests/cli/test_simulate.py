@@ -241,7 +241,7 @@ def test_a_timer_whose_turn_fails_is_told_with_its_name_and_state(line, simulate
     played = simulate(line, "CALLED", arguments=("pingpong.yaml",))
     assert played.code == 4
     assert played.err.startswith("error: timer 'after.2s.WAITING' of state 'WAITING' ")
-    assert "did not come to rest" in played.err
+    assert "did not settle" in played.err
 
 
 async def test_a_game_goes_on_from_before_the_timer_that_failed():

@@ -144,7 +144,7 @@ def test_an_id_that_is_taken_is_refused(project, gatechart, unchanged):
         failed = gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
     assert (failed.code, failed.out) == (4, "")
     assert failed.err == (
-        "error: there is an agent 'a' already; choose another --id, "
+        "error: agent 'a' already exists; choose another --id, "
         "or leave it as it is with `gatechart start --or-resume`\n"
     )
 

@@ -200,7 +200,7 @@ def breaking(*_given):
 @pytest.mark.parametrize("name", ["embed", "says", "load"])
 async def test_a_function_that_raises_is_named(name):
     async with Runtime.open("memory:", graphs=[REFUNDS], choosing=Choosing(**{name: breaking})) as runtime:
-        with pytest.raises(SelectionFunctionError, match=f"^{name}= raised KeyError: 'seats'; mend that function$"):
+        with pytest.raises(SelectionFunctionError, match=f"^{name}= raised KeyError: 'seats'; fix that function$"):
             await runtime.choose(packet("fridge"))
         if name == "load":
             with pytest.raises(SelectionFunctionError, match="load= raised KeyError"):
