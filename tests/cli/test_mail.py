@@ -87,7 +87,7 @@ def test_mail_that_is_tried_again_holds_the_queue_and_that_is_said(gatechart):
     assert "ValueError: no paper" in shown["reason"]
     sent = gatechart("send", "a", "NOTED", "--services", "shop:values")
     assert sent.code == 0
-    assert re.search(r"the event waits for mail 1 \(JAMMED\), which failed and is tried again at [0-9:]{8}\n", sent.err)
+    assert re.search(r"the event waits for mail 1 \(JAMMED\), which failed and is retried at [0-9:]{8}\n", sent.err)
     history = gatechart("history", "a", "--json").document["history"]
     assert [turn["event"]["name"] for turn in history] == ["agent.started.FOUND", "JAMMED", "NOTED"]
 

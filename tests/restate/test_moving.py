@@ -499,7 +499,7 @@ async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(eng
         assert "invokes  1 open, with 1 recorded step" in out
         code, out, err = await commanded(capsys, *told)
         assert code == 0
-        assert "agents   15 (2 of them ended, 2 more yet to begin)" in out
+        assert "agents   15 (2 of them ended, 2 more yet to start)" in out
         assert ", the same on both sides" in out
         code, out, err = await commanded(capsys, *told)
         assert (code, f"{here} was moved to {engine.ingress} ({namespace}) at" in out) == (0, True)

@@ -191,5 +191,5 @@ def test_a_service_whose_choosing_cannot_be_had_is_not_begun(tmp_path, capsys):
     store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
     named = ("--app", "tests.restate.busy_team:graphs", "--choosing", "tests.restate.busy_team:graphs")
     assert main(["restate", "serve", "--store", store, *named]) == 3
-    assert "it is of type list; name a Choosing, or a function that makes one" in capsys.readouterr().err
+    assert "it is of type list; name a Choosing, or a function that creates one" in capsys.readouterr().err
     assert not (tmp_path / "projection.db").exists()

@@ -44,14 +44,14 @@ NameArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="[PATH]", help="The file to write; the source is printed without one.")
+    Path | None, typer.Argument(metavar="[PATH]", help="The file to write. Default: print the source.")
 ]
 AfterOption = Annotated[
     str | None, typer.Option("--after", metavar="NAME", help="Only breakers after this one.", show_default=False)
 ]
 ReasonOption = Annotated[
     str,
-    typer.Option("--reason", metavar="TEXT", help="Why, for whoever lists or meets it.", show_default=False),
+    typer.Option("--reason", metavar="TEXT", help="The reason, shown in lists and errors.", show_default=False),
 ]
 
 
@@ -63,9 +63,9 @@ async def list_breakers(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """List the circuit breakers that are not closed: those that keep invokes and tools from being called.
+    """List the circuit breakers that are not closed, and so refuse calls of invokes and tools.
 
-    One that is open lets a call through again after its next try. Works without an app.
+    An open breaker allows a call again at its next try. Works without an app.
 
     Examples:
       gatechart breakers
@@ -89,7 +89,7 @@ async def isolate_breaker(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """Let no call through a circuit breaker until it is closed.
+    """Refuse all calls through a circuit breaker until it is closed.
 
     Examples:
       gatechart breakers isolate crm --reason 'the CRM moves tonight'
@@ -106,7 +106,7 @@ async def close_breaker(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """Let calls through a circuit breaker again.
+    """Allow calls through a circuit breaker again.
 
     Examples:
       gatechart breakers close crm
@@ -146,7 +146,7 @@ async def _do(
     timeout_s: float,
     named: AbstractAsyncContextManager[AgentHome] | None,
 ) -> None:
-    """Change a breaker, and print it as it is then. named: the home of agents that was given; else the database."""
+    """Change a breaker, and print its new state. named: the home of agents that was given; else the database."""
 
     async def change(home: AgentHome) -> None:
         found = await verb(home)

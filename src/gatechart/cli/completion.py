@@ -1,4 +1,4 @@
-"""Completion of the names of agents, graphs, states and events at a shell. What cannot be read is not offered."""
+"""Shell completion of the names of agents, graphs, states and events. Unreadable names are not offered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
         "gatechart.cli.agent_views", "gatechart.cli.loading", "gatechart.hosting.registry", "gatechart.stores"
     )
 
-_MOST: Final = 1_000  # agents that are looked at
+_MOST: Final = 1_000  # agents that are read
 
 
 def complete_agents(context: typer.Context) -> list[str]:
@@ -41,7 +41,7 @@ def complete_schedules(context: typer.Context) -> list[str]:
 
 
 def complete_entries(context: typer.Context) -> list[str]:
-    """Offer the ids of the entries of the directory: those that are kept, and entry points of the app."""
+    """Offer the ids of the entries of the directory: stored entries, and entry points of the app."""
 
     def known() -> Iterable[str]:
         yield from (each.agent_id.partition(":")[2] for each in _agents(context, DIRECTORY_GRAPH))
@@ -52,7 +52,7 @@ def complete_entries(context: typer.Context) -> list[str]:
 
 
 def complete_targets(context: typer.Context) -> list[str]:
-    """Offer whom work can be handed to: graphs of the app, and entries of the directory."""
+    """Offer the targets of handoffs: graphs of the app, and entries of the directory."""
     return list(dict.fromkeys((*complete_graphs(context), *complete_entries(context))))
 
 
@@ -72,7 +72,7 @@ def complete_graphs(context: typer.Context) -> list[str]:
 
 
 def complete_states(context: typer.Context) -> list[str]:
-    """Offer the states of the graph that is named, or of all."""
+    """Offer the states of the named graph, or of all graphs."""
     wanted = context.params.get("graph")
     return _offered(
         lambda: (state for each in _graphs(context) if wanted in (None, each.name) for state in each.states)
@@ -97,7 +97,7 @@ AgentArgument = Annotated[
 
 
 def _offered(find: Callable[[], Iterable[str]]) -> list[str]:
-    """Return what is found without repeats; nothing if that fails, for a shell has no place for errors."""
+    """Return the names without repeats; nothing if that fails, because a shell cannot show errors."""
     found: list[str] = []
     with suppress(Exception, SystemExit), redirect_stdout(StringIO()):  # an app may print while it is imported
         found.extend(dict.fromkeys(find()))

@@ -412,7 +412,7 @@ class PacketError(EventError):
     def __str__(self) -> str:
         version = "no schema version" if self.schema_version is None else f"schema version {self.schema_version}"
         raised = f" raised {self.raised}" if self.raised else ""
-        return f"the packet with {version} cannot be used:  {'; '.join(self.problems)}{raised}. {self.remedy}"
+        return f"the packet with {version} cannot be used: {'; '.join(self.problems)}{raised}. {self.remedy}"
 
 
 @dataclass(eq=False)
