@@ -1,4 +1,4 @@
-"""From names to what they stand for: only what the caller passes, under the very name that it has there."""
+"""Look up names in the objects that the caller passes. An object is found only under its exact name there."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _MISSING: Final = object()
 
 
 class Bindings:
-    """What the names of a chart are bound to. A name that begins with an underscore is never bound."""
+    """The bindings of a chart's names. Names with a leading underscore are never bound."""
 
     def __init__(self, bind: Bind, faults: Faults, unbound: Unbound | None = None) -> None:
         """See `gatechart.charts.load` for `bind` and `unbound`."""
         self.sources = tuple(bind) if isinstance(bind, list | tuple) else (bind,)
         self.faults = faults
         self.unbound = unbound
-        self.renamed: dict[str, Callable[..., Any]] = {}  # one for each name, so that equal names stay equal
+        self.renamed: dict[str, Callable[..., Any]] = {}  # one per name, so that equal names stay equal
 
     def function(self, reference: Reference, what: str) -> Callable[..., Any]:
         """Return the function of a reference under the reference's name; `nothing` after a fault, which is added."""
-        if not reference.name:  # which is noted already
+        if not reference.name:  # already recorded as a fault
             return nothing
         found = self._look_up(reference.name, what)
         if found is _MISSING or not callable(found) or isinstance(found, type):
             self._note(reference, what, found, (name for name, each in self._all() if _is_function(each)))
             return nothing
-        if isinstance(found, Handoff):  # it is known as what it is
+        if isinstance(found, Handoff):  # a handoff keeps its own name
             return self._alone(found, reference)
         named = found
         if callable_name(found) != reference.name:
@@ -75,7 +75,7 @@ class Bindings:
             for text in () if spot is None else spot.texts():
                 self.note(text, compiled(text.value, is_guard=False)[1])
         if form.kind == "send" and is_reserved(form.text):
-            self.faults.add(form.spot, f"only the framework sends {form.text!r}", "write a name of your own")
+            self.faults.add(form.spot, f"only the framework sends {form.text!r}", "choose another name")
         if len(self.faults.found) > before or (form.kind != "assign" and not form.text):
             return nothing
         values = {} if form.values is None or not form.values.is_mapping else form.values.plain()
@@ -105,7 +105,7 @@ class Bindings:
         return found
 
     def value(self, name: str) -> Any:
-        """Return whatever is bound to the name; None if nothing is."""
+        """Return the value that is bound to the name; None if there is none."""
         found = self._look_up(name)
         return None if found is _MISSING else found
 
@@ -145,7 +145,7 @@ class Bindings:
         unknown = [name for name in params if not _takes(function, name)]
         for name in unknown:
             problem = f"{reference.name} has no parameter {name!r}"
-            self.faults.add(reference.spot, problem, "give it one of that name, after context and event")
+            self.faults.add(reference.spot, problem, "add a parameter of that name after context and event")
         return partial(function, **{name: value for name, value in params.items() if name not in unknown})
 
 
@@ -164,7 +164,7 @@ def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def nothing(*_args: Any, **_params: Any) -> Any:
-    """Stand in for what is not bound, until all faults are reported."""
+    """Replace an unbound function until all faults are reported."""
 
 
 def _is_function(found: object) -> bool:
@@ -180,7 +180,7 @@ def _public(source: object) -> tuple[str, ...]:
 def _takes(function: Callable[..., Any], name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have none
+    except (TypeError, ValueError):  # some builtins have no signature
         return True
     kinds = {parameter.kind for parameter in parameters.values()}
     keyword = name in parameters and parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY

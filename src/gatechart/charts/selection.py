@@ -1,4 +1,4 @@
-"""Profiles and selections as a chart file has them: from nodes to values, and from values back to keys."""
+"""Profiles and selections of a chart file: from nodes to values, and from values back to keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REASONS: Final = tuple(reason.value for reason in Reason)
 
 
 def read_profile(spot: Spot | None, faults: Faults) -> Profile | None:
-    """Return a profile without what has faults, which are added; None where nothing is said of it."""
+    """Return a profile without its faulty parts, whose faults are added; None if there is none."""
     if spot is None:
         return None
     given = Fields(spot, faults, SELECTION_KEYS["profile"])
@@ -43,13 +43,13 @@ def read_profile(spot: Spot | None, faults: Faults) -> Profile | None:
 
 
 def written_profile(profile: Profile) -> dict[str, Any]:
-    """Return a profile as data, without what it leaves out."""
-    schedule = [_told_apart(each, _EVERY_DAY) for each in profile.schedule]
-    return _told_apart(profile, Profile()) | ({"schedule": schedule} if schedule else {})
+    """Return a profile as data, without defaults."""
+    schedule = [_non_defaults(each, _EVERY_DAY) for each in profile.schedule]
+    return _non_defaults(profile, Profile()) | ({"schedule": schedule} if schedule else {})
 
 
 def best_form(spot: Spot, faults: Faults) -> BestForm:
-    """Return the form of a selection; nothing in its place is one by what usually decides."""
+    """Return the form of a selection; null is the default selection."""
     if spot.value is None:
         return BestForm(spot, _USUAL.name)
     given = Fields(spot, faults, SELECTION_KEYS["best"])
@@ -70,7 +70,7 @@ def best_form(spot: Spot, faults: Faults) -> BestForm:
 
 
 def made_best(form: BestForm, bindings: Bindings) -> Best:
-    """Return a selection with its functions. What is not bound is added as a fault."""
+    """Return a selection with its functions. A fault is added for each unbound name."""
 
     def named(references: Iterable[Reference], what: str, known: Sequence[str]) -> list[Any]:
         return [_named(each, what, known, bindings) for each in references]
@@ -93,7 +93,7 @@ def made_best(form: BestForm, bindings: Bindings) -> Best:
 
 
 def written_best(best: Best, function: Written) -> dict[str, Any]:
-    """Return a selection as data, without what is usual. function: returns the name of a function."""
+    """Return a selection as data, without defaults. function: returns the name of a function."""
     needs = written_needs(best.needs) if isinstance(best.needs, Needs) else best.needs and function(best.needs)
     weights = {_written(each, function): weight for each, weight in best.scorers}
     found = {
@@ -104,9 +104,11 @@ def written_best(best: Best, function: Written) -> dict[str, Any]:
         "filters": [_written(each, function) for each in best.filters],
         "entries": list(best.entries),
     }
-    told = {key: content for key, content in found.items() if content}
+    changed = {key: content for key, content in found.items() if content}
     return (
-        told | ({} if best.needs is None else {"needs": needs}) | ({} if best.least is None else {"least": best.least})
+        changed
+        | ({} if best.needs is None else {"needs": needs})
+        | ({} if best.least is None else {"least": best.least})
     )
 
 
@@ -142,7 +144,7 @@ def _weights(spot: Spot, faults: Faults) -> Iterator[tuple[Reference, float]]:
         if weight is not None:
             yield Reference(each, name), weight
     if spot.value == {}:
-        faults.add(spot, "nothing decides", "name a scorer with its weight, or drop `scorers`")
+        faults.add(spot, "it names no scorer", "name a scorer with its weight, or drop `scorers`")
 
 
 def _needs_or_function(spot: Spot, faults: Faults) -> Needs | Reference:
@@ -150,7 +152,7 @@ def _needs_or_function(spot: Spot, faults: Faults) -> Needs | Reference:
 
 
 def read_needs(spot: Spot, faults: Faults) -> Needs:
-    """Return what work needs, without what has faults, which are added."""
+    """Return needs without the faulty ones, whose faults are added."""
     given = Fields(spot, faults, SELECTION_KEYS["needs"])
     tier = spot.get("tier")
     return Needs(
@@ -163,7 +165,7 @@ def read_needs(spot: Spot, faults: Faults) -> Needs:
 
 
 def read_rules(spot: Spot, faults: Faults) -> Iterator[NeedRule]:
-    """Yield rules by which work needs something; those with faults, which are added, need nothing."""
+    """Yield rules for needs; faulty rules, whose faults are added, need nothing."""
     for each in spot.elements():
         given = Fields(each, faults, SELECTION_KEYS["need_rule"])
         needs = given.needs("needs", "write `needs:` with domains, capabilities, a tier or languages")
@@ -173,8 +175,8 @@ def read_rules(spot: Spot, faults: Faults) -> Iterator[NeedRule]:
 
 
 def written_needs(needs: Needs) -> dict[str, Any]:
-    """Return what work needs as data."""
-    return _told_apart(needs, Needs())
+    """Return needs as data."""
+    return _non_defaults(needs, Needs())
 
 
 def written_rule(rule: NeedRule) -> dict[str, Any]:
@@ -215,11 +217,11 @@ def _days(hours: Fields, faults: Faults) -> Iterator[str]:
         if day in DAYS:
             yield day
         elif day:
-            faults.add(each, f"{day!r} is no day", suggestion(day, DAYS))
+            faults.add(each, f"{day!r} is not a day", suggestion(day, DAYS))
 
 
-def _told_apart(value: Profile | Hours | Needs, usual: Profile | Hours | Needs) -> dict[str, Any]:
-    """Return the fields in which a value differs from the usual one, as data."""
+def _non_defaults(value: Profile | Hours | Needs, usual: Profile | Hours | Needs) -> dict[str, Any]:
+    """Return the fields that differ from the defaults, as data."""
     given = {each.name: getattr(value, each.name) for each in fields(value)}
-    told = {name: content for name, content in given.items() if content != getattr(usual, name)}
-    return {name: list(content) if isinstance(content, tuple) else content for name, content in told.items()}
+    changed = {name: content for name, content in given.items() if content != getattr(usual, name)}
+    return {name: list(content) if isinstance(content, tuple) else content for name, content in changed.items()}

@@ -1,4 +1,4 @@
-"""Signals as a chart file has them: their keys, from nodes to signals, and from signals back to keys."""
+"""Signals of a chart file: from nodes to signals, and from signals back to keys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REASONS: Final = tuple(reason.value for reason in Reason)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the names in a chart stand for."""
+    """Lookups for the names in a chart."""
 
     state: Callable[[Spot], str]
     function: Callable[[Reference], Callable[..., Any] | None]
@@ -48,20 +48,20 @@ class SignalReader:
     """The reader of the signals of a chart, or of an entry point. Every fault is added at its position."""
 
     def __init__(self, parts: Handoffs, named: Named) -> None:
-        """Bind to the parser of what is inside them, and to what their names stand for."""
+        """Bind to the parser of the inner parts, and to the lookups of their names."""
         self.parts = parts
         self.faults = parts.faults
         self.named = named
 
     def signals(self, spot: Spot) -> Signals:
-        """Return the signals, none of them where they are switched off; those with faults are left out."""
+        """Return the signals; empty if they are switched off; faulty ones are left out."""
         if spot.value == OFF:
             return Signals(())
         is_plain = spot.is_mapping and spot.get("notice") is None
         if not spot.is_mapping or (is_plain and any(key in SIGNAL_KEYS["signal"] for key, _ in spot.items())):
             return Signals(tuple(self.listed(spot)))
         fields = Fields(spot, self.faults, SIGNAL_KEYS["signals"])
-        notice = fields.needs("notice", "write `notice:` with what is noticed")
+        notice = fields.needs("notice", "write `notice:` with presets or detectors")
         bounds = {key: self.whole(spot.get(key)) for key in BOUNDS if spot.get(key) is not None}
         said = spot.get("said")
         if said is not None:
@@ -81,7 +81,7 @@ class SignalReader:
             yield from self.one(each)
 
     def one(self, spot: Spot) -> Iterator[Signal]:
-        """Yield the signals of a preset, or the one of a detector or of several joined."""
+        """Yield the signals of a preset, or the signal of a detector or of several joined."""
         if not spot.is_mapping:
             name = text_of(spot, self.faults)
             if name in PRESETS:
@@ -104,13 +104,13 @@ class SignalReader:
         """Return the signals of a preset with its parameters."""
         others = [key for key, _ in spot.items() if key != name and key not in ANSWER]
         for key in others:
-            self.faults.add(spot.key(key), f"{key!r} is not for a preset", "list detectors of your own beside it")
+            self.faults.add(spot.key(key), f"{key!r} is not for a preset", "list other detectors beside it")
         body = spot.get(name)
-        made = None if body is None else self.made(PRESETS[name], body, SIGNAL_KEYS[f"preset.{name}"])
-        return made or ()
+        constructed = None if body is None else self.constructed(PRESETS[name], body, SIGNAL_KEYS[f"preset.{name}"])
+        return constructed or ()
 
     def alone(self, spot: Spot) -> Iterator[Signal]:
-        """Yield the signal of a symptom, unless that has faults."""
+        """Yield the signal of a symptom, unless it has faults."""
         symptom = self.symptom(spot)
         if symptom is None:
             return
@@ -127,8 +127,8 @@ class SignalReader:
             return self.detector(text_of(spot, self.faults), spot, None)
         named = [key for key, _ in spot.items() if key in SYMPTOM]
         if len(named) != 1:
-            said = f"it names {' and '.join(map(repr, named))}" if named else "it names nothing to notice"
-            self.faults.add(spot, said, _FORM)
+            problem = f"it names {' and '.join(map(repr, named))}" if named else "it names no detector"
+            self.faults.add(spot, problem, _FORM)
             return None
         body = Spot(spot.value[named[0]], (*spot.path, named[0]))
         return self.joined(named[0], body, spot) if named[0] in JOINED else self.detector(named[0], spot, body)
@@ -154,14 +154,18 @@ class SignalReader:
         kind = NAMED.get(name)
         if kind is None:
             if name:
-                self.faults.add(spot, f"{name!r} is nothing to notice", _FORM)
+                self.faults.add(spot, f"{name!r} is not a preset or a detector", _FORM)
             return None
         where = spot if body is None else body
-        made: Symptom | None = self.made(kind, where, DETECTORS[kind], is_empty=body is None or body.value is None)
-        return made
+        constructed: Symptom | None = self.constructed(
+            kind, where, DETECTORS[kind], is_empty=body is None or body.value is None
+        )
+        return constructed
 
-    def made(self, kind: Callable[..., Any], spot: Spot, keys: Mapping[str, str], *, is_empty: bool = False) -> Any:
-        """Return what the parameters make; None after a fault."""
+    def constructed(
+        self, kind: Callable[..., Any], spot: Spot, keys: Mapping[str, str], *, is_empty: bool = False
+    ) -> Any:
+        """Construct a detector or a preset from its parameters; None after a fault."""
         before = len(self.faults.found)
         if not is_empty and spot.value is not None:
             Fields(spot, self.faults, keys)
@@ -179,7 +183,7 @@ class SignalReader:
             return None
 
     def value(self, kind: str, spot: Spot) -> Any:
-        """Return a parameter of this kind; None where null stands for it, and after a fault."""
+        """Return a parameter of this kind; None for an allowed null, and after a fault."""
         if kind.startswith("none_or_") and spot.value is None:
             return None
         readers: dict[str, Callable[[Spot], Any]] = {
@@ -201,7 +205,7 @@ class SignalReader:
 
     def phrased(self, kind: type[Detector], spot: Spot) -> Any:
         """Return a detector of phrases in a preset; null switches it off."""
-        return None if spot.value is None else self.made(kind, spot, DETECTORS[kind])
+        return None if spot.value is None else self.constructed(kind, spot, DETECTORS[kind])
 
     def phrases(self, spot: Spot) -> dict[str, tuple[str, ...]]:
         """Return phrases by language."""
@@ -216,7 +220,7 @@ class SignalReader:
         return text
 
     def whole(self, spot: Spot | None) -> int | None:
-        """Return a whole number; None if there is none, after a fault too."""
+        """Return a whole number; None if there is none, or after a fault."""
         if spot is None:
             return None
         if isinstance(spot.value, int) and not isinstance(spot.value, bool):
@@ -233,7 +237,7 @@ class SignalReader:
         return None
 
     def state(self, spot: Spot | None) -> str:
-        """Return the name of a state that is referred to; empty for none."""
+        """Return the name of a referenced state; empty without one."""
         return "" if spot is None else self.named.state(spot)
 
 
@@ -241,7 +245,7 @@ Written: TypeAlias = Callable[[Any], Any]
 
 
 def written_signals(signals: Signals, handoff: Written, function: Written) -> Any:
-    """Return signals as data. handoff, function: return those parts as data. Raises ValueError for an own detector."""
+    """Return signals as data. handoff, function: convert those parts. Raises ValueError for a custom detector."""
     if not signals.signals:
         return OFF
     notice = [_written_signal(each, handoff, function) for each in signals.signals]
@@ -278,11 +282,11 @@ def _written(symptom: Symptom, function: Written) -> dict[str, Any]:
         case Detector() if type(symptom) in DETECTORS:
             return {usual_name(type(symptom)): _parameters(symptom, function) or None}
         case _:
-            raise ValueError(f"{type(symptom).__name__} is a detector of one's own, which no chart can hold")
+            raise ValueError(f"{type(symptom).__name__} is a custom detector, which no chart can hold")
 
 
 def _parameters(detector: Detector, function: Written) -> dict[str, Any]:
-    """Return the parameters in which a detector differs from the usual one of its class."""
+    """Return the parameters of a detector that differ from the defaults of its class."""
     kind = type(detector)
     usual = {name: each.default for name, each in signature(kind).parameters.items()}
     found: dict[str, Any] = {}

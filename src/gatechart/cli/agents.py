@@ -341,7 +341,7 @@ async def fork_agent(
     """Start a copy of an agent as it was at a version.
 
     The original stays as it is, active or ended. No action runs; timers and invokes of the active states start for the
-    copy, whose history begins with its origin. Mail and handoffs stay with the original. If a host is running, such as
+    copy, whose history starts with its origin. Mail and handoffs stay with the original. If a host is running, such as
     `gatechart run`, it does this.
 
     Examples:

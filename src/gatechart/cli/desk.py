@@ -162,7 +162,7 @@ async def list_cases(
 
 
 async def show_case(settings: Settings, case: CaseArgument) -> None:
-    """Show a case: who handed it over and why, the problem, the conversation, and what was tried.
+    """Show a case: who handed it over and why, the problem, the conversation, and earlier attempts.
 
     Examples:
       gatechart desk show case-7
@@ -358,7 +358,7 @@ def _why_no_entry_point(found: desk_views.Case) -> str:
 
 
 def _taking_back(graph: AnyGraph) -> Iterable[str]:
-    """List the entry points at which an active agent of the graph can accept an offer."""
+    """List the entry points where an active agent of the graph can accept an offer."""
     return (entry for entry in graph.entry_points if f"{OFFERED}{entry}" in graph.events)
 
 

@@ -50,7 +50,7 @@ async def evaluate_directory(
     The verdict is better, worse or undecided, with intervals. A table then counts, by signal and threshold, how often
     people rated a handoff needless, in time or too late. The last table shows when those signals would fire in the same
     histories with the current graphs of the app: change a threshold, and evaluate again. Histories are played without
-    services. The settings learned= and reward= of --choosing define what is learned and the reward of an outcome.
+    services. The settings learned= and reward= of --choosing define the learning and the rewards.
 
     Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
 

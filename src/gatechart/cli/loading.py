@@ -37,7 +37,7 @@ from gatechart.hosting.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The name of an app, or of another object of a deployment, and the folder from which its modules are imported."""
+    """The name of an app, or of another object of a deployment, and the folder of its modules."""
 
     name: str  # `module:attribute`, or `chart.yaml:module` and the like
     folder: Path
@@ -123,7 +123,7 @@ def is_chart(name: str) -> bool:
 def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = None) -> AnyGraph:
     """Load the graph of a chart file.
 
-    entries: the entry points that replace those of the file. unbound: see `gatechart.charts.load`.
+    entries: the entry points, in place of the file's. unbound: see `gatechart.charts.load`.
     Raises AppNameError, AppModuleError, AppImportError, AppBindingsError, AppDialectError, NotCarriedError, and
     InvalidChartError with every fault.
     """

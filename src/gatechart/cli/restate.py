@@ -143,7 +143,7 @@ async def register_service(
 ) -> None:
     """Register a running service with Restate, so that the engine can call it.
 
-    Do this once for each address, and again when a new release of gatechart changes what the service offers.
+    Do this once for each address, and again when a new release of gatechart changes the service's handlers.
 
     Examples:
       gatechart restate register

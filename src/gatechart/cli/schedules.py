@@ -179,7 +179,7 @@ async def resume_schedule(
     name: NameArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Resume a paused schedule from now on. Missed moments are not made up for.
+    """Resume a paused schedule from now on. Missed moments are skipped.
 
     Examples:
       gatechart schedule resume nightly

@@ -266,6 +266,6 @@ def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
 
 def _serving() -> ModuleType:
     """Import the package that needs the extra. Raises ExtraMissingError."""
-    from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
+    from gatechart import serving  # noqa: PLC0415  only this command needs its dependencies
 
     return serving

@@ -1,4 +1,4 @@
-"""Errors in what a developer wrote: a graph, a chart file, or the setup of the application."""
+"""Errors of the developer: in a graph, a chart file, or the setup of the application."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.errors.root import DefinitionError, FromHost, listing
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a definition: where it is, what is wrong, and what would have worked."""
+    """One fault in a definition: its place, the problem, and a remedy."""
 
     place: str
     problem: str
@@ -33,7 +33,7 @@ class InvalidGraphError(DefinitionError):
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One fault in a file: where it is, what is wrong, and what would have worked."""
+    """One fault in a file: its position, the problem, and a remedy."""
 
     line: int  # from 1
     column: int  # from 1, in characters

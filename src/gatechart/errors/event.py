@@ -154,7 +154,7 @@ class ReservedEventError(EventError):
 
     @property
     def _remedy(self) -> str:
-        """Suggestion of what the caller may have wanted."""
+        """Suggestion of another call for the caller."""
         first, _, rest = self.event.partition(".")
         if first == "after":
             return "an operator lets a timer fire now with fire_timer(), or `gatechart mail fire`"

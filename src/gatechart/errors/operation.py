@@ -324,7 +324,7 @@ class InsideLoopError(EventError):
 class IncompatibleGraphError(EventError):
     """The registered graph cannot continue the stored agent. The agent is unchanged."""
 
-    private: ClassVar[tuple[str, ...]] = ("problem",)  # may hold what a migration raised
+    private: ClassVar[tuple[str, ...]] = ("problem",)  # may contain the error of a migration
 
     agent_id: str
     graph: str
@@ -355,7 +355,7 @@ class ReadOnlyError(EventError):
     """The runtime was opened for reading, and the call needs the owner of the database."""
 
     call: str
-    instead: str = ""  # what a reader can do instead
+    instead: str = ""  # an alternative for a reader
 
     def __str__(self) -> str:
         instead = f", or {self.instead}" if self.instead else ""
