@@ -47,22 +47,22 @@ def _compiled(source: Any) -> Any:
         return Cel(source)
     if isinstance(source, Mapping):
         return {name: _compiled(each) for name, each in source.items()}
-    return [_compiled(each) for each in source] if isinstance(source, list) else source
+    return [_compiled(part) for part in source] if isinstance(source, list) else source
 
 
 def _formulas(parts: Any) -> Iterator[Cel]:
     if isinstance(parts, Cel):
         yield parts
     elif isinstance(parts, dict | list):
-        for each in parts.values() if isinstance(parts, dict) else parts:
-            yield from _formulas(each)
+        for value in parts.values() if isinstance(parts, dict) else parts:
+            yield from _formulas(value)
 
 
 def _filled(parts: Any, data: Mapping[str, Any]) -> Any:
     if isinstance(parts, Cel):
         return parts.value(data)
     if isinstance(parts, dict):
-        return {name: _filled(each, data) for name, each in parts.items()}
+        return {name: _filled(part, data) for name, part in parts.items()}
     return [_filled(each, data) for each in parts] if isinstance(parts, list) else parts
 
 

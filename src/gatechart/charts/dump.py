@@ -83,14 +83,14 @@ class _Dumping:
                 precedence="" if graph.precedence is Precedence.SPECIFIC else graph.precedence.value,
                 max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
                 accepts=self.accepts(graph.accepts),
-                events={each.name: self.event_type(each) for each in graph.event_types.values()},
+                events={event_type.name: self.event_type(event_type) for event_type in graph.event_types.values()},
                 events_closed=graph.events_closed,
                 searchable=list(graph.searchable),
                 tools=written_policies(graph.tools),
                 signals=self.signals(graph.signals),
                 escape=self.escape(graph.escape),
                 allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
-                entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
+                entry_points=[self.entry_point(entry) for entry in graph.entry_points.values()],
                 initial=self.root_initial(),
                 **self.transitions(ANY),
                 states={state.name: self.state(state) for state in graph.tree if state.name not in graph.escape_states},
@@ -130,7 +130,7 @@ class _Dumping:
             exit=self.functions(state.on_exit),
             defer=_one_or_many(state.defer),
             tools=written_policies(dict(state.tools)),
-            invoke=[self.invoke(each) for each in state.invoke],
+            invoke=[self.invoke(invoke) for invoke in state.invoke],
             data=self.data(state),
             progress=state.progress,
             expects=_delay(state.expects),
@@ -150,19 +150,19 @@ class _Dumping:
 
     def transitions(self, source: str) -> dict[str, Any]:
         """Return transitions under `on` and `always`, or as a list if that would change their order."""
-        own = [each for each in self.graph.transitions if each.source == source]
+        own = [transition for transition in self.graph.transitions if transition.source == source]
         grouped = [(event, list(some)) for event, some in groupby(own, key=lambda each: each.event)]
         events = [event for event, _ in grouped]
         if len(set(events)) < len(events) or None in events[1:-1]:
             return {"on": [{"event": each.event, **self.transition(each)} for each in own]}
-        found: dict[str, Any] = {}
+        keys: dict[str, Any] = {}
         for event, some in grouped:
             transitions = _alone([self.transition(each) for each in some])
             if event is None:
-                found["always"] = transitions
+                keys["always"] = transitions
             else:
-                found.setdefault("on", {})[event] = transitions
-        return found
+                keys.setdefault("on", {})[event] = transitions
+        return keys
 
     def transition(self, each: Transition[Any] | Then) -> dict[str, Any]:
         """Return a transition without its event."""
@@ -176,12 +176,12 @@ class _Dumping:
 
     def after(self, state: State[Any]) -> dict[str, Any]:
         """Return the delays with their transitions."""
-        found: dict[str, Any] = {}
+        delays: dict[str, Any] = {}
         for after in state.after:
-            if after.delay in found:
+            if after.delay in delays:
                 self.fault(f"state {state.name!r} waits twice for {after.delay!r}", "put both into one delay")
-            found[after.delay] = [self.transition(each) for each in after.then]
-        return found
+            delays[after.delay] = [self.transition(each) for each in after.then]
+        return delays
 
     def every(self, state: State[Any]) -> Any:
         """Return transitions by period, or recurrences with one transition each if one has more than a period."""
@@ -217,7 +217,7 @@ class _Dumping:
     def transfers(self, transfers: Transfers) -> dict[str, Any]:
         """Return the transfers of a state."""
         return {
-            "targets": [self.to(each) for each in transfers.targets],
+            "targets": [self.to(target) for target in transfers.targets],
             "most": transfers.most,
             **_without_blanks(
                 otherwise=_reference(transfers.otherwise),
@@ -360,7 +360,7 @@ class _Dumping:
 
     def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
         """Return the names of several functions, built-in actions and handoffs."""
-        return [self.action(each) for each in functions]
+        return [self.action(function) for function in functions]
 
     def action(self, function: Callable[..., Any]) -> Any:
         """Return one action."""
@@ -423,13 +423,13 @@ def _recurrence(every: Every) -> dict[str, Any]:
 
 def _non_defaults(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:
     """Return the fields of a retry or a recurrence that differ from the defaults."""
-    given = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: value for name, value in given.items() if value != getattr(usual, name)}
+    field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
+    return {name: value for name, value in field_values.items() if value != getattr(usual, name)}
 
 
 def _one_or_many(values: Iterable[Any]) -> Any:
-    found = list(values)
-    return found[0] if len(found) == 1 else found
+    items = list(values)
+    return items[0] if len(items) == 1 else items
 
 
 def _alone(transitions: Sequence[dict[str, Any]]) -> Any:

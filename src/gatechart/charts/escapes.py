@@ -87,16 +87,16 @@ class EscapeReader:
     def bounds(self, fields: Fields) -> dict[str, Any]:
         """Return the bounds that the plan sets."""
         spot = fields.spot
-        found: dict[str, Any] = {}
+        bounds: dict[str, Any] = {}
         cooldown = self.parts.delay(spot.get("cooldown"))
         if cooldown is not None:
-            found["cooldown"] = cooldown
+            bounds["cooldown"] = cooldown
         for key in ("most_a_day", "turns"):
             each = spot.get(key)
             if each is not None:
-                found[key] = each.value
+                bounds[key] = each.value
                 self.whole(each)
-        return found if spot.get("learns") is None else {**found, "learns": fields.flag("learns")}
+        return bounds if spot.get("learns") is None else {**bounds, "learns": fields.flag("learns")}
 
     def whole(self, spot: Spot) -> None:
         """Add a fault unless it is a whole number; the graph checks its range."""
@@ -106,13 +106,15 @@ class EscapeReader:
     def tactics(self, spot: Spot, place: str) -> Tactics:
         """Return strategies by signal."""
         Fields(spot, self.faults)
-        found: dict[Name, tuple[Strategy, ...]] = {}
+        by_signal: dict[Name, tuple[Strategy, ...]] = {}
         for signal, some in spot.items():
             self.chart.places.setdefault(f"{place}, {signal}", spot.key(signal))
-            found[signal] = tuple(each for one in some.elements() if (each := self.strategy(one, place)) is not None)
-            if not found[signal] and not self.faults.touches(some):
+            by_signal[signal] = tuple(
+                each for one in some.elements() if (each := self.strategy(one, place)) is not None
+            )
+            if not by_signal[signal] and not self.faults.touches(some):
                 self.faults.add(some, "it lists no strategy", "list a strategy, or drop the signal")
-        return found
+        return by_signal
 
     def strategy(self, spot: Spot, place: str) -> Strategy | None:
         """Return a strategy and record its position; None after a fault."""
@@ -169,7 +171,9 @@ class EscapeReader:
         if kind is ToHuman:
             return self.to_human(body)
         given = {} if body is None else {key: self.value(keys[key], each) for key, each in body.items() if key in keys}
-        for key in (key for key, each in signature(kind).parameters.items() if each.default is each.empty):
+        for key in (
+            key for key, parameter in signature(kind).parameters.items() if parameter.default is parameter.empty
+        ):
             if key not in given:
                 self.faults.add(where, f"{key!r} is missing", f"write `{key}:`")
         return None if len(self.faults.found) > before else kind(**given)
@@ -249,7 +253,7 @@ def written_escape(plan: EscapePlan, writer: Writer) -> dict[str, Any]:
     """Return a plan as data, without defaults. Raises ValueError for a strategy that no chart can name."""
 
     def tactics(some: tuple[tuple[str, tuple[Strategy, ...]], ...]) -> dict[str, Any]:
-        return {signal: [_written(each, writer) for each in strategies] for signal, strategies in some}
+        return {signal: [_written(strategy, writer) for strategy in strategies] for signal, strategies in some}
 
     bounds = {key: getattr(plan, key) for key in ("most_a_day", "turns", "learns", "shared")}
     return {
@@ -270,10 +274,10 @@ def _written(strategy: Strategy, writer: Writer) -> Any:
             raise ValueError(f"{strategy.name!r} is the name of a built-in strategy and of a custom one")
         return writer.name(strategy.name, strategy)
     if isinstance(strategy, ToHuman):
-        found = _written_human(strategy, writer)
+        data = _written_human(strategy, writer)
     else:
-        found = {key: each for key, each in _parameters(strategy, writer) if each is not None}
-    return {usual_name(kind): found} if found else usual_name(kind)
+        data = {key: each for key, each in _parameters(strategy, writer) if each is not None}
+    return {usual_name(kind): data} if data else usual_name(kind)
 
 
 def _written_human(strategy: ToHuman, writer: Writer) -> dict[str, Any]:
@@ -292,7 +296,7 @@ def _otherwise(state: str) -> Mapping[str, str]:
 def _parameters(strategy: Strategy, writer: Writer) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a strategy that differ from the defaults of its class."""
     kind = type(strategy)
-    usual = {name: each.default for name, each in signature(kind).parameters.items()}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
     for key, value_kind in STRATEGIES[kind].items():
         if value_kind == "delay":  # stored in seconds
             value = getattr(strategy, f"{key}_s")

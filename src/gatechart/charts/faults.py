@@ -87,8 +87,8 @@ class Spot:
         """Yield all texts inside, or the value itself if it is one."""
         if self.is_mapping or self.is_list:
             parts = (spot for _, spot in self.items()) if self.is_mapping else self.elements()
-            for each in parts:
-                yield from each.texts()
+            for part in parts:
+                yield from part.texts()
         elif isinstance(self.value, str):
             yield self
 
@@ -165,7 +165,7 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...]:
         """Return one text or a list of them."""
         spot = self.spot.get(key)
-        return () if spot is None else tuple(text_of(each, self.faults) for each in spot.elements())
+        return () if spot is None else tuple(text_of(element, self.faults) for element in spot.elements())
 
     def flag(self, key: str) -> bool:
         """Return true or false; false if it is missing."""
@@ -201,10 +201,10 @@ class Fields:
 
     def needs(self, key: str, remedy: str) -> Spot | None:
         """Return the value of a required key; None after a fault, which is added."""
-        found = self.spot.get(key)
-        if found is None and self.spot.is_mapping:
+        value = self.spot.get(key)
+        if value is None and self.spot.is_mapping:
             self.faults.add(self.spot, f"{key!r} is missing", remedy)
-        return found
+        return value
 
 
 def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:

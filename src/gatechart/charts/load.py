@@ -138,9 +138,9 @@ def load_tool_policies(source: Source) -> dict[str, ToolPolicies]:
     {'lookup': ToolPolicies(timeout_s=5.0)}
     """
     top, faults = read(source)
-    found = read_policies(Spot(top), faults, KEYS[Dialect.SCXML.value])
+    policies = read_policies(Spot(top), faults, KEYS[Dialect.SCXML.value])
     faults.check()
-    return found
+    return policies
 
 
 class _Building(HandingOn):
@@ -163,14 +163,14 @@ class _Building(HandingOn):
     ) -> AnyGraph:
         """Return the graph. Raises InvalidChartError if anything is wrong with the chart."""
         root = self.chart.root
-        doors = [self.entry_point(each) for each in self.chart.entry_points]
+        doors = [self.entry_point(entry) for entry in self.chart.entry_points]
         states = [self.state(each) for each in root.states]
         given = [*doors, *self.beginning(states)] if entry_points is None else entry_points
         parts: dict[str, Any] = {
             "version": self.chart.version,
             "context": self.context(),
             "states": states,
-            "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
+            "transitions": [transition for state in (root, *root.walk()) for transition in self.transitions(state)],
             "entry_points": given,
             "initial": self.initial(root, root),
             "on_refusal": OnRefusal(self.chart.on_refusal),
@@ -178,7 +178,7 @@ class _Building(HandingOn):
             "max_microsteps": self.chart.max_microsteps,
             "migrations": migrations,
             "accepts": self.accepts(),
-            "events": [self.event_type(each) for each in self.chart.events],
+            "events": [self.event_type(event) for event in self.chart.events],
             "events_closed": self.chart.events_closed,
             "searchable": self.chart.searchable,
             "tools": self.chart.tools,
@@ -229,7 +229,7 @@ class _Building(HandingOn):
     def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
         """Yield the allowances. gone: places of the file that the graph lacks."""
         codes = tuple(rule.code for rule in RULES)
-        for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
+        for index, each in enumerate(allowance for allowance in self.chart.allow if allowance.place not in gone):
             self.places[f"allow[{index}]"] = each.spot
             for key in ("code", "place", "reason"):
                 self.places[f"allow[{index}], {key}"] = each.spot.get(key) or each.spot
@@ -249,7 +249,7 @@ class _Building(HandingOn):
             after=dict(self.after(each, form) for each in form.after),
             every=self.every(form),
             invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
-            states=[self.state(each) for each in form.states],
+            states=[self.state(state) for state in form.states],
             initial=self.history_default(form) if form.history else self.initial(form, form),
             parallel=form.parallel,
             final=form.final,
@@ -270,7 +270,7 @@ class _Building(HandingOn):
         """Return the initial state of a state. inside: the state whose children its targets name."""
         if form.initial is None:
             return None
-        targets = [self.names.inside(each, inside) for each in form.initial.targets]
+        targets = [self.names.inside(target, inside) for target in form.initial.targets]
         return Initial(targets, actions=self.actions(form.initial.actions))
 
     def history_default(self, form: StateForm) -> Initial | None:
@@ -306,13 +306,13 @@ class _Building(HandingOn):
 
     def every(self, form: StateForm) -> dict[Delay | Every, list[Then]]:
         """Return recurrences with their transitions; transitions of a faulty recurrence are only checked for faults."""
-        found: dict[Delay | Every, list[Then]] = {}
+        recurrences: dict[Delay | Every, list[Then]] = {}
         for each in form.every:
             event = recurring_event(self.names.names[form], each.every or Every("1d"))
             then = [self.then(each, form, event) for each in each.then]
             if each.every is not None:
-                found.setdefault(each.every, []).extend(then)
-        return found
+                recurrences.setdefault(each.every, []).extend(then)
+        return recurrences
 
     def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
         """Return a delayed or recurring transition. event: its name, for the label."""
@@ -334,10 +334,10 @@ class _Building(HandingOn):
 
     def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
         """Add a fault for a transition between regions that XState would take differently."""
-        states = [form, *(self.names.named[each] for each in targets if each in self.names.named)]
+        states = [form, *(self.names.named[target] for target in targets if target in self.names.named)]
         if len(states) <= len(targets):  # one is missing, which is already recorded
             return
-        left = xstate.also_left([self.names.outside(each) for each in states])
+        left = xstate.also_left([self.names.outside(state) for state in states])
         if left:
             self.faults.add(then.spot, *xstate.stays_there(left, self.names.names[left[0]]))
 
@@ -403,7 +403,7 @@ class _Building(HandingOn):
         is_root = entry.state.node.text == ANY
         state = ANY if is_root else self.names.inside(entry.state, self.names.machine)
         takes = None if entry.takes is None else self.bindings.type(entry.takes, BaseModel)
-        found = EntryPoint(
+        built = EntryPoint(
             state,
             entry.name,
             opens_on=entry.opens_on,
@@ -415,10 +415,10 @@ class _Building(HandingOn):
             signals=self.signals(entry.signals, f"entry point {entry.name or state!r}, signals"),
             profile=entry.profile,
         )
-        self.places.setdefault(f"entry point {found.name!r}", entry.spot)
+        self.places.setdefault(f"entry point {built.name!r}", entry.spot)
         for trigger in entry.opens_on:
             self.places[f"trigger {trigger!r}"] = entry.spot
-        return found
+        return built
 
 
 def _place(door: EntryPoint | Name) -> str:

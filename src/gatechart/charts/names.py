@@ -49,11 +49,11 @@ class Names:
 
     def outside(self, state: StateForm) -> tuple[StateForm, ...]:
         """Return the states around a state, innermost first, the chart as a whole last."""
-        found: list[StateForm] = []
+        states: list[StateForm] = []
         while state in self.parents:
             state = self.parents[state]
-            found.append(state)
-        return tuple(found)
+            states.append(state)
+        return tuple(states)
 
     def id_of(self, state: StateForm) -> str:
         """Return the id of a state; without one, XState uses its path after the chart's id."""
@@ -81,8 +81,8 @@ class Names:
     def inside(self, spot: Spot, state: StateForm) -> str:
         """Return the name of an initial state, which is first looked up among the state's children."""
         text = spot.node.text
-        found = None if text.startswith("#") else _descend(state, text.removeprefix("."))
-        return self._checked(spot, found or self._find(text, state))
+        child = None if text.startswith("#") else _descend(state, text.removeprefix("."))
+        return self._checked(spot, child or self._find(text, state))
 
     def is_inside(self, name: str, outer: StateForm) -> bool:
         """Return whether the named state is the outer one or inside it."""
@@ -125,12 +125,12 @@ class Names:
             id_, dot, _ = id_.rpartition(".")
         return None
 
-    def _checked(self, spot: Spot, found: StateForm | None) -> str:
-        if found is None:
+    def _checked(self, spot: Spot, state: StateForm | None) -> str:
+        if state is None:
             text = spot.node.text
             self.faults.add(spot, f"unknown state {text!r}", suggestion(text, tuple(self.named)))
             return text
-        return self.names[found]
+        return self.names[state]
 
 
 def _descend(state: StateForm, path: str) -> StateForm | None:
@@ -140,9 +140,9 @@ def _descend(state: StateForm, path: str) -> StateForm | None:
             return child
     for child in state.states:
         if path.startswith(f"{child.key}."):
-            found = _descend(child, path[len(child.key) + 1 :])
-            if found is not None:
-                return found
+            state_below = _descend(child, path[len(child.key) + 1 :])
+            if state_below is not None:
+                return state_below
     return None
 
 

@@ -131,7 +131,7 @@ class _Shape(Entries):
             transitions=tuple(self.transitions(spot)),
             after=tuple(self.after(spot.get("after"))),
             every=() if self.is_xstate else tuple(self.recurring(spot.get("every"))),
-            invoke=tuple(self.invoke(each) for each in fields.values("invoke")),
+            invoke=tuple(self.invoke(value) for value in fields.values("invoke")),
             states=tuple(self.states(spot.get("states"))),
             data=self.data(spot.get("data")) or self.output(spot.get("output")),
             description=fields.text("description"),
@@ -221,17 +221,17 @@ class _Shape(Entries):
                     continue
                 yield from self.transitions_of(EventForm(spot.key(event), event), value)
             return
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["listed"])
-            found = fields.needs("event", "name the event, or write null for a transition without one")
-            if found is not None:
-                name = None if found.value is None else text_of(found, self.faults)
-                yield TransitionForm(EventForm(found, name), self.then(each, known="listed"))
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["listed"])
+            event_spot = fields.needs("event", "name the event, or write null for a transition without one")
+            if event_spot is not None:
+                name = None if event_spot.value is None else text_of(event_spot, self.faults)
+                yield TransitionForm(EventForm(event_spot, name), self.then(element, known="listed"))
 
     def transitions_of(self, event: EventForm, spot: Spot) -> Iterator[TransitionForm]:
         """Yield the transitions of one event: a target, a transition, or a list of either."""
-        for each in spot.elements():
-            yield TransitionForm(event, self.then(each))
+        for element in spot.elements():
+            yield TransitionForm(event, self.then(element))
 
     def then(self, spot: Spot, known: str = "transition") -> ThenForm:
         """Return a transition, or a transition that is only a target."""
@@ -298,7 +298,9 @@ class _Shape(Entries):
         if every.fault is None:
             return every
         problem, remedy = every.fault
-        self.faults.add(next((each for _, each in spot.items() if repr(each.value) in problem), spot), problem, remedy)
+        self.faults.add(
+            next((value for _, value in spot.items() if repr(value.value) in problem), spot), problem, remedy
+        )
         return None
 
     def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:

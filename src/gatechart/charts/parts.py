@@ -157,7 +157,7 @@ class Handoffs(References):
 
     def actions(self, fields: Fields, key: str) -> tuple[ActionForm, ...]:
         """Return one action or a list of them."""
-        return tuple(self.action(each) for each in fields.values(key))
+        return tuple(self.action(value) for value in fields.values(key))
 
     def action(self, spot: Spot) -> ActionForm:
         """Return the name of a function, a built-in action, or a handoff."""
@@ -280,8 +280,8 @@ class Handoffs(References):
 
     def optional_function(self, spot: Spot, key: str) -> Reference | None:
         """Return the name of a function, if there is one."""
-        found = spot.get(key)
-        return None if found is None else self.reference(found)
+        reference = spot.get(key)
+        return None if reference is None else self.reference(reference)
 
     def delay(self, spot: Spot | None) -> Delay | None:
         """Return a delay; a number is seconds."""
@@ -310,14 +310,14 @@ class Handoffs(References):
 
     def fallback_steps(self, spot: Spot) -> Iterator[FallbackForm]:
         """Yield the valid fallbacks."""
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["fallback"])
-            kinds = [kind for kind in _KINDS if each.get(kind) is not None]
-            if each.is_mapping and len(kinds) != 1:
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["fallback"])
+            kinds = [kind for kind in _KINDS if element.get(kind) is not None]
+            if element.is_mapping and len(kinds) != 1:
                 problem = f"it is {' and '.join(map(repr, kinds))} at once" if kinds else "it names no fallback"
-                self.faults.add(each, problem, _FALLBACK)
+                self.faults.add(element, problem, _FALLBACK)
             elif kinds == ["same_target"]:
-                yield from self.same_target(each)
+                yield from self.same_target(element)
             elif kinds == ["best"]:
                 best = self.best(fields, "at", "agent")
                 yield from () if best is None else (best,)
@@ -355,14 +355,14 @@ class Entries(Handoffs):
             for name, body in spot.items():
                 yield self.entry_point(body, name, spot.key(name))
             return
-        for each in spot.elements():
-            if not each.is_mapping:
-                if text_of(each, self.faults):
-                    yield EntryForm(each, each)
+        for element in spot.elements():
+            if not element.is_mapping:
+                if text_of(element, self.faults):
+                    yield EntryForm(element, element)
                 continue
-            state = Fields(each, self.faults, self.known["entry_point"]).needs("state", "name the state to start in")
+            state = Fields(element, self.faults, self.known["entry_point"]).needs("state", "name the state to start in")
             if state is not None:
-                yield self.entry_point(each, "", state)
+                yield self.entry_point(element, "", state)
 
     def entry_point(self, spot: Spot, name: str, state: Spot) -> EntryForm:
         """Return one entry point. state: its state, unless the mapping names one."""
@@ -392,7 +392,7 @@ class Entries(Handoffs):
         if spot is None:
             return
         if not spot.is_mapping:
-            yield from (EventTypeForm(each, text_of(each, self.faults)) for each in spot.elements())
+            yield from (EventTypeForm(element, text_of(element, self.faults)) for element in spot.elements())
             return
         for name, body in spot.items():
             if body.value is None:
@@ -410,9 +410,9 @@ class Entries(Handoffs):
         if not spot.is_list:
             self.faults.add(spot, f"expected a list, found {kind_of(spot)}", "write items such as `- code: GC102`")
             return
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["allowance"])
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["allowance"])
             for key, remedy in _NEEDED_TO_ALLOW.items():
                 fields.needs(key, remedy)
-            if each.is_mapping:
-                yield AllowForm(each, *(fields.text(key) for key in _NEEDED_TO_ALLOW))
+            if element.is_mapping:
+                yield AllowForm(element, *(fields.text(key) for key in _NEEDED_TO_ALLOW))

@@ -77,8 +77,8 @@ class SignalReader:
 
     def listed(self, spot: Spot) -> Iterator[Signal]:
         """Yield the signals of a list."""
-        for each in spot.elements():
-            yield from self.one(each)
+        for element in spot.elements():
+            yield from self.one(element)
 
     def one(self, spot: Spot) -> Iterator[Signal]:
         """Yield the signals of a preset, or the signal of a detector or of several joined."""
@@ -91,14 +91,14 @@ class SignalReader:
             return
         fields = Fields(spot, self.faults, SIGNAL_KEYS["signal"])
         preset = next((name for name in PRESETS if spot.get(name) is not None), None)
-        found = self.of_preset(spot, preset) if preset else tuple(self.alone(spot))
+        signals = self.of_preset(spot, preset) if preset else tuple(self.alone(spot))
         answer = spot.get("answer")
         if answer is None:
-            yield from found
+            yield from signals
             return
         handoff = self.named.handoff(self.parts.handoff(answer))
         waits, otherwise = self.state(fields.spot.get("waits")), self.state(fields.spot.get("otherwise"))
-        yield from answered(found, handoff, waits=waits, otherwise=otherwise)
+        yield from answered(signals, handoff, waits=waits, otherwise=otherwise)
 
     def of_preset(self, spot: Spot, name: str) -> Preset:
         """Return the signals of a preset with its parameters."""
@@ -139,7 +139,7 @@ class SignalReader:
             part = self.symptom(body)
             return None if part is None else Inverted(part)
         listed = spot.get("of") if word == "any_of" else body
-        parts = [] if listed is None else [self.symptom(each) for each in listed.elements()]
+        parts = [] if listed is None else [self.symptom(element) for element in listed.elements()]
         least = self.whole(body) if word == "any_of" else 1 if word == "any" else len(parts)
         sound = [each for each in parts if each is not None]
         if least is None or len(sound) < len(parts):
@@ -169,8 +169,10 @@ class SignalReader:
         before = len(self.faults.found)
         if not is_empty and spot.value is not None:
             Fields(spot, self.faults, keys)
-        given = {} if is_empty else {key: self.value(keys[key], each) for key, each in spot.items() if key in keys}
-        for key in (key for key, each in signature(kind).parameters.items() if each.default is each.empty):
+        given = {} if is_empty else {key: self.value(keys[key], value) for key, value in spot.items() if key in keys}
+        for key in (
+            key for key, parameter in signature(kind).parameters.items() if parameter.default is parameter.empty
+        ):
             if key not in given:
                 self.faults.add(spot, f"{key!r} is missing", f"write `{key}:`")
         if len(self.faults.found) > before:
@@ -210,7 +212,7 @@ class SignalReader:
     def phrases(self, spot: Spot) -> dict[str, tuple[str, ...]]:
         """Return phrases by language."""
         Fields(spot, self.faults)
-        return {key: tuple(text_of(one, self.faults) for one in each.elements()) for key, each in spot.items()}
+        return {key: tuple(text_of(one, self.faults) for one in value.elements()) for key, value in spot.items()}
 
     def choice(self, kind: str, spot: Spot) -> str:
         """Return one of the choices of a kind."""
@@ -248,25 +250,25 @@ def written_signals(signals: Signals, handoff: Written, function: Written) -> An
     """Return signals as data. handoff, function: convert those parts. Raises ValueError for a custom detector."""
     if not signals.signals:
         return OFF
-    notice = [_written_signal(each, handoff, function) for each in signals.signals]
+    notice = [_written_signal(signal, handoff, function) for signal in signals.signals]
     usual = Signals(signals.signals)
     names = ("ignore", "said", "task", "measure", *BOUNDS)
     more = {name: getattr(signals, name) for name in names if getattr(signals, name) != getattr(usual, name)}
-    plain = {name: list(each) if isinstance(each, tuple) else each for name, each in more.items()}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in more.items()}
     return {"notice": notice, **plain} if more else notice
 
 
 def _written_signal(signal: Signal, handoff: Written, function: Written) -> dict[str, Any]:
     first = signal.when.detectors[0]
-    found = _written(signal.when, function)
+    data = _written(signal.when, function)
     if signal.name != name_after(first):
-        found["name"] = signal.name
+        data["name"] = signal.name
     if signal.reason is not first.reason:
-        found["reason"] = signal.reason.value
+        data["reason"] = signal.reason.value
     if signal.answer is not None:
         states = {"waits": signal.waits, "otherwise": signal.otherwise}
-        found |= {"answer": handoff(signal.answer), **{key: name for key, name in states.items() if name}}
-    return found
+        data |= {"answer": handoff(signal.answer), **{key: name for key, name in states.items() if name}}
+    return data
 
 
 def _written(symptom: Symptom, function: Written) -> dict[str, Any]:
@@ -288,17 +290,17 @@ def _written(symptom: Symptom, function: Written) -> dict[str, Any]:
 def _parameters(detector: Detector, function: Written) -> dict[str, Any]:
     """Return the parameters of a detector that differ from the defaults of its class."""
     kind = type(detector)
-    usual = {name: each.default for name, each in signature(kind).parameters.items()}
-    found: dict[str, Any] = {}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
+    changed: dict[str, Any] = {}
     for key, value_kind in DETECTORS[kind].items():
         value = getattr(detector, key, None)
         if value_kind == "phrases":
             if value and value != getattr(kind(), key):
-                found[key] = {name: list(each) for name, each in value}
+                changed[key] = {name: list(each) for name, each in value}
         elif value_kind == "need_rules":
-            found |= {key: [written_rule(each) for each in value]} if value else {}
+            changed |= {key: [written_rule(each) for each in value]} if value else {}
         elif value_kind == "function":
-            found[key] = function(value)
+            changed[key] = function(value)
         elif value != usual[key] and value is not None:
-            found[key] = list(value) if isinstance(value, tuple) else value
-    return found
+            changed[key] = list(value) if isinstance(value, tuple) else value
+    return changed

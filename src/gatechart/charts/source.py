@@ -117,12 +117,12 @@ class _Parser:
         if opening == '"':
             text = self._string()
             return text, text
-        if found := _JSON_WORD.match(self.text, self.at):
-            self.at = found.end()
-            return _JSON_WORDS[found[0]], found[0]
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            return json.loads(found[0]), found[0]
+        if match := _JSON_WORD.match(self.text, self.at):
+            self.at = match.end()
+            return _JSON_WORDS[match[0]], match[0]
+        if match := _NUMBER.match(self.text, self.at):
+            self.at = match.end()
+            return json.loads(match[0]), match[0]
         raise self._stop("invalid JSON: expected a value", "correct the text here")
 
     def _string(self) -> str:
@@ -277,10 +277,10 @@ class _Composer:
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self.anchors:
             raise self._stop(event, f"unknown anchor {event.anchor!r}", f"define it first with &{event.anchor}")
-        found = self.anchors[event.anchor]
-        if found is None:
+        anchored = self.anchors[event.anchor]
+        if anchored is None:
             raise self._stop(event, f"the alias {event.anchor!r} contains itself", "write the values out")
-        node, size = found
+        node, size = anchored
         self._grow(event, size)
         return node
 

@@ -72,8 +72,8 @@ def read_policies(spot: Spot | None, faults: Faults, keys: Keys) -> dict[str, To
     if spot is None:
         return {}
     Fields(spot, faults)
-    found = {name: _Reader(body, faults, keys).policies() for name, body in spot.items()}
-    return {name: policies for name, policies in found.items() if policies is not None}
+    policies_by_tool = {name: _Reader(body, faults, keys).policies() for name, body in spot.items()}
+    return {name: policies for name, policies in policies_by_tool.items() if policies is not None}
 
 
 class _Reader:
@@ -142,12 +142,12 @@ class _Reader:
 
     def alternatives(self, value: Spot) -> Iterator[str | Capability]:
         """Yield the valid tools and capabilities."""
-        for each in value.elements():
-            if not each.is_mapping:
-                text = text_of(each, self.faults)
+        for element in value.elements():
+            if not element.is_mapping:
+                text = text_of(element, self.faults)
                 yield from (text,) if text else ()
                 continue
-            named = Fields(each, self.faults, self.keys["capability"]).needs("capability", _REMEDIES["alternatives"])
+            named = Fields(element, self.faults, self.keys["capability"]).needs("capability", _REMEDIES["alternatives"])
             name = "" if named is None else text_of(named, self.faults)
             yield from (Capability(name),) if name else ()
 
@@ -171,8 +171,8 @@ def _written(key: str, policy: Any) -> Any:
 
 
 def _non_defaults(value: Any, usual: Any) -> dict[str, Any]:
-    given = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: value for name, value in given.items() if value != getattr(usual, name) and value is not None}
+    field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
+    return {name: value for name, value in field_values.items() if value != getattr(usual, name) and value is not None}
 
 
 def tool_kinds(dialect: str) -> dict[str, Any]:

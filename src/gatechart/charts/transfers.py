@@ -21,10 +21,10 @@ def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
         return None
     fields = Fields(spot, parts.faults, parts.known["transfers"])
     targets = fields.needs("targets", "list the states, and the entry points of other graphs, to choose among")
-    found = () if targets is None else tuple(_targets(parts, targets))
+    target_forms = () if targets is None else tuple(_targets(parts, targets))
     return TransfersForm(
         spot=spot,
-        targets=found,
+        targets=target_forms,
         most=_most(parts, spot.get("most")),
         otherwise=spot.get("otherwise"),
         resets_on=fields.texts("resets_on"),
@@ -45,22 +45,22 @@ def _most(parts: Handoffs, spot: Spot | None) -> int | None:
 
 
 def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
-    for each in spot.elements():
-        if not each.is_mapping:
-            if text_of(each, parts.faults):
-                yield ToForm(each, each)
+    for element in spot.elements():
+        if not element.is_mapping:
+            if text_of(element, parts.faults):
+                yield ToForm(element, element)
             continue
-        fields = Fields(each, parts.faults, parts.known["to"])
-        named = [key for key in _KINDS if each.get(key) is not None]
-        target = each.get(named[0]) if len(named) == 1 else None
+        fields = Fields(element, parts.faults, parts.known["to"])
+        named = [key for key in _KINDS if element.get(key) is not None]
+        target = element.get(named[0]) if len(named) == 1 else None
         if target is None or (named != ["best"] and not text_of(target, parts.faults)):
             problem = f"it is {' and '.join(map(repr, named))} at once" if len(named) > 1 else "it names no target"
-            parts.faults.add(each, problem, _TARGET)
+            parts.faults.add(element, problem, _TARGET)
             continue
         best = parts.best(fields, "at")
         for key in _OF_A_GRAPH if named == ["state"] else ():
-            if each.get(key) is not None:
-                parts.faults.add(each.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
+            if element.get(key) is not None:
+                parts.faults.add(element.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
         yield _target(parts, fields, best or target, is_graph=named == ["graph"])
 
 

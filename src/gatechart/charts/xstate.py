@@ -83,13 +83,13 @@ def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
     >>> by_beginning(["a.b.c", "a.b", "d"])
     {'a': ('a.b', 'a.b.c'), 'a.b': ('a.b.c',)}
     """
-    found: dict[str, tuple[str, ...]] = {}
+    longer: dict[str, tuple[str, ...]] = {}
     for event in sorted(set(events)):
         words = event.split(".")
         for count in range(1, min(len(words), _MOST_WORDS)):
             beginning = ".".join(words[:count])
-            found[beginning] = (*found.get(beginning, ()), event)
-    return found
+            longer[beginning] = (*longer.get(beginning, ()), event)
+    return longer
 
 
 def not_taken(
@@ -137,8 +137,8 @@ def segments(path: str) -> list[str]:
     >>> segments(r"#foo\.bar.child"), segments(".child")
     (['#foo.bar', 'child'], ['', 'child'])
     """
-    found = _SEGMENT.findall(f"{path}.")
-    return [_ESCAPED.sub(r"\1", each) for each in found]
+    pieces = _SEGMENT.findall(f"{path}.")
+    return [_ESCAPED.sub(r"\1", each) for each in pieces]
 
 
 def wrapped(chart: ChartForm) -> ChartForm:
@@ -191,8 +191,8 @@ def stays_there(left: Sequence[StateForm], name: str) -> tuple[str, str]:
 
 def doings(state: StateForm) -> Iterator[str]:
     """Yield the keys of the state that would take effect if it were left and entered again."""
-    found = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
-    yield from (key for key, value in found.items() if value)
+    actions_by_key = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
+    yield from (key for key, value in actions_by_key.items() if value)
     if any(child.history for child in state.states):
         yield "history"
 

@@ -125,7 +125,11 @@ def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
     if snapshot.status is not Status.ACTIVE:
         return NOTHING
     here = snapshot.configuration
-    edges = {name: found for event in awaited_events(graph, here) for name, found in _taken(graph, here, event)}
+    edges = {
+        name: edges_of_event
+        for event in awaited_events(graph, here)
+        for name, edges_of_event in _taken(graph, here, event)
+    }
     return Accepted(edges, deferred_events(graph, here))
 
 
@@ -175,15 +179,15 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
 def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
     """Print agents, one per row, and the number with each status."""
     columns = ("AGENT", "STATUS", "IDLE", "STATE", "GRAPH")
-    print_table(columns, (_agent_row(each, now) for each in agents), whole=columns[:3])
-    found = Counter(each.status for each in agents)
-    counts = ", ".join(f"{found[status]:,} {status.value}" for status in Status if found[status])
+    print_table(columns, (_agent_row(agent, now) for agent in agents), whole=columns[:3])
+    statuses = Counter(each.status for each in agents)
+    counts = ", ".join(f"{statuses[status]:,} {status.value}" for status in Status if statuses[status])
     print_hint(f"{len(agents):,} agent{'s' * (len(agents) != 1)}: {counts}")
 
 
 def print_counts(counts: Sequence[GraphCount]) -> None:
     """Print the numbers of agents: a row for each graph, followed by a row for each of its states."""
-    print_table(("GRAPH", "STATE", "AGENTS"), (row for each in counts for row in _count_rows(each)))
+    print_table(("GRAPH", "STATE", "AGENTS"), (row for count in counts for row in _count_rows(count)))
     agents = sum(each.agents for each in counts)
     print_hint(f"{agents:,} agent{'s' * (agents != 1)} in {len(counts):,} graph{'s' * (len(counts) != 1)}")
 
@@ -344,7 +348,7 @@ def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> 
         print_table(("WAITS", in_zone("WHEN"), ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
     if running:
         print_line()
-        rows = [(each.invocation.invoke, each.invocation.state) for each in running]
+        rows = [(invocation.invocation.invoke, invocation.invocation.state) for invocation in running]
         print_table(("INVOKES", "IN"), rows)
 
 
@@ -378,11 +382,11 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else moment_text(moment)
 
 
-def print_accepted(found: Sequence[AcceptedEvent]) -> None:
+def print_accepted(events: Sequence[AcceptedEvent]) -> None:
     """Print the events that an agent could take or defer now, one row per transition."""
-    if found:
+    if events:
         print_table(
-            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in accepted_rows(each))
+            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in events for row in accepted_rows(each))
         )
     else:
         print_hint("nothing is accepted")

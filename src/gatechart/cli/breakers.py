@@ -76,8 +76,8 @@ async def list_breakers(
       gatechart breakers --engine http://127.0.0.1:8080
     """
     async with connection.looked_at(settings, server, engine, namespace) as home:
-        found = await home.breakers(after=after, limit=limit + 1)
-    print_page(settings, "breakers", found, limit, _document, _print, key="name")
+        breakers = await home.breakers(after=after, limit=limit + 1)
+    print_page(settings, "breakers", breakers, limit, _document, _print, key="name")
 
 
 async def isolate_breaker(
@@ -149,8 +149,8 @@ async def _do(
     """Change a breaker, and print its new state. named: the home of agents that was given; else the database."""
 
     async def change(home: AgentHome) -> None:
-        found = await verb(home)
-        emit(settings, _document(found), lambda: _print([found]))
+        breaker = await verb(home)
+        emit(settings, _document(breaker), lambda: _print([breaker]))
 
     if named is not None:
         async with asyncio.timeout(timeout_s), named as home:
@@ -165,8 +165,8 @@ def _document(breaker: BreakerRecord) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[BreakerRecord]) -> None:
-    print_table(("BREAKER", "STATE", in_zone("SINCE"), in_zone("NEXT TRY"), "BREAKS", "REASON"), map(_row, found))
+def _print(breakers: Sequence[BreakerRecord]) -> None:
+    print_table(("BREAKER", "STATE", in_zone("SINCE"), in_zone("NEXT TRY"), "BREAKS", "REASON"), map(_row, breakers))
 
 
 def _row(breaker: BreakerRecord) -> Sequence[Cell]:

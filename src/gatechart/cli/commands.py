@@ -285,8 +285,8 @@ def _adapt(command: Any, context: typer.Context) -> None:
         elif parameter.is_flag and parameter.metavar is None:
             parameter.metavar = ""
         parameter.process_value = partial(_processed, parameter, parameter.process_value, is_group=is_group)
-    for each in getattr(command, "commands", {}).values():
-        _adapt(each, typer.Context(each, parent=context))
+    for subcommand in getattr(command, "commands", {}).values():
+        _adapt(subcommand, typer.Context(subcommand, parent=context))
 
 
 def _processed(option: Any, check: Callable[[Any, Any], Any], context: Any, value: Any, *, is_group: bool) -> Any:

@@ -32,7 +32,7 @@ _MOST: Final = 1_000  # agents that are read
 
 def complete_agents(context: typer.Context) -> list[str]:
     """Offer the ids of agents in the database."""
-    return _offered(lambda: (each.agent_id for each in _agents(context)))
+    return _offered(lambda: (agent.agent_id for agent in _agents(context)))
 
 
 def complete_schedules(context: typer.Context) -> list[str]:
@@ -61,7 +61,7 @@ def complete_breakers(context: typer.Context) -> list[str]:
 
     async def read() -> Iterable[str]:
         async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
-            return [each.name for each in await store.breakers()]
+            return [breaker.name for breaker in await store.breakers()]
 
     return _offered(lambda: asyncio.run(read()))
 
@@ -75,7 +75,7 @@ def complete_states(context: typer.Context) -> list[str]:
     """Offer the states of the named graph, or of all graphs."""
     wanted = context.params.get("graph")
     return _offered(
-        lambda: (state for each in _graphs(context) if wanted in (None, each.name) for state in each.states)
+        lambda: (state for graph in _graphs(context) if wanted in (None, graph.name) for state in graph.states)
     )
 
 
@@ -83,7 +83,7 @@ def complete_events(context: typer.Context) -> list[str]:
     """Offer the events that the agent accepts or defers."""
 
     def accepted() -> Iterable[str]:
-        snapshot = next(each for each in _agents(context) if each.agent_id == context.params.get("agent"))
+        snapshot = next(agent for agent in _agents(context) if agent.agent_id == context.params.get("agent"))
         graphs = loading.load_graphs(settings_of(context, context.params))
         return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot).events
 
@@ -98,10 +98,10 @@ AgentArgument = Annotated[
 
 def _offered(find: Callable[[], Iterable[str]]) -> list[str]:
     """Return the names without repeats; nothing if that fails, because a shell cannot show errors."""
-    found: list[str] = []
+    names: list[str] = []
     with suppress(Exception, SystemExit), redirect_stdout(StringIO()):  # an app may print while it is imported
-        found.extend(dict.fromkeys(find()))
-    return found
+        names.extend(dict.fromkeys(find()))
+    return names
 
 
 def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:

@@ -147,7 +147,7 @@ async def hint_at_waiting(settings: Settings, runtime: Runtime, graph: AnyGraph,
     """Print a hint if work of the agent waits for a host."""
     if settings.store == MEMORY_URL:
         return
-    if any(each.side is Side.ASKED and not each.is_accepted for each in snapshot.handoffs):
+    if any(handoff.side is Side.ASKED and not handoff.is_accepted for handoff in snapshot.handoffs):
         agent = snapshot.agent_id
         print_hint(
             f"a handoff from {agent!r} waits for a host: `gatechart handoffs --source {agent}` lists it, "

@@ -60,7 +60,7 @@ def load_packet_migrations() -> tuple[PacketMigration, ...]:
         return ()
     value = _attribute(app, PacketMigrationsError)
     migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
-    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
+    if not migrations or not all(isinstance(migration, PacketMigration) for migration in migrations):
         raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
     return migrations
 
@@ -102,8 +102,8 @@ def _others(app: App) -> str:
         return ""
     module_name, _, attribute = app.name.partition(":")
     members = vars(imported(app, module_name)).items()
-    found = tuple(name for name, each in members if isinstance(each, Choosing) and not name.startswith("_"))
-    return f"; of Choosing, {suggestion(attribute, found)}" if found else ""
+    names = tuple(name for name, member in members if isinstance(member, Choosing) and not name.startswith("_"))
+    return f"; of Choosing, {suggestion(attribute, names)}" if names else ""
 
 
 @asynccontextmanager

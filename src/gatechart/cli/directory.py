@@ -151,8 +151,8 @@ async def list_directory(
       gatechart directory --server http://127.0.0.1:8700
     """
     async with looked_at(settings, server) as home:
-        found = await home.directory(after=after, limit=limit + 1)
-    print_page(settings, "entries", found, limit, _document, _print, key="id")
+        entries = await home.directory(after=after, limit=limit + 1)
+    print_page(settings, "entries", entries, limit, _document, _print, key="id")
 
 
 async def show_entry(settings: Settings, who: EntryArgument, server: ServerOption = None) -> None:
@@ -163,10 +163,10 @@ async def show_entry(settings: Settings, who: EntryArgument, server: ServerOptio
       gatechart directory show anna --json
     """
     async with looked_at(settings, server) as home:
-        found = await home.directory(who)
-    if not found:
+        entries = await home.directory(who)
+    if not entries:
         raise UnknownEntryError(who)
-    emit(settings, _document(found[0]), lambda: _show(found[0]))
+    emit(settings, _document(entries[0]), lambda: _show(entries[0]))
 
 
 async def register_entry(
@@ -201,7 +201,7 @@ async def register_entry(
     if not isinstance(given, dict):
         raise UsageError('--profile takes a JSON object, such as \'{"capabilities": ["talk"]}\'')
     own = {"capabilities": can, "domains": domain, "tier": tier, "languages": language}
-    whole = given | {name: each for name, each in own.items() if each}
+    whole = given | {name: option for name, option in own.items() if option}
     fields: dict[str, Any] = {
         "id": who,
         "graph": graph,
@@ -216,8 +216,8 @@ async def register_entry(
     }
 
     async def register(home: AgentHome) -> DirectoryEntry:
-        found: DirectoryEntry = await home.execute(arguments.made(verbs.RegisterEntryCommand, **fields))
-        return found
+        entry: DirectoryEntry = await home.execute(arguments.made(verbs.RegisterEntryCommand, **fields))
+        return entry
 
     await _do(settings, register, timeout, server)
 
@@ -325,7 +325,7 @@ async def choose_entry(
         graph = registry.Registry(known_graphs(settings)).graph(of)
         async with looked_at(settings, server) as home:
             runs = await dry_runs.dry_runs(home, graph, packet, needs)
-        told: dict[str, object] = {"graph": graph.name, "handoffs": [each.document for each in runs]}
+        told: dict[str, object] = {"graph": graph.name, "handoffs": [run.document for run in runs]}
         emit(settings, told, lambda: dry_runs.show(runs))
         return
     if reason is not None:
@@ -367,7 +367,7 @@ async def rate_handoff(
       gatechart directory rate HANDOFF --needless
     """
     given = {"needed": needed, "in_time": in_time, "quality": quality}
-    if all(each is None for each in given.values()):
+    if all(value is None for value in given.values()):
         raise UsageError("give a rating: --needed or --needless, --in-time or --late, --quality NUMBER")
     await _execute(settings, lambda home: home.rate_handoff(rated, **given), timeout, server)  # type: ignore[arg-type]
     emit(settings, {"handoff": rated} | given, f"the handoff {rated} was rated")
@@ -406,8 +406,8 @@ async def _do(
     """Change an entry, and print its new state."""
 
     async def change(home: AgentHome) -> None:
-        found = await verb(home)
-        emit(settings, _document(found), lambda: _print([found]))
+        entry = await verb(home)
+        emit(settings, _document(entry), lambda: _print([entry]))
 
     await _execute(settings, change, timeout_s, server)
 
@@ -428,9 +428,9 @@ def _document(entry: DirectoryEntry) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[DirectoryEntry]) -> None:
+def _print(entries: Sequence[DirectoryEntry]) -> None:
     headings = ("ENTRY", "WORK STARTS", "CAN", "TIER", "WORK", "PERFORMANCE", "AVAILABLE")
-    print_table(headings, map(_row, found))
+    print_table(headings, map(_row, entries))
 
 
 def _row(entry: DirectoryEntry) -> Sequence[Cell]:

@@ -109,8 +109,8 @@ def _document(results: evaluating.DirectoryEvaluation) -> dict[str, object]:
             **intervals,
         },
         "timeliness": [
-            {name: getattr(each, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
-            for each in results.timeliness
+            {name: getattr(row, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
+            for row in results.timeliness
         ],
         "retimed": [
             {"signal": each.signal, "said": each.said.value, **{name: getattr(each, name) for name in _SHIFTS}}

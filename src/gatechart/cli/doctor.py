@@ -63,7 +63,7 @@ async def examine_home(
     emit(settings, {"findings": [{"key": each.key, **each.document()} for each in findings]}, lambda: _print(findings))
     if not findings:
         return None
-    return ExitCode.CRITICAL if any(each.severity is Severity.CRITICAL for each in findings) else ExitCode.FOUND
+    return ExitCode.CRITICAL if any(finding.severity is Severity.CRITICAL for finding in findings) else ExitCode.FOUND
 
 
 def _print(findings: Sequence[HealthFinding]) -> None:
@@ -81,5 +81,5 @@ def _print(findings: Sequence[HealthFinding]) -> None:
         for each in findings
     ]
     print_table(("severity", "kind", "subject", in_zone("since"), "problem"), rows, whole=("subject",))
-    for each in findings:
-        print_line(f"{each.key}: {each.remedy}")
+    for finding in findings:
+        print_line(f"{finding.key}: {finding.remedy}")

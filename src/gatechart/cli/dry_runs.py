@@ -56,9 +56,9 @@ class DryRun:
 
 def show(runs: Iterable[DryRun]) -> None:
     """Print dry runs."""
-    for place, run in enumerate(runs):
+    for position, run in enumerate(runs):
         for number, (name, choice) in enumerate(run.choices):
-            if place or number:
+            if position or number:
                 print_line()
             chosen = "nobody" if choice.candidate is None else choice.candidate.id
             facts = {"from": ", ".join(run.places), "reason": run.reason, "selection": name, "chosen": chosen}
@@ -75,7 +75,7 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
     Raises UsageError if there is none, and the errors of `AgentHome.choose`.
     """
     own = packets.PathStep(agent="", graph=graph.name)  # excludes the graph's own entry points
-    asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
+    source_packet = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
     runs: dict[tuple[object, ...], DryRun] = {}
     for declared in graphs.askings(graph.nodes):
         if declared.handoff.best is None:
@@ -85,9 +85,11 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
         if key in runs:
             runs[key] = replaced(runs[key], places=(*runs[key].places, _location(declared)))
             continue
-        given = asked.model_copy(update={"reason": declared.handoff.reason or packet.reason})
-        run = await _run(home, rungs, given, needs, _location(declared))
-        runs[key] = replaced(run, reason="" if given.reason is Reason.OTHER else given.reason.value)
+        packet_with_reason = source_packet.model_copy(update={"reason": declared.handoff.reason or packet.reason})
+        run = await _run(home, rungs, packet_with_reason, needs, _location(declared))
+        runs[key] = replaced(
+            run, reason="" if packet_with_reason.reason is Reason.OTHER else packet_with_reason.reason.value
+        )
     if not runs:
         raise UsageError(
             f"{graph.name!r} declares no handoff with a chosen target; leave out --of, or name another graph"

@@ -68,8 +68,12 @@ def check_document(
     """
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
-        "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
-        "allowed": [_allowed_document(name, each) for name, report in reports.items() for each in report.allowed],
+        "findings": [
+            _finding_document(name, finding) for name, report in reports.items() for finding in report.findings
+        ],
+        "allowed": [
+            _allowed_document(name, allowance) for name, report in reports.items() for allowance in report.allowed
+        ],
         "not_bound": unbound,
         "failed": has_failed,
     }
@@ -132,14 +136,14 @@ def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
 
     with_allowed: also print allowed findings, with the reason in place of the remedy; they are counted in any case.
     """
-    allowed = [(name, each) for name, report in reports.items() for each in report.allowed]
+    allowed = [(name, allowance) for name, report in reports.items() for allowance in report.allowed]
     findings = [(name, each) for name, report in reports.items() for each in report.findings]
     _print_rows("PLACE, PROBLEM → REMEDY", [_finding_row(name, each, each.remedy) for name, each in findings])
     if with_allowed:
         rows = [_finding_row(name, each.finding, f"allowed: {each.reason}") for name, each in allowed]
         _print_rows("PLACE, PROBLEM → REASON", rows)
-    found = Counter(finding.severity for _, finding in findings)
-    counts = [_count(found[severity], severity) for severity in checks.Severity if found[severity]]
+    by_severity = Counter(finding.severity for _, finding in findings)
+    counts = [_count(by_severity[severity], severity) for severity in checks.Severity if by_severity[severity]]
     text = f": {', '.join(counts)}" if counts else ": no findings"
     print_line(f"{_count(len(reports), 'graph')}{text}{f'; {len(allowed)} allowed' if allowed else ''}")
 
@@ -273,13 +277,13 @@ async def check_graphs(
     settings, graphs = loading.with_chart(settings, named)
     is_alone = len(graphs) < len(named)  # a chart file without the other graphs of its application
     unbound = _stand_ins()
-    found = loading.newest(loading.load_as_written(settings, unbound))
-    chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    entries = await _entries(settings, found) if has_directory else []
-    registered = [each.candidate for each in entries if not each.candidate.is_local]
-    among = None if is_alone else found
+    known_graphs = loading.newest(loading.load_as_written(settings, unbound))
+    chosen = tuple(map(registry.Registry(known_graphs).graph, dict.fromkeys(graphs))) if graphs else known_graphs
+    entries = await _entries(settings, known_graphs) if has_directory else []
+    registered = [entry.candidate for entry in entries if not entry.candidate.is_local]
+    among = None if is_alone else known_graphs
     reports = {graph.name: checks.report(graph, among=among, registered=registered) for graph in chosen}
-    severities = {finding.severity for each in reports.values() for finding in each.findings}
+    severities = {finding.severity for report in reports.values() for finding in report.findings}
     failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
     has_failed = not severities.isdisjoint(failing) or (strict and bool(unbound.names))
 
@@ -426,11 +430,11 @@ async def _loads_of(settings: Settings, graphs: Graphs) -> dict[str, str]:
     at: dict[str, list[DirectoryEntry]] = {}
     for each in await _entries(settings, graphs):
         at.setdefault(f"{each.candidate.graph}.{each.candidate.entry_point}", []).append(each)
-    return {door: _loads_text(door, found) for door, found in at.items()}
+    return {door: _loads_text(door, entries) for door, entries in at.items()}
 
 
 def _loads_text(door: str, entries: Sequence[DirectoryEntry]) -> str:
-    own = [_load_text(each) for each in entries if each.id == door]
+    own = [_load_text(entry) for entry in entries if entry.id == door]
     registered = [each for each in entries if each.id != door]
     if registered:
         work = sum(each.candidate.held for each in registered)
@@ -441,11 +445,11 @@ def _loads_text(door: str, entries: Sequence[DirectoryEntry]) -> str:
 
 async def _entries(settings: Settings, graphs: Graphs) -> list[DirectoryEntry]:
     """Return all entries of the directory, ordered by id."""
-    found: list[DirectoryEntry] = []
+    entries: list[DirectoryEntry] = []
     async with connection.inspect(settings, graphs) as home:
-        while page := await home.directory(after=found[-1].id if found else None):
-            found += page
-    return found
+        while page := await home.directory(after=entries[-1].id if entries else None):
+            entries += page
+    return entries
 
 
 def _load_text(entry: DirectoryEntry) -> str:

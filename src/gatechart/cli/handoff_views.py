@@ -70,7 +70,9 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
     handoff = shown(handoff)
     print_facts(_facts(handoff))
     print_line()
-    changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
+    changes = [
+        (moment_text(change.time), status_cell(change.status), prose(change.details)) for change in handoff.changes
+    ]
     print_table((in_zone("WHEN"), "CHANGE", ""), changes, whole=(in_zone("WHEN"),))
     if handoff.choice is not None:
         print_line()
@@ -97,7 +99,7 @@ def print_choice(why: Explanation, facts: Sequence[descriptions.Fact] = ()) -> N
     rows: list[Sequence[Cell]] = [
         (visible(each.id), *each.scores, Text(visible(each.fell), "dim")) for each in table.rows
     ]
-    _print_table("CANDIDATE", rows, [each.upper() for each in headings])
+    _print_table("CANDIDATE", rows, [heading.upper() for heading in headings])
     if table.left_out:
         print_line(f"and {table.left_out} more")
 
@@ -113,7 +115,7 @@ def print_packet(packet: HandoffPacket) -> None:
 
 def print_conversation(messages: Iterable[Message]) -> None:
     """Print messages and tool calls, oldest first."""
-    rows = [(_clock(each.time), each.role, _message_text(each)) for each in messages]
+    rows = [(_clock(message.time), message.role, _message_text(message)) for message in messages]
     _print_table("CONVERSATION", rows, ("", ""))
 
 

@@ -230,8 +230,8 @@ async def list_handoffs(
     """
     query = HandoffQuery(source, target, status, request, None, after, limit + 1, newest_first)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await store.handoffs(query)
-    print_page(settings, "handoffs", found, limit, handoff_views.handoff_document, handoff_views.print_handoffs)
+        handoffs = await store.handoffs(query)
+    print_page(settings, "handoffs", handoffs, limit, handoff_views.handoff_document, handoff_views.print_handoffs)
 
 
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
@@ -247,17 +247,17 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .choice
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await known_handoff(store, handoff)
-        attempts = await store.handoffs(HandoffQuery(request=found.request, limit=_MOST_COUNTED + 1))
+        record = await known_handoff(store, handoff)
+        attempts = await store.handoffs(HandoffQuery(request=record.request, limit=_MOST_COUNTED + 1))
 
     def show() -> None:
-        handoff_views.print_whole_handoff(found)
+        handoff_views.print_whole_handoff(record)
         if len(attempts) > 1:
             count = f"more than {_MOST_COUNTED}" if len(attempts) > _MOST_COUNTED else len(attempts)
-            print_hint(f"one of {count} attempts; see `gatechart handoffs list --request {found.request}`")
+            print_hint(f"one of {count} attempts; see `gatechart handoffs list --request {record.request}`")
 
-    more = {"choice": found.choice, "packet": found.packet}
-    emit(settings, {**handoff_views.handoff_document(found), **more}, show)
+    more = {"choice": record.choice, "packet": record.packet}
+    emit(settings, {**handoff_views.handoff_document(record), **more}, show)
 
 
 async def cancel_handoff(
@@ -275,18 +275,18 @@ async def cancel_handoff(
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await known_handoff(store, handoff)
-    _check_can_be_cancelled(found)
+        record = await known_handoff(store, handoff)
+    _check_can_be_cancelled(record)
 
     async def cancel(reached: Connection) -> tuple[Receipt, bool]:
         return await reached.home.cancel_handoff(handoff, reason=reason), reached.runtime is None
 
     receipt, is_hosted = await connection.execute(settings, (), cancel, timeout_s=timeout)
-    is_deleted = found.status is HandoffStatus.UNREADABLE
-    withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {found.target}"
+    is_deleted = record.status is HandoffStatus.UNREADABLE
+    withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {record.target}"
     emit(
         settings,
-        {**handoff_views.handoff_document(found), "mail": receipt.number},
+        {**handoff_views.handoff_document(record), "mail": receipt.number},
         f"the unreadable handoff {handoff} was deleted" if is_deleted else withdraws,
     )
     if not (settings.json or is_deleted or is_hosted):
@@ -295,17 +295,17 @@ async def cancel_handoff(
 
 async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
     """Load the handoff of this id. Raises NoHandoffError."""
-    found = await store.handoffs(HandoffQuery(id=handoff))
-    if not found:
+    records = await store.handoffs(HandoffQuery(id=handoff))
+    if not records:
         raise NoHandoffError(handoff, None)
-    return found[0]
+    return records[0]
 
 
-def _check_can_be_cancelled(found: HandoffRecord) -> None:
-    if not handoff_package.is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
-        raise NoHandoffError(found.id, found.status.value)
-    if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
-        raise HandoffStandsError(found.id, found.target)
+def _check_can_be_cancelled(record: HandoffRecord) -> None:
+    if not handoff_package.is_open(record.status) and record.status is not HandoffStatus.UNREADABLE:
+        raise NoHandoffError(record.id, record.status.value)
+    if record.status is HandoffStatus.ACCEPTED and record.mode is Mode.TRANSFER:
+        raise HandoffStandsError(record.id, record.target)
 
 
 def _target(
@@ -372,4 +372,6 @@ async def _wait_for_answer(
 
 async def _is_offered(home: AgentHome, agent: AgentId, request: str) -> bool:
     handoffs = (await home.read(agent)).handoffs
-    return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in handoffs)
+    return any(
+        handoff.side is Side.ASKED and handoff.request == request and not handoff.is_accepted for handoff in handoffs
+    )

@@ -73,19 +73,19 @@ def _not_found(app: App, module: str) -> AppModuleError:
 
 def _broken(app: App, error: BaseException) -> AppImportError:
     raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    place = _location(app, error)
+    location = _location(app, error)
     if isinstance(error, RuntimeError) and _has_unstarted(error):
         remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
-        return AppImportError(app.name, raised, place, remedy, what=app.what)
-    return AppImportError(app.name, raised, place, what=app.what)
+        return AppImportError(app.name, raised, location, remedy, what=app.what)
+    return AppImportError(app.name, raised, location, what=app.what)
 
 
 def _has_unstarted(error: RuntimeError) -> bool:
     """Close coroutines that an error, such as a second event loop, kept from running; return whether there are any."""
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
-    unstarted = [each for frame in frames for each in frame.f_locals.values() if iscoroutine(each)]
-    for each in unstarted:
-        each.close()  # otherwise Python adds a warning that it was never awaited
+    unstarted = [value for frame in frames for value in frame.f_locals.values() if iscoroutine(value)]
+    for coroutine in unstarted:
+        coroutine.close()  # otherwise Python adds a warning that it was never awaited
     return bool(unstarted)
 
 
@@ -289,11 +289,11 @@ def newest_named(graphs: Graphs, name: str) -> AnyGraph:
 
 def only_newest(app: str, graphs: Graphs) -> AnyGraph:
     """Return the newest version of the only graph of an app. Raises UsageError if it has several."""
-    found = newest(graphs)
-    if len(found) > 1:
-        names = ", ".join(graph.name for graph in found)
+    newest_graphs = newest(graphs)
+    if len(newest_graphs) > 1:
+        names = ", ".join(graph.name for graph in newest_graphs)
         raise UsageError(f"--graph: {app} has several graphs ({names}); name the attribute of one")
-    return found[0]
+    return newest_graphs[0]
 
 
 def newest(graphs: Graphs) -> Graphs:

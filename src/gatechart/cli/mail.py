@@ -145,8 +145,8 @@ async def list_mail(
     """
     query = MailQuery(agent, status, after, limit + 1, framework=framework or agent is not None)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await _with_reasons(settings, store, await store.mail(query))
-    print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)
+        mail = await _with_reasons(settings, store, await store.mail(query))
+    print_page(settings, "mail", mail, limit, agent_views.mail_document, agent_views.print_mail)
 
 
 async def show_mail(settings: Settings, number: NumberArgument) -> None:
@@ -160,13 +160,13 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
     emit(settings, agent_views.mail_document(mail), partial(agent_views.print_whole_mail, mail))
 
 
-async def _with_reasons(settings: Settings, store: Store, found: Sequence[Mail]) -> Sequence[Mail]:
+async def _with_reasons(settings: Settings, store: Store, mail: Sequence[Mail]) -> Sequence[Mail]:
     """Add the reason why mail waits, if it is deferred and an app is named."""
     with suppress(GatechartError, UsageError):  # an app that cannot be loaded hides no mail
-        if found and loading.find_app(settings.app) is not None:
+        if mail and loading.find_app(settings.app) is not None:
             graphs = registry.Registry(loading.load_graphs(settings))
-            return await posted_mail.shown_mail(store, graphs, found, datetime.now(UTC))
-    return found
+            return await posted_mail.shown_mail(store, graphs, mail, datetime.now(UTC))
+    return mail
 
 
 async def retry_mail(
@@ -185,8 +185,8 @@ async def retry_mail(
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
-            found = await _numbered(store, number)
-            if found.status is MailStatus.WAITING and found.retry_at is None:
+            mail = await _numbered(store, number)
+            if mail.status is MailStatus.WAITING and mail.retry_at is None:
                 raise UnknownMailError(number)
     _print_done(settings, await _for_all(settings, numbers, "retry", timeout), "is waiting again for")
 
@@ -224,10 +224,10 @@ async def _for_all(
 
 
 async def _numbered(store: Store, number: int) -> Mail:
-    found = await store.mail(MailQuery(after=number - 1, limit=1))
-    if not found or found[0].number != number:
+    page = await store.mail(MailQuery(after=number - 1, limit=1))
+    if not page or page[0].number != number:
         raise UnknownMailError(number)
-    return found[0]
+    return page[0]
 
 
 def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:

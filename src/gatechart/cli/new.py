@@ -346,10 +346,10 @@ def starter(name: str) -> Mapping[str, str]:
 
 def installed_examples() -> Path:
     """Find the folder of the examples. They are not imported: they are packages of other names there."""
-    found = find_spec(EXAMPLES)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(EXAMPLES)
+    if spec is None or not spec.submodule_search_locations:
         raise UsageError("the examples are not installed; run `pip install --force-reinstall gatechart`")
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
 
 
 def copied(name: str, example: Example, examples: Path) -> Mapping[str, str]:

@@ -268,7 +268,9 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
 
 def settings_of(context: Any, given: Mapping[str, Any]) -> Settings:
     """Return the settings of a command line. given: values of the common options after the command's name."""
-    return Settings(**{each.name: chosen_option(context, each.name, given.get(each.name)) for each in fields(Settings)})
+    return Settings(
+        **{field_.name: chosen_option(context, field_.name, given.get(field_.name)) for field_ in fields(Settings)}
+    )
 
 
 def chosen_option(context: Any, name: str, value: Any) -> Any:

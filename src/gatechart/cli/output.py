@@ -154,7 +154,7 @@ RowT = TypeVar("RowT")
 def print_page(
     settings: Settings,
     kind: str,
-    found: Sequence[RowT],
+    entries: Sequence[RowT],
     limit: int,
     document: Callable[[RowT], Document],
     table: Callable[[Sequence[RowT]], None],
@@ -165,8 +165,8 @@ def print_page(
     kind: the name of the entries, also their key in JSON. found: the entries, and one more if there is another page.
     document: converts an entry to JSON. table: prints the entries. key: the field of the last entry for --after.
     """
-    rows = found[:limit]
-    next_after = getattr(rows[-1], key) if len(found) > limit else None
+    rows = entries[:limit]
+    next_after = getattr(rows[-1], key) if len(entries) > limit else None
 
     def show() -> None:
         if rows:

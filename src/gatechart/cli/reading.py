@@ -162,7 +162,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         failure = await _failure_of(store, snapshot)
         mail = await store.mail(MailQuery(agent, MailStatus.WAITING, limit=_MOST_WAITING))
         dead = await store.mail(MailQuery(agent, MailStatus.DEAD, limit=_MOST_WAITING))
-        running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
+        running = [invocation for _, invocation in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
     accepted, problem = _accepted(settings, snapshot)
 
     def show() -> None:
@@ -201,7 +201,7 @@ async def _failure_of(store: Store, snapshot: Snapshot) -> FailureReport | None:
 
 def _warn_of_dead_mail(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     """Warn and return the exit code if the agent may be waiting for dead mail."""
-    numbers = [str(each.number) for each in dead if turn.is_awaited(each) and _is_awaited_in(snapshot, each)]
+    numbers = [str(letter.number) for letter in dead if turn.is_awaited(letter) and _is_awaited_in(snapshot, letter)]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(
@@ -317,12 +317,12 @@ async def show_accepted(
     graphs = loading.load_graphs(settings)
     async with connection.inspect(settings, graphs) as runtime:
         if event is None:
-            found = await runtime.accepts(agent)
-            emit(settings, codec.ACCEPTS.plain(found), lambda: agent_views.print_accepted(found))
+            events = await runtime.accepts(agent)
+            emit(settings, codec.ACCEPTS.plain(events), lambda: agent_views.print_accepted(events))
             return None
-        asked = await runtime.can(agent, event, read_payload(payload))
-    emit(settings, codec.ACCEPTED.plain(asked), lambda: agent_views.print_accepted((asked,)))
-    return ExitCode.REFUSED if asked.refused else None
+        answer = await runtime.can(agent, event, read_payload(payload))
+    emit(settings, codec.ACCEPTED.plain(answer), lambda: agent_views.print_accepted((answer,)))
+    return ExitCode.REFUSED if answer.refused else None
 
 
 async def show_history(
@@ -338,9 +338,9 @@ async def show_history(
       TZ=UTC gatechart history case-1
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await store.history(agent, after=after, limit=limit + 1)
-    entries = found[:limit]
-    next_after = entries[-1].version if len(found) > limit else None
+        turns = await store.history(agent, after=after, limit=limit + 1)
+    entries = turns[:limit]
+    next_after = entries[-1].version if len(turns) > limit else None
 
     def show() -> None:
         agent_views.print_history(entries)

@@ -131,7 +131,7 @@ async def replay_histories(
                     tallies[-1].add(turn)
                     tell(_so_far(tallies))
     emit(settings, _document(new, tallies), partial(_print, new, tallies))
-    return ExitCode.REFUSED if any(each.turns for each in tallies) else None
+    return ExitCode.REFUSED if any(tally.turns for tally in tallies) else None
 
 
 def _versions(settings: Settings, name: str) -> tuple[AnyGraph, tuple[AnyGraph, ...]]:
@@ -141,9 +141,9 @@ def _versions(settings: Settings, name: str) -> tuple[AnyGraph, tuple[AnyGraph, 
     if not is_app:
         new = loading.newest_named(app, name)
         return new, replaying.earlier(new, app)
-    given = loading.load_graphs(replace(settings, app=name))
-    new = loading.only_newest(name, given)
-    return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *given))))
+    loaded = loading.load_graphs(replace(settings, app=name))
+    new = loading.only_newest(name, loaded)
+    return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *loaded))))
 
 
 @asynccontextmanager
@@ -156,7 +156,7 @@ async def _opened_stand_ins(settings: Settings, stand_ins: str | None) -> AsyncI
 
 
 def _totals(tallies: Sequence[_Tally]) -> Counter[Fidelity]:
-    return sum((each.counts for each in tallies), Counter())
+    return sum((tally.counts for tally in tallies), Counter())
 
 
 def _so_far(tallies: Sequence[_Tally]) -> str:
@@ -175,12 +175,12 @@ def _document(graph: AnyGraph, tallies: Sequence[_Tally]) -> Document:
             for each in tallies
         ],
         "counts": _named(counts),
-        "effects_unknown": sum(each.effects_unknown for each in tallies),
+        "effects_unknown": sum(tally.effects_unknown for tally in tallies),
     }
 
 
 def _named(counts: Counter[Fidelity]) -> dict[str, int]:
-    return {each.value: counts[each] for each in Fidelity}
+    return {fidelity.value: counts[fidelity] for fidelity in Fidelity}
 
 
 def _turn_document(turn: ReplayedTurn) -> Document:
@@ -197,7 +197,7 @@ def _turn_document(turn: ReplayedTurn) -> Document:
 
 
 def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
-    rows = [row for each in tallies for turn in each.turns for row in _rows(turn)]
+    rows = [row for tally in tallies for turn in tally.turns for row in _rows(turn)]
     if rows:
         columns = ("AGENT", "VERSION", in_zone("TIME"), "EVENT", "ASPECT", "RECORDED", "NOW")
         print_table(columns, rows, whole=columns[:3])
@@ -212,7 +212,7 @@ def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
 
 
 def _hint_at_unknown_effects(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
-    own = sum(each.own for each in tallies)
+    own = sum(tally.own for tally in tallies)
     if own:
         print_hint(
             f"{graph.name!r} version {graph.version!r} recorded {own:,} of the turns itself, so there is no other "

@@ -67,30 +67,30 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
     signals = (signal.SIGINT, signal.SIGTERM)
 
     def go() -> None:
-        for each in signals:
-            loop.remove_signal_handler(each)
+        for signum in signals:
+            loop.remove_signal_handler(signum)
         (logger.warning if log else print_hint)(f"stopping; running turns and invokes get {grace_s:g} s")
         _exit_after(grace_s + more_s + 1, logger.warning if log else print_warning)
         stopping.set()
 
-    for each in signals:
-        loop.add_signal_handler(each, go)
+    for signum in signals:
+        loop.add_signal_handler(signum, go)
     try:
         yield stopping
     finally:
-        for each in signals:
-            loop.remove_signal_handler(each)
+        for signum in signals:
+            loop.remove_signal_handler(signum)
 
 
 async def told_or_lost(stopping: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
     """Wait until the process must stop, or another runtime takes over; in that case, return the error."""
-    told, lost = start_task(stopping.wait()), start_task(runtime.ownership_lost())
+    stop_task, takeover_task = start_task(stopping.wait()), start_task(runtime.ownership_lost())
     try:
-        await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
-        return lost.result() if lost.done() else None
+        await asyncio.wait((stop_task, takeover_task), return_when=asyncio.FIRST_COMPLETED)
+        return takeover_task.result() if takeover_task.done() else None
     finally:
-        told.cancel()
-        lost.cancel()
+        stop_task.cancel()
+        takeover_task.cancel()
 
 
 def spare_the_collector() -> None:
@@ -317,10 +317,10 @@ class _CountingClock(SystemClock):
 
 async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
     """Return once all running work waits for the clock."""
-    found = 0
-    while found < _QUIET_POLLS:
+    quiet = 0
+    while quiet < _QUIET_POLLS:
         await asyncio.sleep(_POLL_S)
-        found = found + 1 if runtime.pending_work <= clock.sleeping else 0
+        quiet = quiet + 1 if runtime.pending_work <= clock.sleeping else 0
 
 
 async def _count_turns(
@@ -414,10 +414,10 @@ async def _followed_agents(store: Store, agent: str | None, *, framework: bool) 
     """Read one agent or all. framework: include the agents of gatechart itself. Raises UnknownAgentError."""
     if agent is not None:
         return [await store.load(agent)]
-    query, found = Query(limit=1_000, framework=framework), list[Snapshot]()
+    query, agents = Query(limit=1_000, framework=framework), list[Snapshot]()
     while True:
         page = await store.find(query)
-        found += page.agents
+        agents += page.agents
         if page.next is None:
-            return found
+            return agents
         query = replace(query, after=page.next)

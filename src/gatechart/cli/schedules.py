@@ -101,8 +101,8 @@ async def list_schedules(settings: Settings, after: AfterOption = None, limit: L
       gatechart schedule delete nightly
     """
     async with connection.inspect(settings) as runtime:
-        found = await runtime.schedules(after=after, limit=limit + 1)
-    print_page(settings, "schedules", found, limit, _document, _print, key="name")
+        schedules = await runtime.schedules(after=after, limit=limit + 1)
+    print_page(settings, "schedules", schedules, limit, _document, _print, key="name")
 
 
 async def set_schedule(
@@ -237,8 +237,8 @@ async def _do(
         await connection.check_there(settings)
 
     async def work(reached: Connection) -> bool:
-        found = await verb(reached.home)
-        emit(settings, _document(found), lambda: _print([found]))
+        schedule = await verb(reached.home)
+        emit(settings, _document(schedule), lambda: _print([schedule]))
         return reached.runtime is not None
 
     if await connection.execute(settings, graphs, work, timeout_s=timeout_s):
@@ -250,9 +250,9 @@ def _document(schedule: Schedule) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[Schedule]) -> None:
+def _print(schedules: Sequence[Schedule]) -> None:
     headings = ("NAME", "STARTS", "WHEN", in_zone("NEXT"), "LAST AGENT", "SKIPPED", "PROBLEM")
-    print_table(headings, map(_row, found))
+    print_table(headings, map(_row, schedules))
 
 
 def _row(schedule: Schedule) -> Sequence[Cell]:

@@ -57,10 +57,10 @@ def escapes_document(escapes: Escapes) -> Document | None:
     return {
         "attempts": escapes.count,
         "attempts_on": {escapes.day: escapes.today} if escapes.day else {},
-        "tried": [asdict(each) for each in escapes.tried],
-        "open": [asdict(each) for each in escapes.open],
+        "tried": [asdict(attempt) for attempt in escapes.tried],
+        "open": [asdict(finding) for finding in escapes.open],
         "switched": dict(escapes.switched),
-        "awaited": [asdict(each) for each in escapes.awaited],
+        "awaited": [asdict(call) for call in escapes.awaited],
     }
 
 
@@ -76,8 +76,8 @@ def print_escapes(escapes: Escapes) -> None:
         print_hint(f"the agent has still to escape from {finding.signal}; {what}")
     for tool, other in escapes.switched:
         print_hint(f"{other} is called in place of {tool}")
-    for each in escapes.awaited:
-        print_hint(f"calls of {each.tool} wait for its circuit breaker, until {moment_text(each.until)} at the latest")
+    for call in escapes.awaited:
+        print_hint(f"calls of {call.tool} wait for its circuit breaker, until {moment_text(call.until)} at the latest")
 
 
 def _tried_row(tried: Tried) -> Sequence[Cell]:
@@ -99,7 +99,7 @@ def print_trail(entries: Sequence[TrailEntry]) -> None:
     if not entries:
         print_hint("the trail is empty: the graph has no signals, or nothing has happened since the trail started")
         return
-    print_table(("KIND", "WHAT"), ((type(each).__name__.lower(), entry_text(each)) for each in entries))
+    print_table(("KIND", "WHAT"), ((type(entry).__name__.lower(), entry_text(entry)) for entry in entries))
 
 
 def entry_text(entry: TrailEntry) -> str:
@@ -142,8 +142,8 @@ def _moment(ms: int) -> str:
 
 
 def _other(signal: Payload) -> str:
-    found = "; ".join(evidence_text(each) for each in signal.get("evidence", ()))
-    return f"{signal.get('signal')} ({signal.get('reason')}): {found}"
+    evidence = "; ".join(evidence_text(each) for each in signal.get("evidence", ()))
+    return f"{signal.get('signal')} ({signal.get('reason')}): {evidence}"
 
 
 def _plain(value: Any) -> str:

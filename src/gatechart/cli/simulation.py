@@ -167,9 +167,9 @@ class Choice:
 async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
     """List the possible next steps: events, timers, ends of invokes, then events that would only be deferred."""
     waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
-    asked = await now.agent.accepts()
-    events = [_event(each.event, each) for each in asked if each.transitions]
-    deferred = [_event(each.event, each) for each in asked if not each.transitions]
+    events_now = await now.agent.accepts()
+    events = [_event(each.event, each) for each in events_now if each.transitions]
+    deferred = [_event(each.event, each) for each in events_now if not each.transitions]
     timers = [_timer(now, graph, mail) for mail in waiting if mail.due is not None]
     ends = [_end(now, graph, invoke, kind) for invoke in now.invokes for kind in ("done", "error")]
     return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends, *deferred)

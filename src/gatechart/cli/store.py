@@ -126,14 +126,14 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
     await connection.check_there(settings)
     if dry_run:
         async with connection.inspect(settings, graphs) as runtime:
-            found = [each async for each in runtime.migrate(dry_run=True)]
+            migrations = [each async for each in runtime.migrate(dry_run=True)]
     else:
         async with connection.visit(settings, graphs) as runtime:
-            found = [each async for each in runtime.migrate()]
-    counts = Counter(each.fate for each in found)
+            migrations = [each async for each in runtime.migrate()]
+    counts = Counter(each.fate for each in migrations)
     numbers = {fate.value: counts[fate] for fate in Fate}
-    document = {"dry_run": dry_run, "agents": list(map(migrated_document, found)), "counts": numbers}
-    emit(settings, document, partial(_print_fates, found, counts, dry_run=dry_run))
+    document = {"dry_run": dry_run, "agents": list(map(migrated_document, migrations)), "counts": numbers}
+    emit(settings, document, partial(_print_fates, migrations, counts, dry_run=dry_run))
     return ExitCode.REFUSED if counts[Fate.STUCK] else None
 
 
@@ -221,13 +221,13 @@ def _amount(forgotten: Forgotten) -> str:
     return ", ".join([*numbers, f"{forgotten.mail:,} mail"])
 
 
-def _print_fates(found: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_run: bool) -> None:
-    if found:
+def _print_fates(migrations: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_run: bool) -> None:
+    if migrations:
         columns = ("AGENT", "FATE", "GRAPH", "STATE, OTHER CHANGES")
-        print_table(columns, map(_fate_row, found), whole=("AGENT", "FATE"))
+        print_table(columns, map(_fate_row, migrations), whole=("AGENT", "FATE"))
         print_line()
     parts = ", ".join(f"{counts[fate]:,} {_MEANINGS[fate]}" for fate in Fate if counts[fate])
-    print_line(f"{len(found):,} agent{'s' * (len(found) != 1)}{f': {parts}' if parts else ''}")
+    print_line(f"{len(migrations):,} agent{'s' * (len(migrations) != 1)}{f': {parts}' if parts else ''}")
     if dry_run and counts[Fate.MIGRATES]:
         print_hint("nothing was changed: this was a dry run")
 

@@ -56,7 +56,7 @@ async def show_transcript(
     async with connection.looked_at(settings, server, engine, namespace) as home:
         entries = await _entries(home, agent, journal)
     conversation = transcript.Transcript({each.name: json.dumps(each.content) for each in entries})
-    others = {each.name: each.content for each in entries if each.name not in conversation.names}
+    others = {entry.name: entry.content for entry in entries if entry.name not in conversation.names}
     document = {
         "agent_id": agent,
         "journal": journal,
