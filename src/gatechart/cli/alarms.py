@@ -82,12 +82,12 @@ async def raise_alarm(
     fields = read_payload(payload)
     graphs = loading.load_graphs(settings)
 
-    async def tell(reached: Connection) -> RaisedAlarm:
+    async def raise_in(reached: Connection) -> RaisedAlarm:
         return await reached.home.alarm(
             name, alarm_id=id, payload=fields, to=to or (), graph=graph, where=chosen, most=most
         )
 
-    raised = await connection.execute(settings, graphs, tell, timeout_s=timeout)
+    raised = await connection.execute(settings, graphs, raise_in, timeout_s=timeout)
     document = {"alarm_id": raised.alarm_id, "event": raised.event, "recipients": [*raised.recipients]}
     emit(settings, {**document, "repeat": raised.repeat}, _text(raised))
 

@@ -325,8 +325,8 @@ async def choose_entry(
         graph = registry.Registry(known_graphs(settings)).graph(of)
         async with looked_at(settings, server) as home:
             runs = await dry_runs.dry_runs(home, graph, packet, needs)
-        told: dict[str, object] = {"graph": graph.name, "handoffs": [run.document for run in runs]}
-        emit(settings, told, lambda: dry_runs.show(runs))
+        dry_run_document: dict[str, object] = {"graph": graph.name, "handoffs": [run.document for run in runs]}
+        emit(settings, dry_run_document, lambda: dry_runs.show(runs))
         return
     if reason is not None:
         raise UsageError("--reason is for the rules of a graph; add --of GRAPH")

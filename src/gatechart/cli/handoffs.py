@@ -153,8 +153,8 @@ async def hand_on(
     """Hand the work of an agent to another agent.
 
     --to and --at name the target graph and entry point. --to alone names an entry of the directory, such as a person,
-    who gets the work unless away, full or closed. With --best, the directory chooses the target, and so it does with
-    --can, --domain, --tier and --language, which declare the needs of the work.
+    who gets the work unless away, full or closed. With --best, the directory chooses the target. So it does with --can,
+    --domain, --tier or --language, which declare the needs of the work.
 
     The packet has the conversation in the agent's context and the messages of its model loops. The agent stays in its
     state; when a transfer is accepted, it ends, unless its graph declares otherwise.

@@ -124,12 +124,12 @@ async def replay_histories(
     ):
         migrations = deployment.load_packet_migrations()
         replay = replaying.Replay(store, new, earlier, services=services, packet_migrations=migrations)
-        with working("playing") as tell:
+        with working("playing") as show_progress:
             async for snapshot in replay.agents(tuple(agent or ()), limit):
                 tallies.append(_Tally(snapshot.agent_id))
                 async for turn in replay.turns(snapshot, moment):
                     tallies[-1].add(turn)
-                    tell(_so_far(tallies))
+                    show_progress(_so_far(tallies))
     emit(settings, _document(new, tallies), partial(_print, new, tallies))
     return ExitCode.REFUSED if any(tally.turns for tally in tallies) else None
 

@@ -214,9 +214,12 @@ async def move_agents(
 async def _moved(store: str, to: str, **how: Any) -> Moved:
     """Move the agents. If interrupted, the KeyboardInterrupt contains the next step."""
     try:
-        with working("looking") as tell:
+        with working("looking") as show_progress:
             moved: Moved = await _mover().move_to_engine(
-                store, to, tell=lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,} agents"), **how
+                store,
+                to,
+                tell=lambda doing, done, total: show_progress(f"{doing}: {done:,} of {total:,} agents"),
+                **how,
             )
     except asyncio.CancelledError:
         raise KeyboardInterrupt("the move is not finished; run the command again to continue") from None

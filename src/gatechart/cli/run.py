@@ -102,12 +102,12 @@ def spare_the_collector() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def _exit_after(seconds: float, tell: Callable[[str], None]) -> None:
+def _exit_after(seconds: float, report: Callable[[str], None]) -> None:
     """Exit the process after a time, even if threads and tasks do not end; unfinished work starts again next time."""
 
     def leave() -> None:
         with suppress(OSError):
-            tell("stopped without waiting any longer; unfinished work starts again next time")
+            report("stopped without waiting any longer; unfinished work starts again next time")
             sys.stdout.flush()
         os._exit(0)
 

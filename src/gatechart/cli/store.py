@@ -187,7 +187,7 @@ async def prune_store(
         print_hint("nothing was deleted")
         return
     async with connection.inspect(settings) if dry_run else connection.visit(settings) as runtime:
-        with working("deleting") as tell:
+        with working("deleting") as show_progress:
             done = await runtime.prune(
                 ended_before=ended,
                 status=None if status is None else status.value,
@@ -195,7 +195,7 @@ async def prune_store(
                 keep_turns=keep_turns,
                 mail_before=mail,
                 ids_for=kept,
-                on_progress=lambda so_far: tell(f"deleted: {_amount(so_far)}"),
+                on_progress=lambda so_far: show_progress(f"deleted: {_amount(so_far)}"),
                 dry_run=dry_run,
             )
     _print_forgotten(settings, done, dry_run=dry_run)

@@ -96,7 +96,7 @@ class EntryRefusedError(EventError):
 
 @dataclass(eq=False)
 class EntryGuardError(EventError):
-    """The guard of the entry point said no or raised. Nothing was started."""
+    """The guard of the entry point denied entry or raised. Nothing was started."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
