@@ -127,7 +127,7 @@ def test_registering_tells_what_a_service_offers(engine, service, capsys):
 def test_an_engine_that_is_not_there_cannot_be_told(capsys):
     (port,) = free_ports(1)
     assert main(["restate", "register", "--admin", f"http://127.0.0.1:{port}"]) == 5
-    assert "nobody answers" in capsys.readouterr().err
+    assert "no engine answers" in capsys.readouterr().err
 
 
 def test_an_address_that_is_taken_is_told():
