@@ -63,11 +63,11 @@ def test_an_allowance_for_what_is_not_found_is_a_finding():
             "4:26 allow[0].place: unknown place \"state 'BOX'\"; did you mean state 'B'",
         ),
         ("{code: GC102, place: X, reason: x}", "4:26 allow[0].place: unknown place 'X'; write it as `check` does"),
-        ("{code: GC102, place: state 'B'}", "4:5 allow[0]: 'reason' is missing; say why it is meant to be so"),
+        ("{code: GC102, place: state 'B'}", "4:5 allow[0]: 'reason' is missing; explain why it is intended"),
         ("{code: GC102, place: state 'B', reason: ' '}", "4:45 allow[0].reason: it gives no reason; say why"),
         ("{code: GC102, place: state 'B', reason: }", "4:44 allow[0].reason: expected a text, found nothing"),
         ("{place: state 'B', reason: x}", "4:5 allow[0]: 'code' is missing; name the finding's code"),
-        ("{code: GC102, reason: x}", "4:5 allow[0]: 'place' is missing; say where"),
+        ("{code: GC102, reason: x}", "4:5 allow[0]: 'place' is missing; copy the place"),
         (
             "{code: GC102, place: state 'B', reason: x, resaon: y}",
             "4:48 allow[0].resaon: unknown key 'resaon'; did you mean 'reason'?",
@@ -86,7 +86,7 @@ def test_all_wrong_allowances_are_told_together_with_all_else():
     )
     assert [fault.partition(":")[0] for fault in faults(text)] == ["3", "5", "5", "5"]
     assert faults("id: x\nentry_points: [A]\nstates: {A: }\nallow: GC102\n") == [
-        "4:8 allow: expected a list, found 'GC102'; write `- code: GC102` and such"
+        "4:8 allow: expected a list, found 'GC102'; write items such as `- code: GC102`"
     ]
 
 

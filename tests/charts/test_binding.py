@@ -111,7 +111,7 @@ def test_parameters_are_passed_on_by_name():
     wrong, right = "{type: add, params: {amont: 5}}", "{type: any, params: {a: 1}}"
     text = f"id: x\nentry_points: [A]\nstates: {{A: {{entry: [{wrong}, {right}]}}}}\n"
     assert faults(text, bind=[functions, {"any": lambda context, event, **more: None}]) == [
-        "3:22 states.A.entry[0]: add has no parameter 'amont'; give it one of that name, after context and event"
+        "3:22 states.A.entry[0]: add has no parameter 'amont'; add a parameter of that name after context and event"
     ]
 
 

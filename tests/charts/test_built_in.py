@@ -135,7 +135,7 @@ def test_a_field_that_the_context_lacks_is_a_finding():
 
 def test_costs_are_bounded_before_anything_is_evaluated():
     life = Life(load(COUNTER.replace("notes: []", f"notes: {list(range(400))}")), "A")
-    with pytest.raises(Exception, match=r"may take .* steps over so much data") as caught:
+    with pytest.raises(Exception, match=r"may take .* steps on this data") as caught:
         life.send("LONG")
     assert isinstance(caught.value.__cause__, GuardBudgetError)
 

@@ -98,7 +98,7 @@ def test_values_without_names_cannot_be_dumped():
     def act(first, context, event):
         pass
 
-    assert "values without names" in refused(one(Transition("OFF", "A", actions=partial(act, 1))))
+    assert "bound positional arguments" in refused(one(Transition("OFF", "A", actions=partial(act, 1))))
 
 
 def test_two_delays_of_the_same_length_cannot_be_dumped():

@@ -200,8 +200,8 @@ def test_every_parameter_of_plans_is_a_key() -> None:
 @pytest.mark.parametrize(
     ("escape", "told"),
     [
-        ("{}", "it says nothing to try; write `strategies:`"),
-        ("{strategies: {repeats: []}}", "nothing is tried"),
+        ("{}", "it has no strategies; write `strategies:`"),
+        ("{strategies: {repeats: []}}", "it lists no strategy"),
         ("{strategies: {repeats: rerout}}", "no strategy is called 'rerout'; did you mean 'reroute'"),
         (
             "{strategies: {repeat: reroute}}",
@@ -226,7 +226,7 @@ def test_every_parameter_of_plans_is_a_key() -> None:
         ("{strategies: {repeats: nudge}, turns: two}", "expected a whole number, found 'two'"),
         ("{strategies: {repeats: nudge}, most_a_day: -1}", "`most_a_day` -1 is not a bound; write a whole number"),
         ("{tools: {db: {repeat: nudge}}}", "no signal has the name 'repeat'"),
-        ("{getting_out: {}, turns: 2}", "'turns' is not for the usual plan"),
+        ("{getting_out: {}, turns: 2}", "'turns' is not for the default plan"),
         ("getting_in", "expected keys with values, found 'getting_in'"),
     ],
 )

@@ -87,11 +87,15 @@ async def test_the_output_of_a_machine_is_what_its_agent_hands_on():
 @pytest.mark.parametrize(
     ("parts", "problem", "remedy"),
     [
-        ({"entry": ["count", None]}, "nothing is in its place", "actions"),
-        ({"exit": {"type": ""}}, "nothing is in its place", "actions"),
-        ({"entry": {"type": "xstate.assign"}}, "'xstate.assign' does not say what one does", "actions"),
+        ({"entry": ["count", None]}, "the name is missing", "actions"),
+        ({"exit": {"type": ""}}, "the name is missing", "actions"),
+        ({"entry": {"type": "xstate.assign"}}, "the name 'xstate.assign' does not identify one", "actions"),
         ({"invoke": {"onDone": "a"}}, "'src' is missing", "actors"),
-        ({"on": {"GO": {"guard": {"type": "xstate.and", "guards": []}}}}, "'xstate.and' does not say", "guards"),
+        (
+            {"on": {"GO": {"guard": {"type": "xstate.and", "guards": []}}}},
+            "the name 'xstate.and' does not identify",
+            "guards",
+        ),
     ],
 )
 def test_a_function_that_json_has_lost_is_told_with_where_to_name_and_to_bind_it(parts, problem, remedy):
@@ -104,7 +108,7 @@ def test_a_function_that_json_has_lost_is_told_with_where_to_name_and_to_bind_it
 def test_what_tojson_writes_of_a_machine_is_told_because_it_lacks_half():
     definition = {"id": "m", "key": "m", "order": -1, "transitions": [], "states": {"a": {}}, "unknown": 1}
     (fault,) = told(definition)
-    assert fault.startswith("this is what machine.toJSON() has, which leaves out the context, `always` and")
+    assert fault.startswith("this is the output of machine.toJSON(), which leaves out the context, `always` and")
     assert fault.endswith("write JSON.stringify(machine.config)")
 
 

@@ -58,7 +58,7 @@ def test_a_key_of_a_state(key, value, remedy):
 @pytest.mark.parametrize("key", ["forward", "autoForward"])
 def test_an_invoke_that_forwards_events(key):
     remedy = of_state(invoke={"src": "search", key: True})
-    assert remedy == "XState 5 forwards no events: send those that are needed from an action"
+    assert remedy == "XState 5 forwards no events: send the needed ones from an action"
 
 
 def test_data_is_input_or_output():

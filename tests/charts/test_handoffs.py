@@ -196,7 +196,7 @@ TOLD = [
     "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: it is not possible: attempts and factor ar",
     "11:39 states.A.entry[2].handoff.fallbacks[1]: 'at' is missing; name the entry point of the graph",
     "11:55 states.A.entry[2].handoff.fallbacks[2]: it is 'other_graph' and 'human' at once; write `same_t",
-    "11:90 states.A.entry[2].handoff.fallbacks[3]: it does not say what to try; write `same_target: {atte",
+    "11:90 states.A.entry[2].handoff.fallbacks[3]: it names no fallback; write `same_target: {attempts: 3",
     "13:44 states.A.exit[0].type: unknown key 'type'; there are 'handoff'",
     "15:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
     "16:36 states.A.invoke[1].src: 'src' is for functions; drop it, or drop `agent:`",

@@ -90,7 +90,7 @@ def test_profiles_come_back_from_a_dump_as_they_were(
         ("{tier: true}", "expected a tier, found True"),
         ("{cost: -1}", "expected a number, found -1"),
         ("{samples: [{text: hello}]}", "samples[0]: expected a text, found a mapping"),
-        ("{schedule: {days: [MON, WEDNESDAY]}}", "days[1]: 'WEDNESDAY' is no day"),
+        ("{schedule: {days: [MON, WEDNESDAY]}}", "days[1]: 'WEDNESDAY' is not a day"),
         ("{schedule: {days: []}}", "schedule: days [] is none"),
         ("{schedule: [{begins: '25:00'}]}", "schedule[0].begins: the time '25:00' is none; write it as '09:00'"),
         (

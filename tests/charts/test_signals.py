@@ -178,12 +178,12 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
 @pytest.mark.parametrize(
     ("signals", "told"),
     [
-        ("signals: lopping\n", "9:10 signals: 'lopping' is nothing to notice"),
+        ("signals: lopping\n", "9:10 signals: 'lopping' is not a preset or a detector"),
         ("signals: [{tool_failures: {m: 2}}]\n", "unknown key 'm'; there are 'n'"),
         ("signals: [{tool_failures: {n: 0}}]\n", "ToolFailures"),
         ("signals: [{tool_failures: {n: two}}]\n", "expected a whole number, found 'two'"),
         ("signals: [{tool_failures: {same: day}}]\n", "unknown value 'day'; write tool, arguments, error"),
-        ("signals: [{name: x}]\n", "it names nothing to notice"),
+        ("signals: [{name: x}]\n", "it names no detector"),
         ("signals: [{repeats: {}, user_asked: {}}]\n", "it names 'repeats' and 'user_asked'"),
         ("signals: [{any_of: 3, of: [repeats]}]\n", "3 of 1 cannot hold"),
         ("signals: [{looping: {}, name: x}]\n", "'name' is not for a preset"),
@@ -200,7 +200,7 @@ def test_every_parameter_of_a_preset_is_a_key(name: str) -> None:
         ("signals: {notice: repeats, said: [SAID]}\n", "signals.said: expected keys with values, found a list"),
         ("signals: [{repeats: {window: 201}}]\n", "is too long; pass 200 at most"),
         ("signals: [repeats, repeats]\n", "the name occurs twice; give one of them another with `name`"),
-        ("signals: {ignore: [at]}\n", "'notice' is missing; write `notice:` with what is noticed"),
+        ("signals: {ignore: [at]}\n", "'notice' is missing; write `notice:` with presets"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}}]\n", "it does not say what follows"),
         ("signals: [{repeats: {}, answer: {to: desk, at: IN}, otherwise: WROKING}]\n", "WROKING"),
     ],

@@ -60,4 +60,4 @@ def test_a_target_that_means_no_state_is_told_with_its_like():
 
 def test_an_id_can_be_given_once():
     text = "id: m\nentry_points: [a]\nstates: {a: {id: x}, b: {id: x}}\n"
-    assert faults(text) == ["3:30 states.b.id: the id 'x' occurs twice; give each state an id of its own"]
+    assert faults(text) == ["3:30 states.b.id: the id 'x' occurs twice; give each state a unique id"]

@@ -242,7 +242,7 @@ def test_a_space_is_a_part_of_an_events_name():
     life.send("Item")
     assert life.context.seen == ["other"]
     assert faults_of({"states": {"a": {"on": {"x y.*": "a"}}}}) == [
-        "1:26 states.a.on.x y.*: 'x y.*' would be taken for several events, by the spaces in it; "
+        "1:26 states.a.on.x y.*: 'x y.*' would match several events, because it contains spaces; "
         "write a name without spaces before `.*`"
     ]
 
@@ -272,14 +272,14 @@ def faults_of(parts, doors=("a",), **options):
 def test_what_would_follow_the_end_of_a_machine_is_told():
     parts = {"id": "m", "states": {"a": {"on": {"xstate.done.state.m": "a"}}}, "onDone": ".a"}
     assert faults_of(parts) == [
-        "1:37 states.a.on.xstate.done.state.m: the end of the machine is the end of the agent, which nothing follows; "
-        "drop it, or do it where a final state is entered",
-        "1:68 onDone: the end of the machine is the end of the agent, which nothing follows; "
-        "drop it, or do it where a final state is entered",
+        "1:37 states.a.on.xstate.done.state.m: the end of the machine ends the agent, so nothing can follow; "
+        "drop it, or move it to the entry of a final state",
+        "1:68 onDone: the end of the machine ends the agent, so nothing can follow; "
+        "drop it, or move it to the entry of a final state",
     ]
     parallel = {"id": "m", "type": "parallel", "states": {"a": {}}, "output": "text"}
     assert [fault.partition(";")[0] for fault in faults_of(parallel, ("m",))] == [
-        "1:54 output: a parallel machine ends in several states at once, so it hands nothing on"
+        "1:54 output: a parallel machine ends in several states at once, so it has no output"
     ]
     assert faults_of({"type": "final", "states": {"a": {}}}) == [
         "1:10 type: a machine cannot be a final state; drop it"

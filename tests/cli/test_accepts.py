@@ -34,4 +34,4 @@ def test_machines_get_what_the_http_interface_answers(gatechart):
 def test_a_payload_needs_an_event(gatechart):
     failed = gatechart("accepts", "a", "-p", "{}")
     assert failed.code == 2
-    assert "a payload needs its event" in failed.err
+    assert "a payload needs an event" in failed.err

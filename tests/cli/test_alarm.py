@@ -61,7 +61,7 @@ def test_an_alarm_reaches_the_agents_of_a_graph_that_match(cases, gatechart):
     [
         ([], "either --to AGENT, or --graph GRAPH"),
         (["--to", "a", "--graph", "case"], "either --to AGENT, or --graph GRAPH"),
-        (["--to", "a", "--where", "team=red"], "give --graph as well"),
+        (["--to", "a", "--where", "team=red"], "add --graph"),
         (["--to", "nobody"], "nobody"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_module_of_the_same_name_is_not_guessed_and_the_error_says_how_names_a
     (lamp / "charts" / "lamp.py").write_text(FUNCTIONS)
     failed = gatechart("start", "lamp", "--at", "OFF", "--app", "charts/lamp.yaml")
     assert (failed.code, failed.out) == (3, "")
-    form = "; name the module that has it: let the app be charts/lamp.yaml:package.module"
+    form = "; name its module in the app: charts/lamp.yaml:package.module"
     assert [line.endswith(form) for line in failed.err.splitlines()] == [False] + [True] * 4
 
 
@@ -126,7 +126,7 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
     (lamp / "house" / "empty.py").touch()
     failed = gatechart("check", "--app", "charts/lamp.yaml:house.empty")
     assert failed.code == 3
-    assert failed.err.count("'house.empty' has none; define it there, or name its module, too, behind a comma") == 4
+    assert failed.err.count("'house.empty' does not have it; define it there, or add its module after a comma") == 4
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
         ("charts/lamp.yaml:house.lamps,", "AppNameError", "join several modules with commas"),
         ("charts/lamp.yaml:./house/lamps.py", "AppNameError", "malformed app"),
         ("charts/lamp.yaml,charts/fan.yaml", "AppNameError", "load each with gatechart.charts.load in a module"),
-        ("charts/lamp.yaml:house.lamps,charts/fan.yaml", "AppNameError", "is several chart files"),
-        ("charts/lamp.yaml:house.lamps,fan.yaml", "AppNameError", "is several chart files"),
-        ("house.lamps:graphs,charts/lamp.yaml", "AppNameError", "is several chart files"),
+        ("charts/lamp.yaml:house.lamps,charts/fan.yaml", "AppNameError", "names several chart files"),
+        ("charts/lamp.yaml:house.lamps,fan.yaml", "AppNameError", "names several chart files"),
+        ("house.lamps:graphs,charts/lamp.yaml", "AppNameError", "names several chart files"),
         (
             "charts/lamp.yaml:house.lmps",
             "AppModuleError",
@@ -171,8 +171,8 @@ def test_a_chart_file_is_checked_and_drawn_before_its_functions_exist(named, lam
     checked = gatechart("check", *named)
     assert (checked.code, checked.out.splitlines()[-1]) == (0, "1 graph: no findings")
     assert checked.err == (
-        "warning: checked without what charts/lamp.yaml only names: Tenant, Lamp, is_dark, count; "
-        "to check that, too, name the module that has it: charts/lamp.yaml:package.module\n"
+        "warning: checked without the functions and types that charts/lamp.yaml names: Tenant, Lamp, is_dark, count; "
+        "to check them, too, name their module: charts/lamp.yaml:package.module\n"
     )
     assert gatechart("check", "--strict", *named).code == 3
     document = gatechart("check", "--json", *named).document
@@ -296,10 +296,14 @@ def test_entry_points_may_be_named_in_place_of_those_of_the_file(foreign, gatech
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("desk:desk", "--dialect", "xstate"), 2, "--dialect is for chart files, and the app 'desk:desk' is Python"),
-        (("desk:desk", "--entry", "LISTENING"), 2, "--entry is for chart files"),
-        (("light.scxml", "--dialect", "xstate"), 3, "an .scxml file has its own; leave out --dialect"),
-        (("light.scxml:desk",), 3, "name the class of the context behind it, as in module:Context"),
+        (
+            ("desk:desk", "--dialect", "xstate"),
+            2,
+            "--dialect is only for chart files, and the app 'desk:desk' is Python",
+        ),
+        (("desk:desk", "--entry", "LISTENING"), 2, "--entry is only for chart files"),
+        (("light.scxml", "--dialect", "xstate"), 3, "an .scxml file has its own dialect; leave out --dialect"),
+        (("light.scxml:desk",), 3, "add the class of the context, as in module:Context"),
         (("dark.scxml",), 3, "dark.scxml: it cannot be read (No such file or directory)"),
         (("toggle.json", "--dialect", "yaml"), 2, "'yaml' is not one of 'scxml', 'xstate', 'transitions'"),
         (("list.json", "--dialect", "transitions"), 3, "the file does not hold the keywords of a machine"),

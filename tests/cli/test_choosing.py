@@ -176,7 +176,7 @@ def test_a_server_chooses_by_its_choosing_also_in_a_dry_run(folder, gatechart):
     assert handoff["target_graph"] == "desk"
 
 
-WAYS = "name a Choosing, or a function that makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or"
+WAYS = "name a Choosing, or a function that creates one, as module:attribute, with --choosing, GATECHART_CHOOSING or"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def agent(folder, gatechart, monkeypatch):
 def test_a_deferred_event_is_told_as_mail_and_listed_with_its_reason(gatechart):
     sent = gatechart("send", "t", "ASKED", "--id", "1")
     assert sent.code == 0
-    assert "ASKED is deferred in THINKING: it is mail now, for a later state" in sent.err
+    assert "ASKED is deferred in THINKING: it is now mail for a later state" in sent.err
     document = gatechart("send", "t", "ASKED", "--id", "1", "--json").document
     assert (document["deferred"], document["applied"], document["repeat"]) == (True, False, True)
     gatechart("post", "t", "ASKED")

@@ -146,7 +146,7 @@ def test_a_case_that_nobody_has_must_be_taken_first(command, case, gatechart, un
     with unchanged():
         refused = gatechart("desk", name, case, *text)
     assert refused.code == 1
-    assert f"nobody has taken the case; take it with `gatechart desk take {case} --operator NAME`" in refused.err
+    assert f"the case has not been taken; take it with `gatechart desk take {case} --operator NAME`" in refused.err
 
 
 def test_an_answer_goes_into_the_conversation(taken, gatechart):
@@ -191,7 +191,7 @@ def test_an_agent_that_waits_needs_no_entry_point(taken, gatechart, unchanged):
         refused = gatechart("desk", "return", taken, "--at", "TAKING_BACK")
     assert (refused.code, refused.err) == (
         2,
-        "error: --at: o-1 waits for the result and goes on where it is; leave out --at\n",
+        "error: --at: o-1 waits for the result and continues in its state; leave out --at\n",
     )
 
 

@@ -84,7 +84,7 @@ def test_a_dry_run_tells_whom_work_would_go_to(gatechart):
     assert chosen.out.splitlines()[0].split() == ["chosen", "anna"]
     nobody = gatechart("directory", "choose", "--domain", "moon")
     assert nobody.out.splitlines()[0].split() == ["chosen", "nobody"]
-    assert re.search(r"CANDIDATE +WHY IT FELL OUT *\nanna +domain: not moon", nobody.out)
+    assert re.search(r"CANDIDATE +WHY EXCLUDED *\nanna +domain: not moon", nobody.out)
     document = gatechart("directory", "choose", "--can", "talk", "--tier", "3", "--json").document
     assert document["candidate"]["id"] == "anna"
 
@@ -164,9 +164,9 @@ def test_a_dry_run_tells_for_which_reason_each_handoff_of_a_graph_would_be_made(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--of", "OrderAgent"), "no handoff of 'OrderAgent' has its target chosen"),
+        (("--of", "OrderAgent"), "'OrderAgent' declares no handoff with a chosen target"),
         (("--of", "receptoin"), "did you mean 'reception'"),
-        (("--of", "helpless"), "needs= of 'best' raised KeyError: 'plan'; mend that function"),
+        (("--of", "helpless"), "needs= of 'best' raised KeyError: 'plan'; fix that function"),
         (("--reason", "timeout"), "add --of GRAPH"),
         (("--of", "reception", "--reason", "spite"), "'knowledge gap', 'out of scope'"),
     ],
@@ -190,7 +190,7 @@ def test_without_an_app_what_is_kept_is_shown_with_a_hint(gatechart, project):
     (project / "pyproject.toml").unlink()
     shown = gatechart("directory", "show", "anna")
     assert shown.out.startswith("entry        anna")
-    assert "without an app, the entry points of its graphs are not known" in shown.err
+    assert "without an app, the entry points of its graphs are unknown" in shown.err
 
 
 def test_a_user_is_forgotten(gatechart):
@@ -206,7 +206,7 @@ def test_a_user_is_forgotten(gatechart):
         (("directory", "register", "x", "bank", "--at", "OPEN"), 4, "there are 'desk'"),
         ((*ANNA, "--profile", "[]"), 2, "--profile takes a JSON object"),
         ((*ANNA, "--profile", '{"capabilites": []}'), 4, "capabilites"),
-        (("directory", "rate", "none"), 2, "say something of it"),
+        (("directory", "rate", "none"), 2, "give a rating"),
         ((*ANNA, "--lasts", "soon"), 2, "'soon' is not a duration"),
         ((*ANNA, "--lasts", "0"), 2, "not in the range"),
         (("directory", "rate", "none", "--needed"), 4, "handoff 'none': there is none"),

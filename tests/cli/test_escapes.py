@@ -36,7 +36,7 @@ def saved(project):
 def test_a_script_notices_an_agent_that_gave_up_in_a_loop(lost, gatechart):
     shown = gatechart("show", "a")
     assert shown.code == ExitCode.LOOPED == 8
-    assert "went round in circles and found no way out" in shown.err
+    assert "could not escape a loop" in shown.err
     assert "give_up" in shown.out
     told = gatechart("show", "a", "--json")
     assert told.code == 8
@@ -64,8 +64,8 @@ def test_the_trail_tells_what_was_tried_and_what_it_came_to(lost, gatechart):
 
 def test_the_history_tells_the_way_and_why_others_were_passed_over(lost, gatechart):
     told = gatechart("history", "a").out
-    assert "out of repeats (finding 1): the model is told" in told
-    assert "the agent looks for a way out" in told
+    assert "escape from repeats (finding 1): the model is told" in told
+    assert "the agent tries to escape" in told
     assert "reroute was passed over: no transition and no entry point leads away" in " ".join(told.split())
     attempts = [
         turn["event"]["payload"] if "event" in turn and isinstance(turn["event"], dict) else turn["payload"]
@@ -79,7 +79,7 @@ async def test_who_waits_for_an_agent_that_gave_up_in_a_loop_is_told_so():
     async with Runtime.open("memory:", graphs=[LOST]) as runtime:
         agent = await runtime.start("ring", at="A")
         await go_round(agent)
-        with pytest.raises(AgentEndedError, match=r"found no way out \(loop detected\)") as raised:
+        with pytest.raises(AgentEndedError, match=r"could not escape \(loop detected\)") as raised:
             await agent.until("DONE")
     assert code_of(raised.value) is ExitCode.LOOPED
     assert raised.value.reason == "loop detected"

@@ -54,7 +54,7 @@ def test_an_offer_waits_for_a_host_and_that_is_said(gatechart):
     assert made.code == 0
     assert made.rows[1:4] == [["status", "pending"], ["mode", "transfer"], ["reason", "out", "of", "scope"]]
     assert f"to       a new agent {found['target']}, of refunds at REVIEWING" in made.out
-    assert "it waits for a host: `gatechart run` delivers it" in made.err
+    assert "the handoff waits for a host: `gatechart run` delivers it" in made.err
     gatechart("run", "--once")
     (found,) = handoffs(gatechart)
     assert found["status"] == "accepted"
@@ -163,7 +163,7 @@ ANNA = ("directory", "register", "anna", "refunds", "--at", "REVIEWING", "--pers
 def test_work_is_handed_on_to_somebody_in_the_directory_by_name_or_by_needs(options, wanted, gatechart):
     assert gatechart(*ANNA, "--capacity", "1").code == 0
     waiting = gatechart("handoff", "o-1", *options)
-    assert (waiting.code, "it waits for a host" in waiting.err) == (0, True)
+    assert (waiting.code, "the handoff waits for a host" in waiting.err) == (0, True)
     assert re.search(rf"^to +nobody yet\nwanted +{wanted}$", waiting.out, re.MULTILINE)
     assert gatechart("run", "--once").code == 0
     (found,) = handoffs(gatechart)
@@ -183,7 +183,10 @@ def test_an_offer_that_nobody_in_the_directory_can_take_is_told_at_once_on_reque
 def test_the_best_for_work_that_nothing_tells_of_is_asked_for_with_a_problem_or_needs(gatechart):
     gatechart(*ANNA)
     failed = gatechart("handoff", "o-1", "--best", "--problem", "", "--wait")
-    assert (failed.code, "nothing says what is to be done; add --problem, or needs such as" in failed.err) == (1, True)
+    assert (failed.code, "the packet has no problem to match; add --problem, or needs such as" in failed.err) == (
+        1,
+        True,
+    )
     assert "nothing says" not in gatechart("handoff", "o-1", "--best", "--problem", "a tea cosy", "--wait").err
     assert "nothing says" not in gatechart("handoff", "o-1", "--domain", "bills", "--wait").err
 
@@ -199,16 +202,16 @@ def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
     failed = gatechart("handoff", "o-1", "--to", "anna", "--wait", *app)
     assert failed.code == 1
     assert "anna is left out by refused: it has had the offer" in failed.out
-    assert re.search(r"in vain +human_desk at HIGH: no capacity", failed.out)
+    assert re.search(r"failed before +human_desk at HIGH: no capacity", failed.out)
 
 
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
         (("--to", "anna"), 4, "no entry 'anna'; register it with `gatechart directory register`"),
-        (("--to", "refunds", "--domain", "bills"), 2, "--to names who gets the work, and --best and needs leave it"),
-        (("--at", "REVIEWING", "--best"), 2, "--at names who gets the work"),
-        (("--to", "anna", "--agent", "o-1"), 2, "--agent goes with --to GRAPH --at ENTRY_POINT, and 'anna' is none of"),
+        (("--to", "refunds", "--domain", "bills"), 2, "--to names the target, and --best and needs let the directory"),
+        (("--at", "REVIEWING", "--best"), 2, "--at names the target"),
+        (("--to", "anna", "--agent", "o-1"), 2, "--agent needs --to GRAPH --at ENTRY_POINT, and 'anna' is not one of"),
     ],
 )
 def test_whom_the_directory_cannot_give_it_to_is_told_with_what_can(options, code, told, gatechart, unchanged):
@@ -356,7 +359,7 @@ def test_a_packet_that_this_release_cannot_read_is_shown_as_it_came(folder, gate
     shown = gatechart("handoffs", "show", made)
     assert shown.code == 0
     assert re.search(r"PACKET\nschema_version +new\nmood +cold", shown.out)
-    assert "warning: the packet of" in shown.err
+    assert "warning: the packet with" in shown.err
 
 
 def test_rows_that_cannot_be_read_are_listed_and_discarded(folder, gatechart):
@@ -481,13 +484,13 @@ def test_a_choice_is_shown_with_each_candidate(gatechart, folder):
     shown = gatechart("handoffs", "show", best)
     assert ["chosen", "senior.WORKING"] in shown.rows
     assert re.search(r"choice +senior.WORKING is the best of 2 that fit \(tier 0.67\); needed: refunds", shown.out)
-    assert re.search(r"CANDIDATE +TIER +WHY IT FELL OUT *\nsenior.WORKING +0.67 *\njunior.WORKING +0.00", shown.out)
+    assert re.search(r"CANDIDATE +TIER +WHY EXCLUDED *\nsenior.WORKING +0.67 *\njunior.WORKING +0.00", shown.out)
     document = gatechart("handoffs", "show", best, "--json").document
     assert [each["id"] for each in document["choice"]["judged"]] == ["senior.WORKING", "junior.WORKING"]
     assert [each["status"] for each in document["changes"]] == ["choosing", "pending", "accepted"]
     lost = gatechart("handoffs", "show", nobody)
     assert ["to", "nobody"] in lost.rows
-    assert re.search(r"CANDIDATE +WHY IT FELL OUT *\n.*junior.WORKING +domain: not moon", lost.out)
+    assert re.search(r"CANDIDATE +WHY EXCLUDED *\n.*junior.WORKING +domain: not moon", lost.out)
     assert ["request"] not in lost.rows
     assert "choice" not in gatechart("handoffs", "list", "--json").document["handoffs"][0]
 

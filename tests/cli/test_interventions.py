@@ -39,7 +39,7 @@ def test_a_timer_fires_now_and_the_history_says_who_did_it_and_why(gatechart):
     assert [turn["origin"] for turn in turns][:2] == ["framework", "operator"]
     again = gatechart("mail", "fire", str(timer["number"]), "--reason", "once more")
     assert again.code == 4
-    assert "is not a timer that waits" in again.err
+    assert "is not a waiting timer" in again.err
 
 
 def test_an_invoke_is_ended_with_a_result_or_an_error(gatechart):

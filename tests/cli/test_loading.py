@@ -124,7 +124,7 @@ def test_a_project_that_names_no_app_rightly_is_told(text, told, folder, gatecha
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("chosing", "there is no key 'chosing': did you mean 'choosing'? There are 'app', "),
+        ("chosing", "unknown key 'chosing': did you mean 'choosing'? There are 'app', "),
         ("store", "under [tool.gatechart] write one of these, and name the store with --store or GATECHART_STORE\n"),
     ],
 )

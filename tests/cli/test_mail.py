@@ -87,7 +87,7 @@ def test_mail_that_is_tried_again_holds_the_queue_and_that_is_said(gatechart):
     assert "ValueError: no paper" in shown["reason"]
     sent = gatechart("send", "a", "NOTED", "--services", "shop:values")
     assert sent.code == 0
-    assert re.search(r"the event waits for mail 1 \(JAMMED\), which failed and is tried again at [0-9:]{8}\n", sent.err)
+    assert re.search(r"the event waits for mail 1 \(JAMMED\), which failed and is retried at [0-9:]{8}\n", sent.err)
     history = gatechart("history", "a", "--json").document["history"]
     assert [turn["event"]["name"] for turn in history] == ["agent.started.FOUND", "JAMMED", "NOTED"]
 
@@ -258,5 +258,5 @@ def test_a_version_that_is_not_there_is_told(gatechart):
     for command in (("rollback", "a", "9", "--reason", "r"), ("show", "a", "--version", "9")):
         failed = gatechart(*command)
         assert (failed.code, failed.out) == (4, "")
-        assert "versions 1 to 1 can be had" in failed.err
+        assert "versions 1 to 1 are available" in failed.err
     assert gatechart("rollback", "a", "1").code == 2

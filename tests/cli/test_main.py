@@ -226,7 +226,7 @@ def test_what_is_interrupted_says_so_in_one_line(project, gatechart, interruptib
     gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
     interrupted = gatechart("send", "a", "INTERRUPTED")
     assert (interrupted.code, interrupted.out) == (130, "")
-    assert interrupted.err == ("error: interrupted; a turn under way may have been committed; see `gatechart show`\n")
+    assert interrupted.err == ("error: interrupted; a running turn may have been committed; see `gatechart show`\n")
     assert gatechart("show", "a", "--json").document["configuration"] == ["ANSWERING"]
 
 

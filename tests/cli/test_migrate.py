@@ -24,11 +24,11 @@ def test_a_dry_run_tells_of_every_agent_and_changes_nothing(gatechart, unchanged
         told = gatechart("migrate", "--dry-run", "--app", "shop:second")
     assert told.code == 0
     assert told.out == (
-        "AGENT  FATE      GRAPH       STATE, WHAT ELSE CHANGES\n"
+        "AGENT  FATE      GRAPH       STATE, OTHER CHANGES\n"
         "n      migrates  shop 1 → 2  NEW → OPEN\n"
         "                               timers and mail amended: 2\n"
         "s      migrates  shop 1 → 2  SEARCHING\n"
-        "                               invokes go on with their steps: 1\n"
+        "                               invokes kept with their steps: 1\n"
         "\n"
         "2 agents: 2 to the newest version\n"
     )
@@ -41,7 +41,7 @@ def test_agents_are_migrated(gatechart):
     assert (told.code, told.err) == (0, "")
     assert versions(gatechart) == ["2", "2"]
     again = gatechart("migrate", "--app", "shop:second")
-    assert again.out.endswith("2 agents: 2 on a version that the app has\n")
+    assert again.out.endswith("2 agents: 2 on a version in the app\n")
     shown = gatechart("show", "n", "--app", "shop:second", "--json").document
     assert shown["configuration"] == ["OPEN"]
     assert [mail["event"] for mail in shown["mail"]] == ["after.30m.OPEN", "after.1h.OPEN"]
@@ -92,7 +92,7 @@ def test_a_dry_run_works_beside_the_owner_of_the_database(shop, child, monkeypat
 
 def test_versions_live_side_by_side(gatechart):
     both = ("--app", "shop:both")
-    assert gatechart("migrate", *both).out.endswith("2 agents: 2 on a version that the app has\n")
+    assert gatechart("migrate", *both).out.endswith("2 agents: 2 on a version in the app\n")
     assert gatechart("start", "shop", "--at", "OPEN", "--id", "o", *both).code == 0
     assert gatechart("send", "n", "NOTED", *both).code == 0
     assert versions(gatechart) == ["1", "1", "2"]

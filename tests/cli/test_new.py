@@ -87,7 +87,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path):
 
 
 def test_a_name_that_no_package_can_have_is_refused():
-    with pytest.raises(UsageError, match="'7up' cannot name a Python package; begin the name with a letter"):
+    with pytest.raises(UsageError, match="'7up' cannot name a Python package; start the name with a letter"):
         starter("7up")
 
 

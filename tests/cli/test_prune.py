@@ -79,7 +79,7 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "nothing to delete; say what, such as --older-than 90d"),
+        ((), "nothing to delete; add an option, such as --older-than 90d"),
         (("--ids-for", "1d"), "nothing to delete"),
         (("--older-than", "soon"), "--older-than: 'soon' is neither a duration"),
         (("--ended-before", "1y"), "--ended-before: '1y' is neither a duration"),
@@ -90,7 +90,7 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
             ("--older-than", "1d", "--status", "active"),
             "Invalid value for '--status': 'active' is not one of 'done', 'failed', 'stopped'",
         ),
-        (("--older-than", "1d"), "this needs a confirmation, and there is nobody to ask; add --yes"),
+        (("--older-than", "1d"), "this needs a confirmation, and cannot ask for it; add --yes"),
     ],
 )
 def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, problem, gatechart, unchanged, monkeypatch):

@@ -87,7 +87,7 @@ def test_a_chart_that_cannot_be_read_is_told_with_options(folder, gatechart):
     assert "or add --entry STATE" in told.err
     (folder / "lost.json").write_text('{"id": "m", "initial": "a", "states": {"a": {"entry": [null]}}}')
     told = gatechart("check", "--app", "lost.json", "--dialect", "xstate")
-    assert "define it in the module that the app names behind the file" in told.err
+    assert "define it in the module that follows the file in the app" in told.err
 
 
 @pytest.mark.parametrize(

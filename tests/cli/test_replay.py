@@ -102,7 +102,7 @@ def test_without_that_version_it_says_that_effects_are_unknown(gatechart):
     told = gatechart("replay", "--graph", "next:slower", "--app", "next:slower", "--stand-ins", "shop:values")
     assert told.code == 0
     assert told.out.endswith("2 agents, 6 turns: 6 the same\n")
-    assert told.err.startswith("effects of 6 turns were not compared: the app has no version of 'shop' that made them")
+    assert told.err.startswith("effects of 6 turns were not compared: the app has no version of 'shop' that recorded")
 
 
 def test_migrations_of_the_new_version_are_applied(gatechart):

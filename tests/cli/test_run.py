@@ -104,7 +104,7 @@ def test_a_host_stays_until_it_is_told_to_go(told, hosting, gatechart):
         assert gatechart("list").code == 0
         process.send_signal(told)
         assert process.wait(timeout=20) == 0
-        assert process.stderr.read() == "stopping; turns and invokes under way get 10 s\n"
+        assert process.stderr.read() == "stopping; running turns and invokes get 10 s\n"
     assert states(gatechart) == ["LATE", "FOUND"]
     assert gatechart("send", "n", "NOTED").code == 0  # and the lock is free
 

@@ -111,10 +111,10 @@ def test_an_id_is_applied_once(gatechart, unchanged):
         other = gatechart("send", "a", "LEFT", "--id", "mail-1")
         document = gatechart(*send, "--json").document
     assert again.code == 0
-    assert again.err == "an event with this id was applied before, as version 2; nothing was done again\n"
+    assert again.err == "an event with this id was already applied, as version 2; nothing was done again\n"
     assert document["repeat"] is True
     assert other.code == 4
-    assert "give a new one a new --id" in other.err
+    assert "give a new event a new --id" in other.err
 
 
 @pytest.mark.parametrize(

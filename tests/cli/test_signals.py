@@ -40,13 +40,13 @@ def test_the_history_tells_which_signal_fired_and_what_was_found():
 def test_the_history_tells_of_signals_that_nothing_took_and_of_those_that_fired_with_them():
     other = {"signal": "repeats", "reason": "loop detected", "evidence": [BLOCK]}
     told = lines(FiredSignal("tool_failures", Reason.TOOL_FAILURE, (FAILURES,), (other,)))
-    assert "signal tool_failures (tool failure); nothing took it" in told
+    assert "signal tool_failures (tool failure); no transition handled it" in told
     assert "and repeats (loop detected): Repeats: period 1, times 3, block [[A] GO]" in told
 
 
 def test_the_history_tells_what_undid_the_answer_to_a_signal():
     fired = FiredSignal("repeats", Reason.LOOP_DETECTED, (BLOCK,), (), Reaction.UNDONE, "ValueError: no")
-    assert "signal repeats (loop detected); the answer to it was undone: ValueError: no" in lines(fired)
+    assert "signal repeats (loop detected); its answer was undone: ValueError: no" in lines(fired)
 
 
 def test_a_refusal_and_a_wait_are_told_from_a_failure():
@@ -95,7 +95,7 @@ def test_an_agent_without_a_trail_says_so(project, prepare, gatechart):
     prepare(("start", "desk", "--at", "LISTENING", "--id", "a"))
     shown = gatechart("trail", "a")
     assert (shown.out, shown.code) == ("", 0)
-    assert "no trail is kept" in shown.err
+    assert "the trail is empty" in shown.err
     assert gatechart("trail", "a", "--json").document == {"agent_id": "a", "trail": [], "escapes": None}
 
 
@@ -106,7 +106,7 @@ def test_a_trail_that_is_damaged_is_told_with_its_agent_and_its_column(project, 
     asyncio.run(by_hand(url_of(home, project), f"UPDATE agents SET trail = '{line}'", "SELECT 1"))
     told = gatechart("trail", "a")
     assert told.code != 0
-    assert f"{home.named} is not a sound gatechart database (column 'trail' of agent 'a': " in told.err
+    assert f"{home.named} is not an intact gatechart database (column 'trail' of agent 'a': " in told.err
     assert "is no entry of a trail" in told.err or "could not convert" in told.err
 
 

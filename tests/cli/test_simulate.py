@@ -86,7 +86,7 @@ def test_a_game_is_told_like_this(simulate):
         "",
         "PRESSED → ON",
         "  OFF --PRESSED--> ON",
-        "  not bound, so not done: count",
+        "  not bound, so not run: count",
         "state  ON",
         "   EVENT               AGREES   LEADS TO  IF      WHY NOT",
         "1  PRESSED             yes      OFF",
@@ -241,7 +241,7 @@ def test_a_timer_whose_turn_fails_is_told_with_its_name_and_state(line, simulate
     played = simulate(line, "CALLED", arguments=("pingpong.yaml",))
     assert played.code == 4
     assert played.err.startswith("error: timer 'after.2s.WAITING' of state 'WAITING' ")
-    assert "did not come to rest" in played.err
+    assert "did not settle" in played.err
 
 
 async def test_a_game_goes_on_from_before_the_timer_that_failed():
@@ -267,8 +267,8 @@ def test_a_game_begins_in_any_state_with_any_context(project, positions_of):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ((), 2, "several graphs; name one to play: desk, strict"),
-        (("desk",), 2, "where to begin? Add --entry with one of LISTENING, ANSWERING, or another state"),
+        ((), 2, "several graphs; name the one to play: desk, strict"),
+        (("desk",), 2, "several entry points; add --entry with one of LISTENING, ANSWERING, or another state"),
         (("dask",), 4, "did you mean 'desk'"),
         (("desk", "--entry", "LISTENNING"), 4, "did you mean 'LISTENING'"),
         (("desk", "--entry", "LISTENING", "--entry", "ANSWERING"), 2, "--entry is given several times"),

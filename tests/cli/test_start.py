@@ -109,7 +109,7 @@ def test_a_payload_that_is_no_json_object_is_a_usage_error(given, told, project,
     [
         (["desk"], "no entry point; give one with --at, or a trigger with --on. Entry points: desk: LISTENING"),
         (["desk", "--at", "LISTENING", "--on", "CALLED"], "--at and --on contradict each other"),
-        (["--at", "LISTENING"], "no graph; say which one has the entry point 'LISTENING': desk, strict"),
+        (["--at", "LISTENING"], "no graph; name the one with the entry point 'LISTENING': desk, strict"),
     ],
 )
 def test_where_it_is_not_clear_where_to_begin_the_command_line_is_wrong(arguments, told, project, gatechart, unchanged):
@@ -144,7 +144,7 @@ def test_an_id_that_is_taken_is_refused(project, gatechart, unchanged):
         failed = gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
     assert (failed.code, failed.out) == (4, "")
     assert failed.err == (
-        "error: there is an agent 'a' already; choose another --id, "
+        "error: agent 'a' already exists; choose another --id, "
         "or leave it as it is with `gatechart start --or-resume`\n"
     )
 
@@ -155,5 +155,5 @@ def test_an_agent_that_is_kept_nowhere_is_told_as_such(style, project, gatechart
     assert started.code == 0
     assert "LISTENING" in started.out
     assert started.err == (
-        "warning: this agent is gone already, as memory: keeps nothing; name a database with --store\n"
+        "warning: this agent is already gone, because memory: keeps nothing; name a database with --store\n"
     )

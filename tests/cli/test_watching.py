@@ -61,9 +61,9 @@ escalate_to = { to = "desk", at = "LOOKING" }
 @pytest.mark.parametrize(
     ("text", "every", "problem"),
     [
-        ("acts = { stuck = 'wake' }", None, "[watchdog]: nothing looks; give --watchdog DURATION"),
-        ("acts = { stuck = 'kill' }", "1m", "'kill' is not a valid act; use one of wake, restart, escalate"),
-        ("acts = { hungry = 'wake' }", "1m", "'hungry' is not a valid kind of finding; use one of stuck, "),
+        ("acts = { stuck = 'wake' }", None, "[watchdog]: the watchdog is off; add --watchdog DURATION"),
+        ("acts = { stuck = 'kill' }", "1m", "'kill' is no act; those are wake, restart, escalate"),
+        ("acts = { hungry = 'wake' }", "1m", "'hungry' is no kind of finding; those are stuck, "),
         ("acts = { stuck = 'escalate' }", "1m", "escalate_to"),
         ("act = { stuck = 'wake' }", "1m", "unknown key 'act'; did you mean 'acts'"),
         ("restart_at = 'A'", "1m", "restart_at: Input should be a valid dictionary"),
@@ -82,9 +82,9 @@ def test_nothing_watches_and_nobody_is_told_by_default():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "it names no sink"),
+        ("", "it has no sinks"),
         ("[sink.ops]\nurl = 'https://a.example'", "unknown key 'sink'; did you mean 'sinks'"),
-        ("[sinks.ops]\nurls = 'https://a.example'", "[sinks.ops]: give a url"),
+        ("[sinks.ops]\nurls = 'https://a.example'", "[sinks.ops]: set the url"),
         ("[sinks.ops]\nurl = 'https://a.example'\nsecrets = 'x'", "unknown key 'secrets'"),
         ("[sinks.ops]\nurl = 'http://a.example'\nsecret = 'a secret of some length'", "https"),
         ("[sinks.ops]\nurl = 'https://a.example'", "secret"),
@@ -112,7 +112,7 @@ def test_a_file_of_sinks_that_cannot_be_is_refused_with_the_place(file, text, pr
         ),
         ("allow_internal = 0", "allow_internal: Input should be a valid boolean"),
         ("secret = 4711", "secret: Input should be a valid string"),
-        ("secret = 'a secret of some length'\nsecret_file = '{secret}'", "leave out secret or secret_file"),
+        ("secret = 'a secret of some length'\nsecret_file = '{secret}'", "remove secret or secret_file"),
         ("secret_file = 'empty'", "is empty; write the secret into it"),
         ('secret_file = "a\\u0000b"', "cannot be read"),
     ],
@@ -128,10 +128,10 @@ def test_a_webhook_of_a_file_takes_no_value_of_another_kind(file, line, problem)
         ("starttls = 'no'", "starttls: Input should be a valid boolean; write it as in starttls = true"),
         ("port = '25'", "port: Input should be a valid integer; write it as in port = 587"),
         ("port = 70000", "port: Input should be less than or equal to 65535"),
-        ("user = 'u'\npassword = 'p'\npassword_file = '{secret}'", "leave out password or password_file"),
+        ("user = 'u'\npassword = 'p'\npassword_file = '{secret}'", "remove password or password_file"),
         ("user = 'u'\npassword_file = 'empty'", "is empty; write the password into it"),
-        ("user = 'u'", "user: a mail server asks a user for a password"),
-        ("password = 'p'", "give user and password, or neither"),
+        ("user = 'u'", "user: user and password belong together"),
+        ("password = 'p'", "set both, or neither"),
         ("user = 'u'\npassword = ''", "password: String should have at least 1 character"),
     ],
 )

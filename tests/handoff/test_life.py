@@ -42,7 +42,7 @@ def test_every_status_has_its_line_in_the_table() -> None:
 def test_a_refused_change_names_what_is_allowed_and_the_handoff() -> None:
     with pytest.raises(HandoffStateError, match=r"handoff 'h1' is 'accepted' and cannot become 'pending'.*'failed'"):
         check_change(A, P, "h1")
-    with pytest.raises(HandoffStateError, match=r"the handoff is 'expired'.* nothing else, for it has ended"):
+    with pytest.raises(HandoffStateError, match=r"the handoff is 'expired'.* nothing else, because it has ended"):
         check_change(HandoffStatus.EXPIRED, A)
 
 

@@ -112,9 +112,12 @@ async def test_vectors_of_candidates_are_made_once():
 @pytest.mark.parametrize(
     ("choosing", "message"),
     [
-        (Choosing(load=lambda _: "busy"), "load= answered 'busy' for 'fridges.ASKED'; return a number from 0 to 1"),
-        (Choosing(load=lambda _: float("nan")), "load= answered nan for 'fridges.ASKED'"),
-        (Choosing(says=lambda _: None), "says= answered None; return the text"),
+        (
+            Choosing(load=lambda _: "busy"),
+            "load= returned 'busy' for 'fridges.ASKED'; it must return a number from 0 to 1",
+        ),
+        (Choosing(load=lambda _: float("nan")), "load= returned nan for 'fridges.ASKED'"),
+        (Choosing(says=lambda _: None), "says= returned None; it must return the text"),
     ],
 )
 async def test_a_function_that_answers_something_else_is_named(choosing, message):
@@ -202,7 +205,7 @@ def breaking(*_given):
 @pytest.mark.parametrize("name", ["embed", "says", "load"])
 async def test_a_function_that_raises_is_named(name):
     async with Runtime.open("memory:", graphs=[REFUNDS], choosing=Choosing(**{name: breaking})) as runtime:
-        with pytest.raises(SelectionFunctionError, match=f"^{name}= raised KeyError: 'seats'; mend that function$"):
+        with pytest.raises(SelectionFunctionError, match=f"^{name}= raised KeyError: 'seats'; fix that function$"):
             await runtime.choose(packet("fridge"))
         if name == "load":
             with pytest.raises(SelectionFunctionError, match="load= raised KeyError"):

@@ -74,7 +74,7 @@ async def test_a_reward_that_is_no_number_is_refused_and_named():
     async with house("memory:", asks(), refund, parcel, choosing=Choosing(learned=Learned())) as runtime:
         await choices(runtime, 1, "refund")
         with pytest.raises(
-            SelectionAnswerError, match="reward= answered nan for an outcome; return a number from 0 to 1"
+            SelectionAnswerError, match="reward= returned nan for an outcome; it must return a number from 0 to 1"
         ):
             await evaluate_directory(runtime, reward=lambda outcome: float("nan"))
 

@@ -90,7 +90,7 @@ async def test_an_agent_that_was_erased_has_room_again(place):
         for _ in range(3):
             for _ in range(2):
                 await runtime.post("l-1", "NOTED")
-            with pytest.raises(InboxFullError, match="2 events wait for agent 'l-1'"):
+            with pytest.raises(InboxFullError, match="2 events already wait for agent 'l-1'"):
                 await runtime.post("l-1", "NOTED")
             await runtime.start("large", at="OPEN", agent_id="l-1")
             await runtime.erase("l-1")

@@ -127,7 +127,7 @@ async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_pa
             await move_to_engine(source, engine.ingress, namespace="elsewhere", tell=quiet)
         async with opened() as runtime:
             await finish(runtime, tools)
-    with pytest.raises(StoreMovedError, match="go on there"):
+    with pytest.raises(StoreMovedError, match="continue there"):
         async with Runtime.open(source, graphs=graphs):
             pass
     assert await everything(source) == before
@@ -486,7 +486,7 @@ async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(eng
         assert "invokes  1 open, with 1 recorded step" in out
         code, out, err = await commanded(capsys, *told)
         assert code == 0
-        assert "agents   15 (2 of them ended, 2 more yet to begin)" in out
+        assert "agents   15 (2 of them ended, 2 more yet to start)" in out
         assert ", the same on both sides" in out
         code, out, err = await commanded(capsys, *told)
         assert (code, f"{here} was moved to {engine.ingress} ({namespace}) at" in out) == (0, True)
@@ -500,7 +500,7 @@ async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeyp
     code, _, err = await commanded(capsys, "--store", here, "--to", f"http://127.0.0.1:{port}")
     assert (code, "nobody answers" in err) == (5, True)
     code, _, err = await commanded(capsys, "--store", here, "--to", engine.ingress, "--namespace", "nobodys")
-    assert (code, "see that `gatechart restate serve` runs" in err) == (5, True)
+    assert (code, "that `gatechart restate serve` is running" in err) == (5, True)
     code, _, err = await commanded(capsys, "--store", here, "--to", "sqlite+aiosqlite:///other.db")
     assert (code, "is not the address of an engine" in err) == (2, True)
     code, _, err = await commanded(capsys, "--store", f"{here}.not", "--to", engine.ingress)

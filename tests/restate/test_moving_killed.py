@@ -37,7 +37,7 @@ async def test_a_move_killed_before_and_after_the_seal_loses_and_doubles_nothing
                 return await store.read(moved_to) is not None
 
         interrupted = await ended_when(command, signal.SIGINT, lambda: is_there(runtime, "plain-0"))
-        assert interrupted == (130, "the move is not finished; run the command again and it continues")
+        assert interrupted == (130, "the move is not finished; run the command again to continue")
         await ended_when(command, signal.SIGKILL, lambda: is_there(runtime, f"helper-{COPIES - 1}"))
         assert not await is_sealed()
         await ended_when(command, signal.SIGKILL, is_sealed)

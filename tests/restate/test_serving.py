@@ -127,7 +127,7 @@ def test_registering_tells_what_a_service_offers(engine, service, capsys):
 def test_an_engine_that_is_not_there_cannot_be_told(capsys):
     (port,) = free_ports(1)
     assert main(["restate", "register", "--admin", f"http://127.0.0.1:{port}"]) == 5
-    assert "nobody answers" in capsys.readouterr().err
+    assert "no engine answers" in capsys.readouterr().err
 
 
 def test_an_address_that_is_taken_is_told():
@@ -191,5 +191,5 @@ def test_a_service_whose_choosing_cannot_be_had_is_not_begun(tmp_path, capsys):
     store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
     named = ("--app", "tests.restate.busy_team:graphs", "--choosing", "tests.restate.busy_team:graphs")
     assert main(["restate", "serve", "--store", store, *named]) == 3
-    assert "it is of type list; name a Choosing, or a function that makes one" in capsys.readouterr().err
+    assert "it is of type list; name a Choosing, or a function that creates one" in capsys.readouterr().err
     assert not (tmp_path / "projection.db").exists()

@@ -91,7 +91,7 @@ async def test_it_opens_after_failures_in_a_row_and_closes_after_a_trial(databas
         _, payload = agent.context.notes[-1]
         assert payload["message"] == (
             "the circuit breaker 'crm' is OPEN (LookupError: crm is not there), so the call was not made; "
-            "ask again at 2030-01-01 12:01:00 UTC, or close it with close_breaker('crm')"
+            "try again at 2030-01-01 12:01:00 UTC, or close it with close_breaker('crm')"
         )
         assert services.calls["crm"] == 2
 

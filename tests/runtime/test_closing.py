@@ -68,7 +68,7 @@ async def test_a_closed_runtime_takes_no_calls(place, name):
         "stop": lambda: runtime.stop("p-1"),
         "erase": lambda: runtime.erase("p-1"),
     }[name]
-    with pytest.raises(RuntimeClosedError, match=r"\(\) came after the runtime was closed"):
+    with pytest.raises(RuntimeClosedError, match=r"\(\) was called after the runtime was closed"):
         await soon(call())
     assert agent.context.stops == ["entered"]
     async with Runtime.open(place, graphs=[parcel]) as runtime:

@@ -135,7 +135,7 @@ async def test_agents_that_are_erased_meanwhile_do_not_end_the_way_through_the_o
     ("wanted", "error", "told"),
     [
         ({"order": "-chnged"}, UnknownFieldError, "agents cannot be found by 'chnged': did you mean 'changed'"),
-        ({"order": "changed", "after": "a"}, UnknownPlaceError, "'a' is no place in the order 'changed'"),
+        ({"order": "changed", "after": "a"}, UnknownPlaceError, "'a' is not a position in the order 'changed'"),
         ({"order": "-started", "after": "nobody"}, UnknownAgentError, "there is no agent 'nobody'"),
         ({"graph": "parcle"}, UnknownGraphError, "did you mean 'parcel'"),
         ({"state": "AT_SEE"}, UnknownStateError, "no graph has a state 'AT_SEE': did you mean 'AT_SEA'"),

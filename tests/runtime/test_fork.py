@@ -133,7 +133,7 @@ async def test_an_id_that_is_taken_is_refused(agent, runtime):
 @pytest.mark.parametrize("version", [0, -1, 5, 99])
 async def test_a_version_that_never_was_begins_no_agent(agent, runtime, version):
     async with nothing_changes(runtime, agent):
-        with pytest.raises(UnknownVersionError, match="versions 1 to 4 can be had"):
+        with pytest.raises(UnknownVersionError, match="versions 1 to 4 are available"):
             await runtime.fork("t-1", version)
 
 
@@ -149,7 +149,7 @@ async def test_a_fork_that_cannot_be_is_refused(agent, runtime, wrong):
 @pytest.mark.needs("reads_back_at_once")
 async def test_a_version_that_was_pruned_is_refused(agent, runtime):
     await runtime.prune(keep_turns=2, ids_for="0s")
-    with pytest.raises(UnknownVersionError, match="versions 3 to 4 can be had"):
+    with pytest.raises(UnknownVersionError, match="versions 3 to 4 are available"):
         await runtime.fork("t-1", 2)
     assert (await runtime.fork("t-1", 3)).context.notes == ["a", "b"]
 

@@ -348,7 +348,7 @@ async def test_a_turn_that_sends_to_an_agent_of_the_framework_is_undone(runtime,
 
 @pytest.mark.parametrize("name", [ALERT, OUTCOME, LEARN, CHOSEN, "gatechart.mark", "gatechart.anything"])
 async def test_nobody_else_sends_the_events_of_the_framework_to_anybody(runtime, name):
-    with pytest.raises(ReservedEventError, match="for agents of its own"):
+    with pytest.raises(ReservedEventError, match="for internal agents"):
         await runtime.send("case-1", name)
     with pytest.raises(ReservedEventError):
         await runtime.post("case-1", name)

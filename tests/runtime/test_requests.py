@@ -377,7 +377,7 @@ async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, m
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", agent_id="a"))
         await reached.wait()
-        with pytest.raises(RequestTimeoutError, match="it has begun") as raised:
+        with pytest.raises(RequestTimeoutError, match="it has started") as raised:
             await asking
         assert not raised.value.withdrawn
         assert (await runtime.resume("a")).snapshot.version == 1
@@ -512,7 +512,7 @@ async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(nam
     visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
         failing(monkeypatch, asker, 2**62, name)
-        with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
+        with pytest.raises(RequestTimeoutError, match=r"it is unknown whether the request 'r-1' .*down") as raised:
             await asker.start("lamp", at="ON", agent_id="a")
     assert (raised.value.withdrawn, raised.value.request) == (None, "r-1")
 

@@ -250,7 +250,7 @@ async def test_an_operator_lets_a_timer_fire_now_and_the_history_says_so(office)
     *_, last = await office.history("a")
     assert (last.event.name, last.event.origin) == ("after.5d.WAITING", Origin.OPERATOR)
     assert last.event.operator_reason == "the customer called"
-    with pytest.raises(NoTimerError, match="is not a timer that waits"):
+    with pytest.raises(NoTimerError, match="is not a waiting timer"):
         await office.fire_timer(timer.number, reason="again", **whose(office, "a"))
 
 

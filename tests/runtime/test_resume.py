@@ -145,7 +145,9 @@ async def test_an_agent_whose_graph_is_not_registered_is_not_resumed(place):
 
 async def test_an_agent_of_another_version_is_not_resumed(place):
     await kept(place, "SENT", "SHIPPED")
-    told = "'p-1' cannot go on with the registered graph 'parcel': the agent has version '1', the graph has version '2'"
+    told = (
+        "'p-1' cannot continue with the registered graph 'parcel': the agent has version '1', the graph has version '2'"
+    )
     await refused(place, [variant(version="2")], IncompatibleGraphError, told)
 
 

@@ -220,7 +220,7 @@ async def test_who_waits_for_a_state_sees_an_agent_go_back_to_it(agent):
 async def test_a_version_that_never_was_is_refused(agent, runtime, version):
     await agent.send("NOTED")
     async with nothing_changes(runtime, agent):
-        with pytest.raises(UnknownVersionError, match="versions 1 to 2 can be had"):
+        with pytest.raises(UnknownVersionError, match="versions 1 to 2 are available"):
             await agent.rollback(version, reason="x")
         with pytest.raises(UnknownVersionError):
             await agent.snapshot_at(version)

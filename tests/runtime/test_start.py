@@ -116,7 +116,7 @@ async def test_an_agent_of_another_graph_is_not_taken_for_the_one_to_resume(plac
     letter = StateTransitionGraph("letter", states=["WRITTEN"], transitions=[], entry_points=["WRITTEN"])
     async with Runtime.open(place, graphs=[parcel, letter]) as runtime:
         agent = await runtime.start(letter, at="WRITTEN", agent_id="p-1")
-        with pytest.raises(AgentExistsError, match="'p-1' of the graph 'letter' already"):
+        with pytest.raises(AgentExistsError, match="'p-1' of the graph 'letter' already exists"):
             await runtime.start_or_resume("parcel", at="AT_SEA", payload={"stops": []}, agent_id="p-1")
         assert await runtime.read("p-1") == agent.snapshot
 
@@ -191,7 +191,7 @@ async def test_a_trigger_that_opens_several_graphs_is_refused_and_names_them(pla
         ("broken", "BURSTING", None, ActionFailedError, r"burst \(on_entry of BURSTING\) raised RuntimeError"),
         ("broken", "BURSTING_LATE", None, ActionFailedError, r"fail_late \(on_entry of BURSTING_LATE\)"),
         ("broken", "SPOILT", None, ContextInvalidError, "left a Parcel that is not valid: weight: "),
-        ("broken", "HANDLING", None, MicrostepLimitError, "did not come to rest in 100 microsteps"),
+        ("broken", "HANDLING", None, MicrostepLimitError, "did not settle within 100 microsteps"),
     ],
 )
 async def test_what_does_not_fit_starts_nothing_and_says_what_would(place, graph, at, payload, error, told):
@@ -215,7 +215,7 @@ async def test_a_second_start_under_an_id_leaves_the_first_agent_as_it_is(place)
         agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         await agent.send("STAMPED")
         async with nothing_changes(runtime, agent):
-            with pytest.raises(AgentExistsError, match="there is an agent 'p-1' already"):
+            with pytest.raises(AgentExistsError, match="agent 'p-1' already exists"):
                 await runtime.start("parcel", at="DELIVERED", agent_id="p-1")
         assert (await agent.send("STAMPED")).version == 3
 

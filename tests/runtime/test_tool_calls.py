@@ -149,7 +149,7 @@ async def test_asking_something_else_under_a_recorded_id_is_an_error(place, cloc
     shop = Shop(lookup())
     failed = await ended(place, clock, shop, call)
     assert failed["type"] == "CallReusedError"
-    assert "has called 'lookup' as 'c1', and asks something else under that id now" in failed["message"]
+    assert "has called 'lookup' with the id 'c1', and makes a different call with that id now" in failed["message"]
     assert shop.calls["lookup"] == 1
 
 
@@ -224,7 +224,7 @@ async def test_a_failure_is_raised_by_unwrap(place, clock):
     shop.fails["lookup"] = 1
     failed = await ended(place, clock, shop, call)
     assert failed["type"] == "ToolFailedError"
-    assert "the tool 'lookup' gave no value (raised after 1 attempt): lookup is not there" in failed["message"]
+    assert "the tool 'lookup' returned no value (raised after 1 attempt): lookup is not there" in failed["message"]
 
 
 async def test_services_without_a_tool_box_are_named(place, clock, services):
@@ -233,7 +233,7 @@ async def test_services_without_a_tool_box_are_named(place, clock, services):
 
     failed = await ended(place, clock, services, call)
     assert failed["type"] == "NoToolBoxError"
-    assert failed["message"].startswith("the services are Services, without tools; give them")
+    assert failed["message"].startswith("the services are Services, without tools; add an attribute")
 
 
 async def test_the_services_may_be_a_mapping(place, clock):

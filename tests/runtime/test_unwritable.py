@@ -93,7 +93,7 @@ async def test_mail_that_can_never_be_applied_is_dead_and_what_is_behind_it_goes
         await runtime.post("a", "NOTED")
         (dead,) = await dead_mail(runtime)
         assert (dead.event, dead.attempts) == ("POISON", 2)
-        assert dead.reason.startswith("UnwritableError: the database cannot keep what was to be written: ")
+        assert dead.reason.startswith("UnwritableError: the database cannot store the data: ")
         await eventually(lambda: agent.context.notes == ["NOTED"])
         await runtime.retry(dead.number)
         await asyncio.sleep(0)
@@ -108,7 +108,7 @@ async def test_a_sender_is_told_and_the_agent_goes_on(poisoned):
     async with Runtime.open(url, graphs=[job]) as runtime:
         agent = await runtime.start("job", at="IDLE", agent_id="a")
         await poison(url, "history", "event", "POISON", state)
-        with pytest.raises(UnwritableError, match=r"cannot keep what was to be written: .*poison"):
+        with pytest.raises(UnwritableError, match=r"cannot store the data: .*poison"):
             await agent.send("POISON")
         assert (await agent.send("NOTED")).version == 2
         assert agent.context.notes == ["NOTED"]

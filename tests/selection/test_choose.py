@@ -318,13 +318,13 @@ def test_a_score_that_is_no_number_is_an_error(answer: object) -> None:
     def odd(packet: HandoffPacket, candidate: Candidate) -> object:
         return answer
 
-    told = r"the scorer 'odd' answered no finite number for 'a\.A'; return a number from 0 to 1"
+    told = r"the scorer 'odd' returned no finite number for 'a\.A'; it must return a number from 0 to 1"
     with pytest.raises(SelectionAnswerError, match=told):
         chosen_of(Best(scorers={odd: 1.0}), door("a.A"), functions={"odd": odd})
 
 
 def test_a_function_that_answers_no_needs_is_told_what_to_return() -> None:
-    with pytest.raises(SelectionAnswerError, match="needs= answered 'refunds'; return Needs"):
+    with pytest.raises(SelectionAnswerError, match="needs= returned 'refunds'; it must return Needs"):
         terms_of(Best(lambda _: "refunds"), HandoffPacket())  # type: ignore[arg-type, return-value]
 
 

@@ -186,7 +186,7 @@ def test_its_log_is_lines_of_json(sqlite_url):
     lines = [json.loads(line) for line in told.splitlines()]
     assert [line["level"] for line in lines] == ["warning", "warning"]
     assert "Invalid HTTP request" in lines[0]["message"]
-    assert lines[1]["message"] == "stopping; turns and invokes under way get 10 s"
+    assert lines[1]["message"] == "stopping; running turns and invokes get 10 s"
 
 
 def test_its_log_is_lines_of_json_where_it_is_stopped_at_once(sqlite_url):

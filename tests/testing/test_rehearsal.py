@@ -271,7 +271,7 @@ async def test_a_timer_whose_turn_does_not_end_is_an_error_that_names_it_and_its
         error = raised.value
         assert (error.event, error.state, error.is_timer) == ("after.2s.WAITING", "WAITING", True)
         assert "timer 'after.2s.WAITING' of state 'WAITING'" in str(error)
-        assert "did not come to rest" in str(error)
+        assert "did not settle" in str(error)
         assert (agent.clock.at - began).total_seconds() == 2
         assert agent.leaves == ("WAITING",)
 

@@ -1,4 +1,4 @@
-"""From names to what they stand for: only what the caller passes, under the very name that it has there."""
+"""Look up names in the objects that the caller passes. An object is found only under its exact name there."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ _MISSING: Final = object()
 
 
 class Bindings:
-    """What the names of a chart are bound to. A name that begins with an underscore is never bound."""
+    """The bindings of a chart's names. Names with a leading underscore are never bound."""
 
     def __init__(self, bind: Bind, faults: Faults, unbound: Unbound | None = None) -> None:
         """See `gatechart.charts.load` for `bind` and `unbound`."""
         self.sources = tuple(bind) if isinstance(bind, list | tuple) else (bind,)
         self.faults = faults
         self.unbound = unbound
-        self.renamed: dict[str, Callable[..., Any]] = {}  # one for each name, so that equal names stay equal
+        self.renamed: dict[str, Callable[..., Any]] = {}  # one per name, so that equal names stay equal
 
     def function(self, reference: Reference, what: str) -> Callable[..., Any]:
         """Return the function of a reference under the reference's name; `nothing` after a fault, which is added."""
-        if not reference.name:  # which is noted already
+        if not reference.name:  # already recorded as a fault
             return nothing
-        found = self._look_up(reference.name, what)
-        if found is _MISSING or not callable(found) or isinstance(found, type):
-            self._note(reference, what, found, (name for name, each in self._all() if _is_function(each)))
+        bound = self._look_up(reference.name, what)
+        if bound is _MISSING or not callable(bound) or isinstance(bound, type):
+            self._note(reference, what, bound, (name for name, each in self._all() if _is_function(each)))
             return nothing
-        if isinstance(found, Handoff):  # it is known as what it is
-            return self._alone(found, reference)
-        named = found
-        if callable_name(found) != reference.name:
-            named = self.renamed.setdefault(reference.name, renamed(found, reference.name))
+        if isinstance(bound, Handoff):  # a handoff keeps its own name
+            return self._alone(bound, reference)
+        named = bound
+        if callable_name(bound) != reference.name:
+            named = self.renamed.setdefault(reference.name, renamed(bound, reference.name))
         return named if reference.params is None else self._with_params(named, reference)
 
     def guard(self, question: Question | None) -> Callable[..., Any] | None:
@@ -75,7 +75,7 @@ class Bindings:
             for text in () if spot is None else spot.texts():
                 self.note(text, compiled(text.value, is_guard=False)[1])
         if form.kind == "send" and is_reserved(form.text):
-            self.faults.add(form.spot, f"only the framework sends {form.text!r}", "write a name of your own")
+            self.faults.add(form.spot, f"only the framework sends {form.text!r}", "choose another name")
         if len(self.faults.found) > before or (form.kind != "assign" and not form.text):
             return nothing
         values = {} if form.values is None or not form.values.is_mapping else form.values.plain()
@@ -94,20 +94,20 @@ class Bindings:
 
     def type(self, reference: Reference, base: type[ModelT]) -> type[ModelT] | None:
         """Return the type of a reference, which must have that very name; None after a fault, which is added."""
-        found = self._look_up(reference.name, base.__name__)
-        if not (isinstance(found, type) and issubclass(found, base)):
+        bound = self._look_up(reference.name, base.__name__)
+        if not (isinstance(bound, type) and issubclass(bound, base)):
             known = (name for name, each in self._all() if isinstance(each, type) and issubclass(each, base))
-            self._note(reference, base.__name__, found, known)
+            self._note(reference, base.__name__, bound, known)
             return None
-        if found.__name__ != reference.name:
-            problem = f"{reference.name!r} is bound to the type {found.__name__!r}"
-            self.faults.add(reference.spot, problem, f"name it {found.__name__!r}, here and where it is bound")
-        return found
+        if bound.__name__ != reference.name:
+            problem = f"{reference.name!r} is bound to the type {bound.__name__!r}"
+            self.faults.add(reference.spot, problem, f"name it {bound.__name__!r}, here and where it is bound")
+        return bound
 
     def value(self, name: str) -> Any:
-        """Return whatever is bound to the name; None if nothing is."""
-        found = self._look_up(name)
-        return None if found is _MISSING else found
+        """Return the value that is bound to the name; None if there is none."""
+        bound = self._look_up(name)
+        return None if bound is _MISSING else bound
 
     def _look_up(self, name: str, what: str = "") -> Any:
         for source in self.sources:
@@ -124,28 +124,28 @@ class Bindings:
             for name in names:
                 yield name, source[name] if isinstance(source, Mapping) else getattr(source, name)
 
-    def _note(self, reference: Reference, what: str, found: Any, known: Iterator[str]) -> None:
+    def _note(self, reference: Reference, what: str, bound: Any, known: Iterator[str]) -> None:
         names = tuple(dict.fromkeys(known))
-        if found is _MISSING:
+        if bound is _MISSING:
             remedy = suggestion(reference.name, names) if names else "pass it with bind="
             self.faults.add(reference.spot, f"no {what} is bound to {reference.name!r}", remedy)
         else:
             problem = (
-                f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which cannot be used as {what}"
+                f"{reference.name!r} is bound to {type(bound).__name__} {bound!r:.60}, which cannot be used as {what}"
             )
             self.faults.add(reference.spot, problem, suggestion(reference.name, names))
 
-    def _alone(self, found: Handoff, reference: Reference) -> Handoff:
+    def _alone(self, handoff: Handoff, reference: Reference) -> Handoff:
         if reference.params is not None:
             self.faults.add(reference.spot, f"{reference.name} is a handoff, which takes no parameters", "drop them")
-        return found
+        return handoff
 
     def _with_params(self, function: Callable[..., Any], reference: Reference) -> Callable[..., Any]:
         params = dict(reference.params or {})
         unknown = [name for name in params if not _takes(function, name)]
         for name in unknown:
             problem = f"{reference.name} has no parameter {name!r}"
-            self.faults.add(reference.spot, problem, "give it one of that name, after context and event")
+            self.faults.add(reference.spot, problem, "add a parameter of that name after context and event")
         return partial(function, **{name: value for name, value in params.items() if name not in unknown})
 
 
@@ -164,11 +164,11 @@ def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def nothing(*_args: Any, **_params: Any) -> Any:
-    """Stand in for what is not bound, until all faults are reported."""
+    """Replace an unbound function until all faults are reported."""
 
 
-def _is_function(found: object) -> bool:
-    return callable(found) and not isinstance(found, type)
+def _is_function(bound: object) -> bool:
+    return callable(bound) and not isinstance(bound, type)
 
 
 def _public(source: object) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ def _public(source: object) -> tuple[str, ...]:
 def _takes(function: Callable[..., Any], name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have none
+    except (TypeError, ValueError):  # some builtins have no signature
         return True
     kinds = {parameter.kind for parameter in parameters.values()}
     keyword = name in parameters and parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY

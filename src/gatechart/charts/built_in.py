@@ -1,6 +1,6 @@
-"""What a chart can do without a function: `assign`, `raise`, `send` and `log`.
+"""Actions of a chart that need no function: `assign`, `raise`, `send` and `log`.
 
-Their values are templates: a text is an expression in CEL, a number, true, false and null are themselves, and lists and
+Their values are templates: a text is an expression in CEL; numbers, true, false and null are literals; lists and
 mappings hold templates. As with guards, the cost of an action's expressions is bounded before they are evaluated.
 """
 
@@ -32,7 +32,7 @@ class Template:
         self.formulas = tuple(_formulas(self._parts))
 
     def filled(self, context: AgentContext, event: Event) -> Any:
-        """Evaluate all expressions. Raises GuardBudgetError if they could take too long, else what they raise."""
+        """Evaluate all expressions. Raises GuardBudgetError if they could take too long, and their own errors."""
         if not self.formulas:
             return _filled(self._parts, {})
         data = seen(context, event)
@@ -47,29 +47,29 @@ def _compiled(source: Any) -> Any:
         return Cel(source)
     if isinstance(source, Mapping):
         return {name: _compiled(each) for name, each in source.items()}
-    return [_compiled(each) for each in source] if isinstance(source, list) else source
+    return [_compiled(part) for part in source] if isinstance(source, list) else source
 
 
 def _formulas(parts: Any) -> Iterator[Cel]:
     if isinstance(parts, Cel):
         yield parts
     elif isinstance(parts, dict | list):
-        for each in parts.values() if isinstance(parts, dict) else parts:
-            yield from _formulas(each)
+        for value in parts.values() if isinstance(parts, dict) else parts:
+            yield from _formulas(value)
 
 
 def _filled(parts: Any, data: Mapping[str, Any]) -> Any:
     if isinstance(parts, Cel):
         return parts.value(data)
     if isinstance(parts, dict):
-        return {name: _filled(each, data) for name, each in parts.items()}
+        return {name: _filled(part, data) for name, part in parts.items()}
     return [_filled(each, data) for each in parts] if isinstance(parts, list) else parts
 
 
 class BuiltIn:
-    """An action that a chart writes down itself. Its name says all that it does.
+    """An action that is defined in the chart. Its name describes everything that it does.
 
-    source: as a chart has it, such as `{"raise": {"event": "NEXT"}}`.
+    source: its form in a chart, such as `{"raise": {"event": "NEXT"}}`.
     context_fields: fields of the context that it sets and that its expressions use.
     raises: events that it raises within the turn.
     """
@@ -122,21 +122,21 @@ class Raise(BuiltIn):
 
 
 class SendEvent(BuiltIn):
-    """Sends an event to an agent, for a later turn: to this one if it does not say to whom."""
+    """Sends an event to an agent, for a later turn; to this agent by default."""
 
     def __init__(
         self, event: str, *, to: str = "", payload: Mapping[str, Any] | None = None, delay: Delay | None = None
     ) -> None:
         given = {"to": to, "payload": dict(payload or {}), "delay": delay}
         content = {"event": event, **{key: value for key, value in given.items() if value or value == 0}}
-        late = () if delay is None else ("after", delay_text(delay))
-        name = " ".join(["send", event, *(("to", to) if to else ()), *late, *_shown(payload)])
+        delayed = () if delay is None else ("after", delay_text(delay))
+        name = " ".join(["send", event, *(("to", to) if to else ()), *delayed, *_shown(payload)])
         super().__init__("send", content, name, {"payload": dict(payload or {}), **({"to": to} if to else {})})
         self.event = event
         self.delay_s = None if delay is None else seconds_of(delay)
 
     def __call__(self, context: AgentContext, event: Event, turn: Any) -> None:
-        """Send the event. Raises PayloadError if `to` comes to what cannot be an agent's id."""
+        """Send the event. Raises PayloadError if `to` is not a valid agent id."""
         filled = self.template.filled(context, event)
         due: datetime | None = None if self.delay_s is None else turn.now + timedelta(seconds=self.delay_s)
         turn.send(filled.get("to", turn.agent_id), self.event, filled["payload"], due=due)

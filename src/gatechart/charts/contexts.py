@@ -1,4 +1,4 @@
-"""The type of a chart's context: one that is given or bound, or one that is made from initial values."""
+"""The context type of a chart: a given or bound type, or a type built from initial values."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gatechart.errors.root import suggestion
 
 
 class InitialContext(AgentContext):
-    """The base of context types that are made from a chart's initial values; their fields take any JSON value."""
+    """The base of context types that are built from a chart's initial values; their fields take any JSON value."""
 
 
 def context_of(values: Mapping[str, Any]) -> type[InitialContext]:
-    """Make a context type whose contexts start with these JSON values."""
+    """Build a context type whose contexts start with these JSON values."""
     fields: dict[str, Any] = {name: (Any, value) for name, value in values.items()}
     return create_model("Context", __base__=InitialContext, __module__=__name__, **fields)
 
 
 def initial_values(context: type[InitialContext]) -> dict[str, Any]:
-    """Return the values from which a type was made."""
+    """Return the initial values of a type."""
     return {name: info.default for name, info in context.model_fields.items()}
 
 
 def cannot_be_field(name: str) -> bool:
-    """Whether pydantic has no field of this name."""
+    """Return whether pydantic refuses a field of this name."""
     return name.startswith("_") or hasattr(InitialContext, name)
 
 
@@ -40,13 +40,13 @@ def context_type(
 ) -> type[AgentContext]:
     """Return the type of a chart's context; faults are added.
 
-    written: what the chart says. given: the type that `load` was given, with which the chart must agree.
+    written: the declaration in the chart. given: the type passed to `load`, which must agree with the chart.
     """
     if isinstance(written, Values):
         for name in filter(cannot_be_field, written.values):
             faults.add(written.spot.key(name), f"{name!r} cannot name a field", "rename it")
     if given is not None:
-        if isinstance(given, type) and issubclass(given, AgentContext):  # otherwise the graph says so
+        if isinstance(given, type) and issubclass(given, AgentContext):  # otherwise the graph reports it
             _check_given(written, given, faults)
         return given
     if isinstance(written, Reference):
@@ -57,11 +57,11 @@ def context_type(
 
 
 def _check_given(written: Reference | Values | None, given: type[AgentContext], faults: Faults) -> None:
-    """Add a fault for each difference between what the chart says of its context and the type given."""
+    """Add a fault for each difference between the chart's declaration and the given type."""
     name = given.__name__
     if isinstance(written, Reference) and written.name not in {"", name}:
         problem = f"the context is {written.name!r} here, and load was given {name!r}"
-        faults.add(written.spot, problem, f"write {name!r}, or pass load(context=...) the other")
+        faults.add(written.spot, problem, f"write {name!r}, or pass the other type as load(context=...)")
     if isinstance(written, Values):
         for field, value in written.values.items():
             if not cannot_be_field(field):
@@ -69,7 +69,7 @@ def _check_given(written: Reference | Values | None, given: type[AgentContext], 
 
 
 def _check_start(spot: Spot, field: str, value: Any, given: type[AgentContext], faults: Faults) -> None:
-    """Add a fault unless the type has the field, and starts it with this value."""
+    """Add a fault unless the type has the field with this default."""
     name, info = given.__name__, given.model_fields.get(field)
     if info is None:
         faults.add(spot, f"{name} has no field {field!r}", suggestion(field, tuple(given.model_fields)))
@@ -79,4 +79,4 @@ def _check_start(spot: Spot, field: str, value: Any, given: type[AgentContext], 
         start = info.get_default(call_default_factory=True)
         if to_jsonable_python(start, fallback=lambda _: None) != value:
             problem = f"{field!r} starts with {value!r} here, and with {start!r} in {name}"
-            faults.add(spot, problem, "write the same, or leave it to the type")
+            faults.add(spot, problem, "write the same value, or drop it here")

@@ -1,4 +1,4 @@
-"""A graph as data: a chart from which `load` makes the same graph, given the functions and types by their names."""
+"""Write a graph as a chart. `load` builds the same graph from it, given its functions and types by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from gatechart.values.recurrence import Every
 def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
     """Write a graph as a chart, in YAML or JSON, with a line break at its end.
 
-    Raises InvalidChartError if a chart cannot hold it: one name for two functions, or parameters that are not JSON.
+    Raises InvalidChartError if a chart cannot hold the graph: two functions have one name, or parameters are not JSON.
     """
     dumping = _Dumping(graph)
     chart = dumping.chart()
@@ -51,19 +51,19 @@ def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  
 
 
 def bindings_of(graph: AnyGraph) -> Mapping[str, Any]:
-    """Return the functions and types of a graph by their names in its dump: what `load` needs as `bind`."""
+    """Return the functions and types of a graph by their names in its dump: the `bind` argument of `load`."""
     dumping = _Dumping(graph)
     dumping.chart()
     return dumping.bound
 
 
 def _without_blanks(**values: Any) -> dict[str, Any]:
-    """Return the values without those that are left out of a chart, where the default holds."""
+    """Drop values that equal the default, because a chart leaves them out."""
     return {key: value for key, value in values.items() if value or (value == 0 and value is not False)}
 
 
 class _Dumping:
-    """The writer of one graph, with all functions and types met so far."""
+    """The writer of one graph. It collects all functions and types."""
 
     def __init__(self, graph: AnyGraph) -> None:
         self.graph = graph
@@ -83,22 +83,22 @@ class _Dumping:
                 precedence="" if graph.precedence is Precedence.SPECIFIC else graph.precedence.value,
                 max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
                 accepts=self.accepts(graph.accepts),
-                events={each.name: self.event_type(each) for each in graph.event_types.values()},
+                events={event_type.name: self.event_type(event_type) for event_type in graph.event_types.values()},
                 events_closed=graph.events_closed,
                 searchable=list(graph.searchable),
                 tools=written_policies(graph.tools),
                 signals=self.signals(graph.signals),
                 escape=self.escape(graph.escape),
                 allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
-                entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
-                initial=self.begins(),
+                entry_points=[self.entry_point(entry) for entry in graph.entry_points.values()],
+                initial=self.root_initial(),
                 **self.transitions(ANY),
                 states={state.name: self.state(state) for state in graph.tree if state.name not in graph.escape_states},
             )
         )
 
-    def begins(self) -> Any:
-        """Return where the graph begins, unless that is its first state."""
+    def root_initial(self) -> Any:
+        """Return the initial state of the graph, unless it is the first state."""
         default = self.graph.nodes[ROOT].default
         first = next((state.name for state in self.graph.tree if state.history is None), None)
         if default is None or (default.targets == (first,) and not default.steps):
@@ -106,7 +106,7 @@ class _Dumping:
         return self.initial(Initial(default.targets, actions=[step.function for step in default.steps]))
 
     def context(self, context: type[AgentContext]) -> Any:
-        """Return the name of a type, or the initial values it was made of; nothing for the type without fields."""
+        """Return the name of a type, or its initial values; nothing for the type without fields."""
         if issubclass(context, InitialContext):
             return self.json(initial_values(context), "context") or None
         return "" if context is AgentContext else self.name(context.__name__, context)
@@ -130,7 +130,7 @@ class _Dumping:
             exit=self.functions(state.on_exit),
             defer=_one_or_many(state.defer),
             tools=written_policies(dict(state.tools)),
-            invoke=[self.invoke(each) for each in state.invoke],
+            invoke=[self.invoke(invoke) for invoke in state.invoke],
             data=self.data(state),
             progress=state.progress,
             expects=_delay(state.expects),
@@ -144,25 +144,25 @@ class _Dumping:
         )
 
     def initial(self, initial: Initial) -> Any:
-        """Return where a compound state begins."""
+        """Return the initial state of a compound state."""
         targets = _one_or_many(map(_reference, initial.targets))
         return {"target": targets, "actions": self.functions(initial.actions)} if initial.actions else targets
 
     def transitions(self, source: str) -> dict[str, Any]:
-        """Return transitions under `on` and `always`; as a list if that would change their order."""
-        own = [each for each in self.graph.transitions if each.source == source]
+        """Return transitions under `on` and `always`, or as a list if that would change their order."""
+        own = [transition for transition in self.graph.transitions if transition.source == source]
         grouped = [(event, list(some)) for event, some in groupby(own, key=lambda each: each.event)]
         events = [event for event, _ in grouped]
         if len(set(events)) < len(events) or None in events[1:-1]:
             return {"on": [{"event": each.event, **self.transition(each)} for each in own]}
-        found: dict[str, Any] = {}
+        keys: dict[str, Any] = {}
         for event, some in grouped:
             transitions = _alone([self.transition(each) for each in some])
             if event is None:
-                found["always"] = transitions
+                keys["always"] = transitions
             else:
-                found.setdefault("on", {})[event] = transitions
-        return found
+                keys.setdefault("on", {})[event] = transitions
+        return keys
 
     def transition(self, each: Transition[Any] | Then) -> dict[str, Any]:
         """Return a transition without its event."""
@@ -176,15 +176,15 @@ class _Dumping:
 
     def after(self, state: State[Any]) -> dict[str, Any]:
         """Return the delays with their transitions."""
-        found: dict[str, Any] = {}
+        delays: dict[str, Any] = {}
         for after in state.after:
-            if after.delay in found:
+            if after.delay in delays:
                 self.fault(f"state {state.name!r} waits twice for {after.delay!r}", "put both into one delay")
-            found[after.delay] = [self.transition(each) for each in after.then]
-        return found
+            delays[after.delay] = [self.transition(each) for each in after.then]
+        return delays
 
     def every(self, state: State[Any]) -> Any:
-        """Return transitions under their periods; recurrences with a transition each where one has more than that."""
+        """Return transitions by period, or recurrences with one transition each if one has more than a period."""
         each = [(recurring.every, [self.transition(then) for then in recurring.then]) for recurring in state.every]
         if all(every == Every(every.period) for every, _ in each):
             return {delay_text(every.period or 0): then for every, then in each}
@@ -197,7 +197,7 @@ class _Dumping:
         function = self.function(invoke.function)
         name, params = (function["type"], function["params"]) if isinstance(function, dict) else (function, None)
         own_id = "" if invoke.id == name else invoke.id
-        retry = {} if invoke.retry is None else {"retry": _told_apart(invoke.retry, Retry())}
+        retry = {} if invoke.retry is None else {"retry": _non_defaults(invoke.retry, Retry())}
         return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s), **retry}
 
     def agent(self, invoke: Invoke) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class _Dumping:
             **_without_blanks(
                 id="" if invoke.id == usual_id else invoke.id,
                 timeout_s=invoke.timeout_s,
-                packet=self.told(invoke.packet),
+                packet=self.optional_function(invoke.packet),
             ),
             **self.fallbacks(invoke.fallbacks),
         }
@@ -217,25 +217,25 @@ class _Dumping:
     def transfers(self, transfers: Transfers) -> dict[str, Any]:
         """Return the transfers of a state."""
         return {
-            "targets": [self.to(each) for each in transfers.targets],
+            "targets": [self.to(target) for target in transfers.targets],
             "most": transfers.most,
             **_without_blanks(
                 otherwise=_reference(transfers.otherwise),
                 resets_on=_one_or_many(transfers.resets_on),
-                status=self.told(transfers.status),
+                status=self.optional_function(transfers.status),
             ),
             **({} if transfers.arguments else {"arguments": False}),
         }
 
     def to(self, to: To) -> Any:
-        """Return a target of transfers; a state's name alone if there is nothing more to say."""
+        """Return a target of transfers; only a state's name if that is enough."""
         more = _without_blanks(
             at=to.at,
             description=to.description,
             guard=None if to.guard is None else self.guard(to.guard),
             actions=self.functions(to.actions),
             takes=self.name(to.takes.__name__, to.takes) if to.takes else "",
-            packet=self.told(to.packet),
+            packet=self.optional_function(to.packet),
             deadline=_delay(to.deadline),
             waits=_reference(to.waits),
         )
@@ -247,7 +247,7 @@ class _Dumping:
         return {"state": _reference(to.name), **more} if more else _reference(to.name)
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
-        """Return an action that hands on work."""
+        """Return the action that offers a handoff."""
         packet, agent, achieved = handoff.functions
         target = {"to": handoff.to, "at": handoff.at} if handoff.best is None else self.best(handoff.best)
         return {
@@ -256,24 +256,24 @@ class _Dumping:
                 mode="" if handoff.mode is Mode.TRANSFER else handoff.mode.value,
                 reason="" if handoff.reason is None else handoff.reason.value,
                 deadline=_delay(handoff.deadline),
-                packet=self.told(packet),
-                agent=self.told(agent),
-                achieved=self.told(achieved),
+                packet=self.optional_function(packet),
+                agent=self.optional_function(agent),
+                achieved=self.optional_function(achieved),
             ),
             **self.fallbacks(handoff.fallbacks),
             **({} if handoff.transcript else {"transcript": False}),
         }
 
     def best(self, best: Best) -> dict[str, Any]:
-        """Return what chooses a target."""
+        """Return the selection of a target."""
         try:
             return {"best": written_best(best, self.function)}
         except ValueError as error:
-            self.fault(str(error), "give it a name of its own")
+            self.fault(str(error), "give it a unique name")
             return {}
 
     def fallbacks(self, fallbacks: Fallbacks | None) -> dict[str, Any]:
-        """Return what is tried when an offer is rejected."""
+        """Return the fallbacks for a rejected offer."""
         return {} if fallbacks is None else {"fallbacks": [self.fallback(step) for step in fallbacks.steps]}
 
     def fallback(self, step: Fallback) -> dict[str, Any]:
@@ -282,28 +282,28 @@ class _Dumping:
             case Best():
                 return self.best(step)
             case SameTarget():
-                return {"same_target": _told_apart(step, SameTarget())}
+                return {"same_target": _non_defaults(step, SameTarget())}
             case Human(graph, at, agent):
                 return {"human": graph, "at": at, **_without_blanks(agent=agent)}
             case OtherGraph(graph, at, agent):
                 return {"other_graph": graph, "at": at, **_without_blanks(agent=agent)}
 
-    def told(self, function: Callable[..., Any] | None) -> Any:
-        """Return a function about a handoff, if there is one."""
+    def optional_function(self, function: Callable[..., Any] | None) -> Any:
+        """Return the name of a function, if there is one."""
         return None if function is None else self.function(function)
 
     def accepts(self, accepts: Accepts) -> dict[str, Any]:
-        """Return which handoffs agents of the graph accept, unless all."""
-        return _without_blanks(capacity=accepts.capacity, policy=self.told(accepts.policy))
+        """Return the limits for accepted handoffs; nothing if all are accepted."""
+        return _without_blanks(capacity=accepts.capacity, policy=self.optional_function(accepts.policy))
 
     def data(self, state: State[Any]) -> Any:
-        """Return the data that a final state hands on."""
+        """Return the data of a final state."""
         if isinstance(state.data, Fixed):
             return {"value": self.json(state.data.values, f"state {state.name!r}")}
         return None if state.data is None else self.function(state.data)
 
     def entry_point(self, entry: EntryPoint) -> Any:
-        """Return an entry point; its state's name alone if there is nothing more to say."""
+        """Return an entry point; only its state's name if that is enough."""
         maps: Any = self.function(entry.maps) if callable(entry.maps) else entry.maps and dict(entry.maps)
         more = _without_blanks(
             name="" if entry.name == entry.state else entry.name,
@@ -321,7 +321,7 @@ class _Dumping:
         return {"state": state, **more} if more else state
 
     def signals(self, signals: Signals | None) -> Any:
-        """Return the signals of the graph or of an entry point; nothing where none are said."""
+        """Return the signals of the graph or of an entry point; None if none are declared."""
         if signals is None:
             return None
         try:
@@ -337,11 +337,11 @@ class _Dumping:
         try:
             return written_escape(plan, self)
         except ValueError as error:
-            self.fault(str(error), "give it a name of its own")
+            self.fault(str(error), "give it a unique name")
             return None
 
     def event_type(self, declared: EventType) -> dict[str, Any] | None:
-        """Return a declared event without its name; None if there is nothing more to say."""
+        """Return a declared event without its name; None if it has no other fields."""
         takes: Any = declared.takes
         if isinstance(takes, JsonSchema):
             takes = takes.plain
@@ -360,29 +360,29 @@ class _Dumping:
 
     def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
         """Return the names of several functions, built-in actions and handoffs."""
-        return [self.action(each) for each in functions]
+        return [self.action(function) for function in functions]
 
     def action(self, function: Callable[..., Any]) -> Any:
-        """Return one of them."""
+        """Return one action."""
         if isinstance(function, BuiltIn):
             return function.source
         return {"handoff": self.handoff(function)} if isinstance(function, Handoff) else self.function(function)
 
     def function(self, function: Callable[..., Any]) -> Any:
-        """Return the name of a function, with the parameters that it is given already."""
+        """Return the name of a function, with the parameters that are already bound to it."""
         params: dict[str, Any] = {}
         while isinstance(function, partial):
             if function.args:
-                self.fault(f"{callable_name(function)} is given values without names", "give them by their names")
+                self.fault(f"{callable_name(function)} has bound positional arguments", "bind them by keyword")
             params = {**function.keywords, **params}
             function = function.func
         name = self.name(callable_name(function), function)
         return {"type": name, "params": self.json(params, name)} if params else name
 
     def name(self, name: str, meaning: object) -> str:
-        """Return the name, which can only mean one thing."""
+        """Return the name. A name with two meanings is a fault."""
         if self.bound.setdefault(name, meaning) != meaning:
-            self.fault(f"{name!r} is the name of more than one function or type", "give each a name of its own")
+            self.fault(f"{name!r} is the name of more than one function or type", "give each a unique name")
         return name
 
     def json(self, values: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -396,7 +396,7 @@ class _Dumping:
         return dict(values)
 
     def fault(self, problem: str, remedy: str) -> None:
-        """Add a fault about what cannot be written. There is no position in a file yet."""
+        """Add a fault about a part that cannot be written. It has no position in a file."""
         self.faults.append(FileFault(1, 1, (), problem, remedy))
 
 
@@ -418,22 +418,22 @@ def _delay(delay: Any) -> Any:
 
 
 def _recurrence(every: Every) -> dict[str, Any]:
-    return _told_apart(replace(every, period=_delay(every.period)), Every())
+    return _non_defaults(replace(every, period=_delay(every.period)), Every())
 
 
-def _told_apart(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:
-    """Return the fields in which a retry or a recurrence differs from the usual one."""
-    given = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: value for name, value in given.items() if value != getattr(usual, name)}
+def _non_defaults(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:
+    """Return the fields of a retry or a recurrence that differ from the defaults."""
+    field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
+    return {name: value for name, value in field_values.items() if value != getattr(usual, name)}
 
 
 def _one_or_many(values: Iterable[Any]) -> Any:
-    found = list(values)
-    return found[0] if len(found) == 1 else found
+    items = list(values)
+    return items[0] if len(items) == 1 else items
 
 
 def _alone(transitions: Sequence[dict[str, Any]]) -> Any:
-    """Return one transition without its list, and a target without its mapping."""
+    """Return a single transition without its list, and a single target without its mapping."""
     if len(transitions) > 1:
         return list(transitions)
     only = transitions[0]

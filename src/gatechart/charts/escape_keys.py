@@ -1,4 +1,4 @@
-"""The keys of escape plans in charts, and the kinds of their values."""
+"""The keys of escape plans in charts, with the kinds of their values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STRATEGIES: Final[dict[type[Strategy], dict[str, str]]] = {
 STRATEGY_NAMES: Final = {usual_name(kind): kind for kind in STRATEGIES}
 BACK_TO: Final = ("block", "checkpoint")
 GETTING_OUT: Final = "getting_out"
-"""Name of the usual plan."""
+"""Name of the default plan."""
 
 _BOUNDS: Final = {"cooldown": "delay", "most_a_day": "count", "turns": "count", "learns": "flag"}
 ESCAPE_KEYS: Final[dict[str, dict[str, str]]] = {
@@ -64,41 +64,41 @@ ESCAPE_KEYS: Final[dict[str, dict[str, str]]] = {
 """The keys of each part, with the kinds of their values."""
 
 ESCAPE_MEANINGS: Final = {
-    "escape": "What agents try to get out of what their signals notice, where no transition takes the signal.",
-    "checkpoint": "Whether agents may be taken back to the state.",
-    "strategies": "What is tried, from cheap to drastic, by the name of the signal; `*` for every other signal.",
-    "escape.tools": "Strategies by signal for the one tool that fails or is called again and again, by its name.",
-    "cooldown": "How long a strategy that was tried is passed over: 120s.",
-    "most_a_day": "How many attempts an agent makes on one day, by UTC, before the last one.",
-    "turns": "Moves within which an attempt must have come to progress.",
-    "last": "What is done when nothing is left to try: `to_human:`, `give_up` or `handoff:`.",
-    "learns": "Whether strategies that came to progress before are tried earlier; true where left out.",
-    "shared": "Whether it may name signals that the chart does not have.",
-    GETTING_OUT: "The usual plan: another tool, a wait for its breaker, another way, a new beginning, then a person.",
-    "nudge": "Tells the model that it goes round in circles.",
-    "switch_tool": "Calls another tool in place of the one that fails.",
-    "await_breaker": "Has calls wait while the circuit breaker of their tool refuses them.",
-    "reroute": "Goes another way: by a transition for `escape.reroute`, or into an entry point.",
+    "escape": "How agents escape from what their signals notice, if no transition takes the signal.",
+    "checkpoint": "Whether agents may be rolled back to the state.",
+    "strategies": "Strategies by the name of the signal, from cheap to drastic; `*` for every other signal.",
+    "escape.tools": "Strategies by signal for a tool that fails or is called repeatedly, by the name of the tool.",
+    "cooldown": "How long a strategy is skipped after an attempt: 120s.",
+    "most_a_day": "How many attempts an agent makes per day, by UTC, before the last one.",
+    "turns": "Moves within which an attempt must lead to progress.",
+    "last": "The strategy when no other is left: `to_human:`, `give_up` or `handoff:`.",
+    "learns": "Whether strategies that led to progress before are tried earlier; true by default.",
+    "shared": "Whether the plan may name signals that the chart lacks.",
+    GETTING_OUT: "The default plan: another tool, a wait for its breaker, another path, a restart, then a person.",
+    "nudge": "Tells the model that it repeats itself.",
+    "switch_tool": "Calls another tool in place of the failing one.",
+    "await_breaker": "Lets calls wait while the circuit breaker of their tool refuses them.",
+    "reroute": "Takes another path: a transition for `escape.reroute`, or an entry point.",
     "cut_out": "Leaves the repeated block out of the conversation.",
-    "rollback": "Goes back to before the block, or to a checkpoint.",
-    "restart": "Begins anew at an entry point.",
-    "repair": "Has something outside mend what is wrong, and waits.",
-    "alert": "Tells people, by a sink that the home's configuration names.",
+    "rollback": "Rolls back to before the block, or to a checkpoint.",
+    "restart": "Restarts at an entry point.",
+    "repair": "Invokes a function or an agent that repairs the cause, and waits.",
+    "alert": "Notifies people through a sink in the home's configuration.",
     "to_human": "Hands the work to a person.",
     "give_up": "Ends the agent as failed, with the evidence.",
     "strategy.rollback.to": "block, or checkpoint.",
-    "strategy.switch_tool.to": "Tools to call in its place; by default the alternatives that its policies name.",
+    "strategy.switch_tool.to": "Tools to call in its place; by default the alternatives in its policies.",
     "most": "How long calls wait, from the attempt on: 8h.",
     "down": "How long the breaker may stay open without closing before calls stop waiting: 30m.",
-    "strategy.reroute.at": "Entry points to enter; by default those that lead away from what failed.",
-    "strategy.restart.at": "The entry point; by default the one at which the agent began.",
-    "strategy.reroute.payload": "The name of a bound function of the context that returns what the entry point takes.",
-    "strategy.restart.payload": "The name of a bound function of the context that returns what the entry point takes.",
-    "keep": "Fields of the context that stay as they are.",
-    "strategy.rollback.allow": "Tools whose calls may be made again although their policy says never.",
-    "strategy.restart.allow": "Tools whose calls may be made again although their policy says never.",
+    "strategy.reroute.at": "Entry points to enter; by default those that lead away from the failure.",
+    "strategy.restart.at": "The entry point; by default the one at which the agent started.",
+    "strategy.reroute.payload": "The name of a bound function of the context that returns the entry point's payload.",
+    "strategy.restart.payload": "The name of a bound function of the context that returns the entry point's payload.",
+    "keep": "Fields of the context that keep their values.",
+    "strategy.rollback.allow": "Tools whose calls may be repeated although their policy forbids it.",
+    "strategy.restart.allow": "Tools whose calls may be repeated although their policy forbids it.",
     "sink": "The name of a sink in the home's configuration.",
-    "flow": "A function or an agent, as `invoke` has it.",
+    "flow": "A function or an agent, as in `invoke`.",
 }
 
 
@@ -125,7 +125,7 @@ def escape_kinds(dialect: str) -> dict[str, Any]:
 
 
 def require_in_escapes(parts: dict[str, Any]) -> None:
-    """Require that each thing to try is of one kind, and has what it needs."""
+    """Require that each strategy is of one kind, and has its required keys."""
     kinds = [*STRATEGY_NAMES, "handoff"]
     parts["strategy"]["oneOf"] = [{"required": [kind]} for kind in kinds]
     parts["strategy"]["dependentRequired"] = {"otherwise": ["handoff"]}

@@ -1,4 +1,4 @@
-"""Escape plans as a chart file has them: from nodes to plans, and from plans back to keys."""
+"""Escape plans of a chart file: from nodes to plans, and from plans back to keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_STATES: Final = ("onDone", "onError")
 
 @dataclass(frozen=True, slots=True)
 class StandIn(Strategy):
-    """The place of a strategy of one's own that nothing is bound to."""
+    """A stand-in for a custom strategy that is not bound."""
 
     known_as: str
 
@@ -43,13 +43,13 @@ class EscapeReader:
     """The reader of the escape plans of a chart. Every fault is added at its position."""
 
     def __init__(self, parts: Handoffs, chart: HandingOn) -> None:
-        """Bind to the parser of what is inside them, and to the builder that knows what their names stand for."""
+        """Bind to the parser of the inner parts, and to the builder that looks up their names."""
         self.parts = parts
         self.faults = parts.faults
         self.chart = chart
 
     def plan(self, spot: Spot, place: str) -> EscapePlan:
-        """Return a plan, without what has faults. place: where the graph's faults say that it is."""
+        """Return a plan without its faulty parts. place: the plan's place in the graph's faults."""
         self.chart.places[place] = spot
         if spot.value == GETTING_OUT:
             return getting_out()
@@ -59,7 +59,7 @@ class EscapeReader:
             return self.usual(spot, usual)
         given, tools = spot.get("strategies"), spot.get("tools")
         if given is None and tools is None and spot.is_mapping:
-            self.faults.add(spot, "it says nothing to try", "write `strategies:` with a list for each signal")
+            self.faults.add(spot, "it has no strategies", "write `strategies:` with a list for each signal")
         last = spot.get("last")
         self.chart.places[f"{place}, last"] = last or spot
         strategies = {} if given is None else self.tactics(given, place)
@@ -75,9 +75,9 @@ class EscapeReader:
         )
 
     def usual(self, spot: Spot, body: Spot) -> EscapePlan:
-        """Return the usual plan with its parameters."""
+        """Return the default plan with its parameters."""
         for key in (key for key, _ in spot.items() if key != GETTING_OUT):
-            self.faults.add(spot.key(key), f"{key!r} is not for the usual plan", "write it inside, or `strategies:`")
+            self.faults.add(spot.key(key), f"{key!r} is not for the default plan", "write it inside, or `strategies:`")
         if body.value is None:
             return getting_out()
         fields = Fields(body, self.faults, ESCAPE_KEYS[GETTING_OUT])
@@ -85,47 +85,49 @@ class EscapeReader:
         return getting_out(human or None, at=at, restart=restart or None, **self.bounds(fields))
 
     def bounds(self, fields: Fields) -> dict[str, Any]:
-        """Return the bounds of a plan, those that are given."""
+        """Return the bounds that the plan sets."""
         spot = fields.spot
-        found: dict[str, Any] = {}
+        bounds: dict[str, Any] = {}
         cooldown = self.parts.delay(spot.get("cooldown"))
         if cooldown is not None:
-            found["cooldown"] = cooldown
+            bounds["cooldown"] = cooldown
         for key in ("most_a_day", "turns"):
             each = spot.get(key)
             if each is not None:
-                found[key] = each.value
+                bounds[key] = each.value
                 self.whole(each)
-        return found if spot.get("learns") is None else {**found, "learns": fields.flag("learns")}
+        return bounds if spot.get("learns") is None else {**bounds, "learns": fields.flag("learns")}
 
     def whole(self, spot: Spot) -> None:
-        """Add a fault unless it is a whole number; how large it may be, the graph knows."""
+        """Add a fault unless it is a whole number; the graph checks its range."""
         if not isinstance(spot.value, int) or isinstance(spot.value, bool):
             self.faults.add(spot, f"expected a whole number, found {kind_of(spot)}", "write a whole number")
 
     def tactics(self, spot: Spot, place: str) -> Tactics:
         """Return strategies by signal."""
         Fields(spot, self.faults)
-        found: dict[Name, tuple[Strategy, ...]] = {}
+        by_signal: dict[Name, tuple[Strategy, ...]] = {}
         for signal, some in spot.items():
             self.chart.places.setdefault(f"{place}, {signal}", spot.key(signal))
-            found[signal] = tuple(each for one in some.elements() if (each := self.strategy(one, place)) is not None)
-            if not found[signal] and not self.faults.touches(some):
-                self.faults.add(some, "nothing is tried", "list a strategy, or drop the signal")
-        return found
+            by_signal[signal] = tuple(
+                each for one in some.elements() if (each := self.strategy(one, place)) is not None
+            )
+            if not by_signal[signal] and not self.faults.touches(some):
+                self.faults.add(some, "it lists no strategy", "list a strategy, or drop the signal")
+        return by_signal
 
     def strategy(self, spot: Spot, place: str) -> Strategy | None:
-        """Return one thing to try, whose place is remembered; None after a fault."""
-        made = self.mapped(spot) if spot.is_mapping else self.alone(spot)
-        if made is not None:
-            self.chart.places.setdefault(f"{place}, {made.name}", spot)
-        return made
+        """Return a strategy and record its position; None after a fault."""
+        constructed = self.mapped(spot) if spot.is_mapping else self.alone(spot)
+        if constructed is not None:
+            self.chart.places.setdefault(f"{place}, {constructed.name}", spot)
+        return constructed
 
     def alone(self, spot: Spot) -> Strategy | None:
-        """Return a strategy by its name alone: a usual one, or one of one's own that is bound to it."""
+        """Return a strategy by its name alone: a built-in one with defaults, or a custom one bound to the name."""
         name = text_of(spot, self.faults)
         if name in STRATEGY_NAMES:
-            return self.made(name, spot, None)
+            return self.constructed(name, spot, None)
         bindings = self.chart.bindings
         bound = bindings.value(name) if name else None
         if isinstance(bound, Handoff):
@@ -133,12 +135,12 @@ class EscapeReader:
         if isinstance(bound, Strategy):
             if bound.name == name:
                 return bound
-            told = f"{name!r} is bound to the strategy {bound.name!r}"
-            self.faults.add(spot, told, f"name it {bound.name!r}, here and where it is bound")
+            problem = f"{name!r} is bound to the strategy {bound.name!r}"
+            self.faults.add(spot, problem, f"name it {bound.name!r}, here and where it is bound")
         elif bindings.unbound is not None and name:
             return StandIn(name)
         elif name:
-            remedy = f"{suggestion(name, tuple(STRATEGY_NAMES))}; or bind a strategy of your own to it"
+            remedy = f"{suggestion(name, tuple(STRATEGY_NAMES))}; or bind a custom strategy to it"
             self.faults.add(spot, f"no strategy is called {name!r}", remedy)
         return None
 
@@ -148,18 +150,18 @@ class EscapeReader:
         named = [key for key, _ in spot.items() if key in STRATEGY_NAMES or key == "handoff"]
         if len(named) != 1:
             if named or not self.faults.touches(spot):
-                said = f"it names {' and '.join(map(repr, named))}" if named else "it names nothing to try"
-                self.faults.add(spot, said, "write one strategy, such as `reroute:`")
+                problem = f"it names {' and '.join(map(repr, named))}" if named else "it names no strategy"
+                self.faults.add(spot, problem, "write one strategy, such as `reroute:`")
             return None
         body, otherwise = Spot(spot.value[named[0]], (*spot.path, named[0])), spot.get("otherwise")
         if named[0] == "handoff":
             return HandOn(self.chart.handoff(self.parts.handoff(body)), self.state(otherwise) or GAVE_UP)
         if otherwise is not None:
             self.faults.add(spot.key("otherwise"), "'otherwise' is for a handoff", "write it inside, or drop it")
-        return self.made(named[0], spot, None if body.value is None else body)
+        return self.constructed(named[0], spot, None if body.value is None else body)
 
-    def made(self, name: str, spot: Spot, body: Spot | None) -> Strategy | None:
-        """Return a strategy of the framework; None after a fault."""
+    def constructed(self, name: str, spot: Spot, body: Spot | None) -> Strategy | None:
+        """Return a built-in strategy; None after a fault."""
         kind = STRATEGY_NAMES[name]
         before = len(self.faults.found)
         keys = STRATEGIES[kind]
@@ -169,7 +171,9 @@ class EscapeReader:
         if kind is ToHuman:
             return self.to_human(body)
         given = {} if body is None else {key: self.value(keys[key], each) for key, each in body.items() if key in keys}
-        for key in (key for key, each in signature(kind).parameters.items() if each.default is each.empty):
+        for key in (
+            key for key, parameter in signature(kind).parameters.items() if parameter.default is parameter.empty
+        ):
             if key not in given:
                 self.faults.add(where, f"{key!r} is missing", f"write `{key}:`")
         return None if len(self.faults.found) > before else kind(**given)
@@ -192,7 +196,7 @@ class EscapeReader:
         """Return a parameter of this kind."""
         readers: dict[str, Callable[[Spot], Any]] = {
             "texts": lambda each: tuple(text_of(one, self.faults) for one in each.elements()),
-            "function": lambda each: self.chart.told(self.parts.reference(each)),
+            "function": lambda each: self.chart.optional_function(self.parts.reference(each)),
             "state": self.state,
             "flow": self.flow,
             "back_to": self.back_to,
@@ -201,28 +205,28 @@ class EscapeReader:
         return readers[kind](spot) if kind in readers else text_of(spot, self.faults)
 
     def back_to(self, spot: Spot) -> str:
-        """Return whither a rollback goes."""
+        """Return the target of a rollback."""
         text = text_of(spot, self.faults)
         if text and text not in BACK_TO:
             self.faults.add(spot, f"unknown value {text!r}", suggestion(text, BACK_TO))
         return text
 
     def flow(self, spot: Spot) -> Invoke:
-        """Return what mends what is wrong."""
+        """Return the invoke that repairs the cause."""
         for key in (key for key in _OF_STATES if spot.get(key) is not None):
             self.faults.add(spot.key(key), f"{key!r} is for what a state invokes", "write `then:` and `otherwise:`")
         form: InvokeForm = self.parts.invoke(spot)
         return self.chart.invoke(form, form.own_id)
 
     def state(self, spot: Spot | None) -> str:
-        """Return the name of a state that is referred to, or of the one in which a plan gives up; empty for none."""
+        """Return the name of a referenced state, or of the state where a plan gives up; empty without one."""
         if spot is None or (spot.value == GAVE_UP and GAVE_UP not in self.chart.names.named):
             return "" if spot is None else GAVE_UP
         return self.chart.names.target(spot, self.chart.chart.root)
 
 
 class Writer(Protocol):
-    """The writer of a graph, as far as plans need it."""
+    """The parts of the graph writer that plans need."""
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return a handoff as data."""
@@ -241,15 +245,15 @@ class Writer(Protocol):
         ...
 
     def name(self, name: str, meaning: object) -> str:
-        """Return a name, which can only mean one thing."""
+        """Return a name, which must have only one meaning."""
         ...
 
 
 def written_escape(plan: EscapePlan, writer: Writer) -> dict[str, Any]:
-    """Return a plan as data, without what is usual. Raises ValueError for a strategy that no chart can name."""
+    """Return a plan as data, without defaults. Raises ValueError for a strategy that no chart can name."""
 
     def tactics(some: tuple[tuple[str, tuple[Strategy, ...]], ...]) -> dict[str, Any]:
-        return {signal: [_written(each, writer) for each in strategies] for signal, strategies in some}
+        return {signal: [_written(strategy, writer) for strategy in strategies] for signal, strategies in some}
 
     bounds = {key: getattr(plan, key) for key in ("most_a_day", "turns", "learns", "shared")}
     return {
@@ -267,13 +271,13 @@ def _written(strategy: Strategy, writer: Writer) -> Any:
         return {"handoff": writer.handoff(strategy.handoff), **_otherwise(strategy.otherwise)}
     if kind not in STRATEGIES:
         if strategy.name in STRATEGY_NAMES:
-            raise ValueError(f"{strategy.name!r} is the name of a strategy of the framework and of one of its own")
+            raise ValueError(f"{strategy.name!r} is the name of a built-in strategy and of a custom one")
         return writer.name(strategy.name, strategy)
     if isinstance(strategy, ToHuman):
-        found = _written_human(strategy, writer)
+        data = _written_human(strategy, writer)
     else:
-        found = {key: each for key, each in _parameters(strategy, writer) if each is not None}
-    return {usual_name(kind): found} if found else usual_name(kind)
+        data = {key: each for key, each in _parameters(strategy, writer) if each is not None}
+    return {usual_name(kind): data} if data else usual_name(kind)
 
 
 def _written_human(strategy: ToHuman, writer: Writer) -> dict[str, Any]:
@@ -290,11 +294,11 @@ def _otherwise(state: str) -> Mapping[str, str]:
 
 
 def _parameters(strategy: Strategy, writer: Writer) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters in which a strategy differs from the usual one of its class."""
+    """Yield the parameters of a strategy that differ from the defaults of its class."""
     kind = type(strategy)
-    usual = {name: each.default for name, each in signature(kind).parameters.items()}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
     for key, value_kind in STRATEGIES[kind].items():
-        if value_kind == "delay":  # kept in seconds
+        if value_kind == "delay":  # stored in seconds
             value = getattr(strategy, f"{key}_s")
             if value != seconds_of(usual[key]):
                 yield key, value

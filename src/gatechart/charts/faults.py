@@ -1,4 +1,4 @@
-"""What was read from a file: each value with its position, read as what it should be, and the faults found."""
+"""Values of a file with their positions, typed access to them, and the faults that this finds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 Path: TypeAlias = tuple[str | int, ...]
 
 MAX_DEPTH: Final = 128  # mappings and lists within each other
-MAX_FAULTS: Final = 500  # of a file; whoever mends that many reads it again anyway
+MAX_FAULTS: Final = 500  # of a file; more would not help its author
 MAX_NODES: Final = 20_000  # values of a file, keys of YAML among them, aliases followed
 
 
@@ -87,8 +87,8 @@ class Spot:
         """Yield all texts inside, or the value itself if it is one."""
         if self.is_mapping or self.is_list:
             parts = (spot for _, spot in self.items()) if self.is_mapping else self.elements()
-            for each in parts:
-                yield from each.texts()
+            for part in parts:
+                yield from part.texts()
         elif isinstance(self.value, str):
             yield self
 
@@ -113,13 +113,13 @@ class Faults:
         self.found: list[FileFault] = []
 
     def add(self, spot: Spot, problem: str, remedy: str) -> None:
-        """Add a fault at a position. Raises InvalidChartError if there are too many to go on."""
+        """Add a fault at a position. Raises InvalidChartError if there are too many to continue."""
         self.found.append(FileFault(spot.node.line, spot.node.column, spot.path, problem, remedy))
         if len(self.found) == MAX_FAULTS:
             raise self.error()
 
     def touches(self, spot: Spot) -> bool:
-        """Whether a fault was found at the position or inside it."""
+        """Return whether a fault was found at the position or inside it."""
         return any(fault.path[: len(spot.path)] == spot.path for fault in self.found)
 
     def check(self) -> None:
@@ -133,11 +133,11 @@ class Faults:
         return InvalidChartError(self.file, tuple(ordered))
 
     def note_double(self, key: Spot, first: tuple[int, int]) -> None:
-        """Add the fault of a key that occurs twice in a mapping. first: line and column of the one that counts."""
+        """Add the fault of a key that occurs twice in a mapping. first: line and column of the key that counts."""
         self.add(key, f"the key {key.value!r} occurs twice", f"keep one of them; the first is in line {first[0]}")
 
     def stop(self, line: int, column: int, problem: str, remedy: str, path: Path = ()) -> InvalidChartError:
-        """Return the error that ends the reading, because nothing after this position can be understood."""
+        """Return the error that stops the parser, because nothing after this position can be parsed."""
         return InvalidChartError(self.file, (*self.found, FileFault(line, column, path, problem, remedy)))
 
 
@@ -147,7 +147,7 @@ class Fields:
     def __init__(self, spot: Spot, faults: Faults, known: Mapping[str, str] | None = None) -> None:
         """Add a fault if the spot is not a mapping, and one for each unknown key.
 
-        known: the keys, each with a kind from `schema`; None where any key will do.
+        known: the keys, each with a kind from `schema`; None allows any key.
         """
         self.spot = spot
         self.faults = faults
@@ -165,7 +165,7 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...]:
         """Return one text or a list of them."""
         spot = self.spot.get(key)
-        return () if spot is None else tuple(text_of(each, self.faults) for each in spot.elements())
+        return () if spot is None else tuple(text_of(element, self.faults) for element in spot.elements())
 
     def flag(self, key: str) -> bool:
         """Return true or false; false if it is missing."""
@@ -201,10 +201,10 @@ class Fields:
 
     def needs(self, key: str, remedy: str) -> Spot | None:
         """Return the value of a required key; None after a fault, which is added."""
-        found = self.spot.get(key)
-        if found is None and self.spot.is_mapping:
+        value = self.spot.get(key)
+        if value is None and self.spot.is_mapping:
             self.faults.add(self.spot, f"{key!r} is missing", remedy)
-        return found
+        return value
 
 
 def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
@@ -218,7 +218,7 @@ def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
 
 
 def kind_of(spot: Spot) -> str:
-    """Describe what is at the position, for the text of a fault."""
+    """Describe the value at the position, for the text of a fault."""
     if spot.is_mapping:
         return "a mapping"
     if spot.is_list:
@@ -227,9 +227,9 @@ def kind_of(spot: Spot) -> str:
 
 
 def retry_of(kind: type[RetryT], spot: Spot, faults: Faults, known: Mapping[str, str]) -> RetryT | None:
-    """Return the retry that is there, with its defaults for missing keys; None after a fault, which is added.
+    """Return a retry, with defaults for missing keys; None after a fault, which is added.
 
-    known: the keys that it can have, see `Fields`.
+    known: its allowed keys, see `Fields`.
     """
     if spot.value is None:
         return kind()

@@ -1,4 +1,4 @@
-"""What to write in place of keys that XState, version 5, no longer has."""
+"""Replacements for keys that XState, version 5, no longer has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 _BIND: Final = ("states", "drop it, and bind functions to the names with bind=")
-_SEND: Final = ("src", "XState 5 forwards no events: send those that are needed from an action")
+_SEND: Final = ("src", "XState 5 forwards no events: send the needed ones from an action")
 
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
@@ -22,7 +22,7 @@ _REMEDIES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "data": ("input", "write 'input', as in XState 5"),
         "forward": _SEND,
         "autoForward": _SEND,
-        "strict": ("states", "drop it: XState 5 has no strict mode, and an event that nothing takes is refused here"),
+        "strict": ("states", "drop it: XState 5 has no strict mode, and an event without a transition is refused here"),
         "delimiter": ("states", "drop it: in XState 5, '.' separates the states of a path"),
         "preserveActionOrder": ("states", "drop it: in XState 5, actions always run in their order"),
         "schema": ("states", "drop it: XState 5 has types in setup({types: ...})"),
@@ -32,13 +32,13 @@ _REMEDIES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "delays": _BIND,
     }
 )
-OUTPUT: Final = "write 'output', as in XState 5"  # in place of values under `data` of a final state
-ALWAYS: Final = "write the transition under 'always', as in XState 5"  # in place of one under the event ''
-DELAYS: Final = "write 'after: {1000: target}', as in XState 5"  # in place of a list of delays
+OUTPUT: Final = "write 'output', as in XState 5"  # for values under `data` of a final state
+ALWAYS: Final = "write the transition under 'always', as in XState 5"  # for a transition under the event ''
+DELAYS: Final = "write 'after: {1000: target}', as in XState 5"  # for a list of delays
 
 
 def remedy(key: object, known: Collection[str]) -> str:
-    """Return what to write in place of a key; empty for a key that XState never had there.
+    """Return the replacement of a key; empty for a key that XState never had there.
 
     known: the keys that XState 5 has there.
 

@@ -1,4 +1,4 @@
-"""What a chart has its agents do: its actions, handoffs, invokes and transfers, with names looked up."""
+"""Build a chart's actions, handoffs, invokes and transfers, with names looked up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gatechart.graph.transfers import To, Transfers
 
 
 class HandingOn:
-    """The builder of these parts. It knows where in the file each is that the graph may report a fault of."""
+    """The builder of these parts. It records the positions of parts whose faults the graph may report."""
 
     def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
         self.chart = chart
@@ -41,16 +41,16 @@ class HandingOn:
 
     def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
         """Return the functions, built-in actions and handoffs of some actions."""
-        return [self.action(each) for each in actions]
+        return [self.action(part) for part in actions]
 
     def action(self, form: ActionForm) -> Callable[..., Any]:
-        """Return one of them."""
+        """Return one action."""
         if isinstance(form, HandoffForm):
             return self.handoff(form)
         return self.bindings.built_in(form) if isinstance(form, BuiltInForm) else self.bindings.function(form, "action")
 
     def handoff(self, form: HandoffForm) -> Handoff:
-        """Return an action that hands on work."""
+        """Return the action that offers a handoff."""
         return Handoff(
             self.best(form.to) if isinstance(form.to, BestForm) else form.to or "?",
             at="" if isinstance(form.to, BestForm) else form.at or "?",
@@ -58,24 +58,24 @@ class HandingOn:
             reason=form.reason or None,
             deadline=form.deadline,
             fallbacks=self.fallbacks(form.fallbacks),
-            packet=self.told(form.packet),
-            agent=self.told(form.agent),
-            achieved=self.told(form.achieved),
+            packet=self.optional_function(form.packet),
+            agent=self.optional_function(form.agent),
+            achieved=self.optional_function(form.achieved),
             transcript=form.transcript,
         )
 
     def fallbacks(self, forms: tuple[FallbackForm, ...] | None) -> Fallbacks | None:
-        """Return what to try when an offer is rejected."""
+        """Return the fallbacks for a rejected offer."""
         if forms is None:
             return None
-        return Fallbacks(*(self.best(each) if isinstance(each, BestForm) else each for each in forms))
+        return Fallbacks(*(self.best(part) if isinstance(part, BestForm) else part for part in forms))
 
     def best(self, form: BestForm) -> Best:
-        """Return what chooses a target."""
+        """Return the selection of a target."""
         return made_best(form, self.bindings)
 
-    def told(self, reference: Reference | None) -> Callable[..., Any] | None:
-        """Return a function about a handoff, if there is one."""
+    def optional_function(self, reference: Reference | None) -> Callable[..., Any] | None:
+        """Return the function of a reference, if there is one."""
         return None if reference is None else self.bindings.function(reference, "function")
 
     def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
@@ -88,18 +88,18 @@ class HandingOn:
             timeout_s=invoke.timeout_s,
             agent=self.best(invoke.agent) if isinstance(invoke.agent, BestForm) else invoke.agent,
             at="" if isinstance(invoke.agent, BestForm) else invoke.at or "?",
-            packet=self.told(invoke.packet),
+            packet=self.optional_function(invoke.packet),
             fallbacks=self.fallbacks(invoke.fallbacks),
         )
 
     def transfers(self, form: StateForm) -> Transfers | None:
-        """Return the targets among which what the state invokes chooses."""
+        """Return the transfers that the state offers to its invoke."""
         given = form.transfers
         if given is None:
             return None
         place = f"state {self.names.names[form]!r}, transfers"
         self.places.setdefault(place, given.spot)
-        targets = [self.to(each, form, place) for each in given.targets]
+        targets = [self.to(part, form, place) for part in given.targets]
         otherwise = "" if given.otherwise is None else self.names.target(given.otherwise, form)
         self.places.setdefault(f"{place}, otherwise", given.otherwise or given.spot)
         status = None if given.status is None else self.bindings.function(given.status, "function")
@@ -110,25 +110,25 @@ class HandingOn:
 
     def to(self, form: ToForm, source: StateForm, place: str) -> To:
         """Return a target of transfers."""
-        made = To(
+        built = To(
             self.target(form, source),
             at=form.at,
             description=form.description,
             guard=self.bindings.guard(form.guard),
             actions=self.actions(form.actions),
             takes=None if form.takes is None else self.bindings.type(form.takes, BaseModel),
-            packet=self.told(form.packet),
+            packet=self.optional_function(form.packet),
             deadline=form.deadline,
             fallbacks=self.fallbacks(form.fallbacks),
             waits="" if form.waits is None else self.names.target(form.waits, source),
             transcript=form.transcript,
         )
-        self.places.setdefault(f"{place}, {made.key}", form.spot)
-        self.places.setdefault(f"{place}, {made.key}, waits", form.waits or form.spot)
-        return made
+        self.places.setdefault(f"{place}, {built.key}", form.spot)
+        self.places.setdefault(f"{place}, {built.key}, waits", form.waits or form.spot)
+        return built
 
     def target(self, form: ToForm, source: StateForm) -> str | Best:
-        """Return the name of a state or of a graph, or what chooses a target."""
+        """Return the name of a state or of a graph, or a selection."""
         if isinstance(form.target, BestForm):
             return self.best(form.target)
         return form.target.node.text if form.at else self.names.target(form.target, source)

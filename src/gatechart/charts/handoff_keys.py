@@ -1,4 +1,4 @@
-"""The keys of handoffs and transfers in charts, and the kinds of their values."""
+"""The keys of handoffs and transfers in charts, with the kinds of their values."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ HANDOFF_KEYS: Final[dict[str, dict[str, str]]] = {
 """The keys of each part, with the kinds of their values."""
 
 HANDOFF_MEANINGS: Final = {
-    "mode": "transfer gives the work away, delegate waits for its result.",
-    "fallbacks": "What to try when the offer is rejected, in this order.",
-    "packet": "The name of a bound function of context and event that makes the packet.",
-    "achieved": "The name of a bound function of context and event that says what was done, which allows a way back.",
-    "same_target": "Offers to the same target again, a while later.",
+    "mode": "transfer: the other agent takes over; delegate: this agent waits for the result.",
+    "fallbacks": "Fallbacks for a rejected offer, in this order.",
+    "packet": "The name of a bound function of context and event that builds the packet.",
+    "achieved": "The name of a bound function of context and event that returns the progress; then work may come back.",
+    "same_target": "Offers to the same target again, after a wait.",
     "other_graph": "Offers to another graph.",
-    "human": "Offers to a graph that stands for people.",
-    "transfers": "Targets that are offered to a model as tools; what the state invokes chooses among them.",
+    "human": "Offers to a graph for people.",
+    "transfers": "Targets that are offered to a model as tools; the state's invoke chooses among them.",
     "targets": "States, and entry points of other graphs, to choose among.",
     "most": "How many choices the state has, over all its entries; null switches the transfers off.",
-    "otherwise": "The state that follows when no choice is left, or when none is made.",
-    "resets_on": "Events with which the choices are counted anew.",
-    "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true where left out.",
-    "status": "The name of a bound function of the context that tells the model how far the task is.",
-    "waits": "The state that waits while another graph decides; one is added where left out.",
-    "transcript": "Whether the packet also has the messages of the agent's model loops; true where left out.",
+    "otherwise": "The state that follows when no choice is left, or none is made.",
+    "resets_on": "Events that reset the count of choices.",
+    "arguments": "Whether the tools take a reason, a summary and the target's own arguments; true by default.",
+    "status": "The name of a bound function of the context that returns the progress of the task, for the model.",
+    "waits": "The state that waits while another graph decides; added by default.",
+    "transcript": "Whether the packet also has the messages of the agent's model loops; true by default.",
     "handoff": "Offers the work to another agent.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
 }
@@ -101,7 +101,7 @@ def handoff_kinds(dialect: str) -> dict[str, Any]:
 
 
 def require_in_handoffs(parts: dict[str, Any]) -> None:
-    """Require that what is invoked, and the targets of handoffs, transfers and fallbacks, are of one kind."""
+    """Require that invokes, and the targets of handoffs, transfers and fallbacks, are of exactly one kind."""
     parts["invoke"]["oneOf"] = [
         {"required": ["src"], **without("agent", "best", "at", "packet", "fallbacks")},
         {"required": ["agent", "at"], **without("src", "best", "params", "retry")},
@@ -130,5 +130,5 @@ def require_in_handoffs(parts: dict[str, Any]) -> None:
 
 
 def without(*keys: str) -> dict[str, Any]:
-    """Return what allows none of these keys."""
+    """Return a schema that allows none of these keys."""
     return {"not": {"anyOf": [{"required": [key]} for key in keys]}}

@@ -1,4 +1,4 @@
-"""Load a chart: names are looked up, and faults that the graph reports get their positions in the file."""
+"""Load a chart: look up its names, and give the faults of the graph their positions in the file."""
 
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ def load(
 
     source: a path; or the chart itself, as bytes, or as a text with a line break or a brace at its beginning.
     context: the type of the context, which type checkers then know: `load(path, context=Order)` is a
-    `StateTransitionGraph[Order]`. If the chart names a type, it is this one; if it has initial values, the type's are
-    the same.
-    bind: what the chart's names stand for: a mapping, a module, an object with functions, or a list of such, the first
-    that knows a name being asked. The chart itself can neither import nor run code.
-    dialect: "xstate" or "scxml", whatever the file says. entry_points: in place of the file's.
-    migrations: how agents of earlier versions come to this one.
-    unbound: called with a kind and a name that nothing is bound to, and returns what stands in for it. The kinds are
+    `StateTransitionGraph[Order]`. If the chart names a type, it must be this one; if it has initial values, they must
+    equal the type's.
+    bind: the objects for the chart's names: a mapping, a module, an object with functions, or a list of these, where
+    the first that has a name is used. The chart itself can neither import nor run code.
+    dialect: "xstate" or "scxml", in place of the file's. entry_points: in place of the file's.
+    migrations: migrations of agents from earlier versions to this one.
+    unbound: called with a kind and an unbound name, and returns a stand-in for it. The kinds are
     "guard", "action", "invoke", "data" and "function", and "AgentContext" and "BaseModel" for subclasses.
 
     Raises InvalidChartError with every fault, each with line, column and path of keys, and ValueError for an unknown
@@ -138,13 +138,13 @@ def load_tool_policies(source: Source) -> dict[str, ToolPolicies]:
     {'lookup': ToolPolicies(timeout_s=5.0)}
     """
     top, faults = read(source)
-    found = read_policies(Spot(top), faults, KEYS[Dialect.SCXML.value])
+    policies = read_policies(Spot(top), faults, KEYS[Dialect.SCXML.value])
     faults.check()
-    return found
+    return policies
 
 
 class _Building(HandingOn):
-    """The builder of one chart's graph."""
+    """The builder of a chart's graph."""
 
     def __init__(
         self, chart: ChartForm, bindings: Bindings, faults: Faults, context: type[AgentContext] | None
@@ -163,14 +163,14 @@ class _Building(HandingOn):
     ) -> AnyGraph:
         """Return the graph. Raises InvalidChartError if anything is wrong with the chart."""
         root = self.chart.root
-        doors = [self.entry_point(each) for each in self.chart.entry_points]
+        doors = [self.entry_point(entry) for entry in self.chart.entry_points]
         states = [self.state(each) for each in root.states]
         given = [*doors, *self.beginning(states)] if entry_points is None else entry_points
         parts: dict[str, Any] = {
             "version": self.chart.version,
             "context": self.context(),
             "states": states,
-            "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
+            "transitions": [transition for state in (root, *root.walk()) for transition in self.transitions(state)],
             "entry_points": given,
             "initial": self.initial(root, root),
             "on_refusal": OnRefusal(self.chart.on_refusal),
@@ -178,7 +178,7 @@ class _Building(HandingOn):
             "max_microsteps": self.chart.max_microsteps,
             "migrations": migrations,
             "accepts": self.accepts(),
-            "events": [self.event_type(each) for each in self.chart.events],
+            "events": [self.event_type(event) for event in self.chart.events],
             "events_closed": self.chart.events_closed,
             "searchable": self.chart.searchable,
             "tools": self.chart.tools,
@@ -201,7 +201,7 @@ class _Building(HandingOn):
         root = self.chart.root
         if not self.is_xstate or root.spot.get("entry_points") is not None:
             return
-        machine = root if root.key else root.states[0]  # as `xstate.wrapped` leaves it
+        machine = root if root.key else root.states[0]  # as `xstate.wrapped` returns it
         if machine.initial is not None or machine.parallel or not machine.states:
             yield beginning(self.initial(machine, machine), states)
             return
@@ -209,14 +209,14 @@ class _Building(HandingOn):
         self.faults.add(self.places["entry_points"], problem, "write one of the two, or pass load(entry_points=[...])")
 
     def note(self, error: InvalidGraphError) -> None:
-        """Add the graph's faults at their positions, unless a fault is known there already."""
+        """Add the graph's faults at their positions, unless a fault is already known there."""
         known = Faults(self.faults.file)
         known.found = list(self.faults.found)
         for fault in error.faults:
             fitting = (place for place in self.places if fault.place == place or fault.place.startswith(f"{place},"))
             place = max(fitting, key=len, default="")
             spot = self.places.get(place, self.chart.root.spot)
-            if not place or not _is_told(fault, spot, known):
+            if not place or not _is_consequence(fault, spot, known):
                 problem = fault.problem if place == fault.place else f"{fault.place}: {fault.problem}"
                 self.faults.add(spot, in_keys(problem), in_keys(fault.remedy))
 
@@ -227,9 +227,9 @@ class _Building(HandingOn):
         return context_type(self.chart.context, self.given, self.bindings, self.faults)
 
     def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
-        """Yield the allowances. gone: places of the file that the graph does not have."""
+        """Yield the allowances. gone: places of the file that the graph lacks."""
         codes = tuple(rule.code for rule in RULES)
-        for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
+        for index, each in enumerate(allowance for allowance in self.chart.allow if allowance.place not in gone):
             self.places[f"allow[{index}]"] = each.spot
             for key in ("code", "place", "reason"):
                 self.places[f"allow[{index}], {key}"] = each.spot.get(key) or each.spot
@@ -249,7 +249,7 @@ class _Building(HandingOn):
             after=dict(self.after(each, form) for each in form.after),
             every=self.every(form),
             invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
-            states=[self.state(each) for each in form.states],
+            states=[self.state(state) for state in form.states],
             initial=self.history_default(form) if form.history else self.initial(form, form),
             parallel=form.parallel,
             final=form.final,
@@ -267,14 +267,14 @@ class _Building(HandingOn):
         )
 
     def initial(self, form: StateForm, inside: StateForm) -> Initial | None:
-        """Return where a state begins. inside: the state whose children its targets name."""
+        """Return the initial state of a state. inside: the state whose children its targets name."""
         if form.initial is None:
             return None
-        targets = [self.names.inside(each, inside) for each in form.initial.targets]
+        targets = [self.names.inside(target, inside) for target in form.initial.targets]
         return Initial(targets, actions=self.actions(form.initial.actions))
 
     def history_default(self, form: StateForm) -> Initial | None:
-        """Return where a history state goes while it remembers nothing; in XState, where its parent begins."""
+        """Return the default of a history state that remembers nothing; in XState, the initial state of its parent."""
         parent = self.names.parents[form]
         if form.initial is not None or not self.is_xstate:
             return self.initial(form, parent)
@@ -284,13 +284,13 @@ class _Building(HandingOn):
         return self.initial(parent, parent) or own
 
     def data(self, form: StateForm) -> Callable[..., Any] | None:
-        """Return the data that a final state hands on."""
+        """Return the data of a final state."""
         if form.data is None:
             return None
         return Fixed(form.data.values) if isinstance(form.data, Values) else self.bindings.function(form.data, "data")
 
     def after(self, after: AfterForm, form: StateForm) -> tuple[Delay, list[Then]]:
-        """Return a delay with its transitions; in XState it may be a bound name, which stands for milliseconds."""
+        """Return a delay with its transitions; in XState, it may be a name that is bound to milliseconds."""
         delay: Delay = after.delay
         bound = self.bindings.value(after.delay) if self.is_xstate else None
         if isinstance(bound, timedelta | str):
@@ -305,14 +305,14 @@ class _Building(HandingOn):
         return delay, [self.then(each, form, event) for each in after.then]
 
     def every(self, form: StateForm) -> dict[Delay | Every, list[Then]]:
-        """Return recurrences with their transitions; those of a faulty one are read for their own faults alone."""
-        found: dict[Delay | Every, list[Then]] = {}
+        """Return recurrences with their transitions; transitions of a faulty recurrence are only checked for faults."""
+        recurrences: dict[Delay | Every, list[Then]] = {}
         for each in form.every:
             event = recurring_event(self.names.names[form], each.every or Every("1d"))
             then = [self.then(each, form, event) for each in each.then]
             if each.every is not None:
-                found.setdefault(each.every, []).extend(then)
-        return found
+                recurrences.setdefault(each.every, []).extend(then)
+        return recurrences
 
     def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
         """Return a delayed or recurring transition. event: its name, for the label."""
@@ -323,7 +323,7 @@ class _Building(HandingOn):
         return Then(targets, guard=guard, actions=self.actions(then.actions), internal=internal)
 
     def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
-        """Return the targets, and whether the source stays: if `internal`; in XState if it can, unless `reenter`."""
+        """Return the targets, and whether the source stays: if `internal`; in XState, if it can, unless `reenter`."""
         targets = [self.names.target(each, form) for each in then.targets]
         if not self.is_xstate or not targets or form is self.chart.root:
             return targets or None, then.internal
@@ -334,23 +334,23 @@ class _Building(HandingOn):
 
     def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
         """Add a fault for a transition between regions that XState would take differently."""
-        states = [form, *(self.names.named[each] for each in targets if each in self.names.named)]
-        if len(states) <= len(targets):  # one is missing, which is noted already
+        states = [form, *(self.names.named[target] for target in targets if target in self.names.named)]
+        if len(states) <= len(targets):  # one is missing, which is already recorded
             return
-        left = xstate.also_left([self.names.outside(each) for each in states])
+        left = xstate.also_left([self.names.outside(state) for state in states])
         if left:
             self.faults.add(then.spot, *xstate.stays_there(left, self.names.names[left[0]]))
 
     def signals(self, spot: Spot | None, place: str) -> Signals | None:
-        """Return the signals of the chart or of an entry point; None where nothing is said of them."""
+        """Return the signals of the chart or of an entry point; None if none are declared."""
         if spot is None:
             return None
         self.places[place] = spot
-        names = Named(lambda each: self.names.target(each, self.chart.root), self.told, self.handoff)
+        names = Named(lambda each: self.names.target(each, self.chart.root), self.optional_function, self.handoff)
         return SignalReader(Handoffs(self.faults, self.chart.dialect), names).signals(spot)
 
     def escape(self, form: StateForm, place: str) -> EscapePlan | None:
-        """Return the escape plan of the chart or of a state; None where it has none."""
+        """Return the escape plan of the chart or of a state; None if it has none."""
         if form.escape is None:
             return None
         return EscapeReader(Handoffs(self.faults, self.chart.dialect), self).plan(form.escape, place)
@@ -361,10 +361,10 @@ class _Building(HandingOn):
         if form is None:
             return Accepts()
         self.places["accepts"] = form.spot
-        return Accepts(form.capacity, self.told(form.policy))
+        return Accepts(form.capacity, self.optional_function(form.policy))
 
     def transitions(self, form: StateForm) -> Iterator[Transition[Any]]:
-        """Yield the transitions of a state, in the order in which they are asked."""
+        """Yield the transitions of a state, in the order of evaluation."""
         source = self.names.names[form]
         for each, event in self.events.of(form):
             targets, internal = self.aim(each.then, form)
@@ -383,7 +383,7 @@ class _Building(HandingOn):
             yield transition
 
     def maps(self, entry: EntryForm) -> Mapping[str, str] | Callable[..., Any] | None:
-        """Return which fields of the context a payload fills."""
+        """Return the payload's mapping to fields of the context."""
         if isinstance(entry.maps, Reference):
             return self.bindings.function(entry.maps, "function")
         return None if entry.maps is None else dict(entry.maps.values)
@@ -399,11 +399,11 @@ class _Building(HandingOn):
         return EventType(form.name, takes=takes, description=form.description)
 
     def entry_point(self, entry: EntryForm) -> EntryPoint:
-        """Return a state in which an agent may begin."""
+        """Return an entry point of the graph."""
         is_root = entry.state.node.text == ANY
         state = ANY if is_root else self.names.inside(entry.state, self.names.machine)
         takes = None if entry.takes is None else self.bindings.type(entry.takes, BaseModel)
-        found = EntryPoint(
+        built = EntryPoint(
             state,
             entry.name,
             opens_on=entry.opens_on,
@@ -415,23 +415,23 @@ class _Building(HandingOn):
             signals=self.signals(entry.signals, f"entry point {entry.name or state!r}, signals"),
             profile=entry.profile,
         )
-        self.places.setdefault(f"entry point {found.name!r}", entry.spot)
+        self.places.setdefault(f"entry point {built.name!r}", entry.spot)
         for trigger in entry.opens_on:
             self.places[f"trigger {trigger!r}"] = entry.spot
-        return found
+        return built
 
 
 def _place(door: EntryPoint | Name) -> str:
     return f"entry point {door.name if isinstance(door, EntryPoint) else name_of(door)!r}"
 
 
-def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:
-    """Whether a fault of the graph only follows from one that is known at the position."""
+def _is_consequence(fault: Fault, spot: Spot, known: Faults) -> bool:
+    """Return whether a fault of the graph only follows from a known fault at the position."""
     if fault.place.startswith("state") and "initial" not in fault.problem:
         return any(each.path == spot.path for each in known.found)
     return known.touches(spot)
 
 
 def _entry_points(chart: Spot) -> Spot:
-    """Return where a chart lists its entry points, or where it would."""
+    """Return the position of a chart's entry points, or where they would be."""
     return chart.get("entry_points") or chart.key("entry_points")

@@ -1,6 +1,6 @@
-"""A chart as its file puts it: well-formed, each part with its position, with names that are not looked up yet.
+"""The forms of a chart: well-formed parts with their positions, before names are looked up.
 
-Also what a chart can hold that code has no function or type for: fixed data, initial values, exceptions to a guard.
+It also has chart content that no function or type of an application provides: fixed data, initial values, exceptions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gatechart.values.tool_policies import ToolPolicies
 
 
 class Dialect(StrEnum):
-    """Whose semantics a chart has."""
+    """The semantics of a chart."""
 
     SCXML = "scxml"  # as in code
     XSTATE = "xstate"  # XState, version 5
@@ -57,7 +57,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """A guard that denies some events without being asked."""
+    """A guard that denies some events without evaluation."""
 
     spot: Spot
     events: tuple[str, ...]
@@ -69,13 +69,13 @@ Question: TypeAlias = "Reference | Expression | Exceptions"
 
 @dataclass(frozen=True, slots=True)
 class BestForm:
-    """A selection of a target. Names of filters and scorers are looked up where they are no built-in ones."""
+    """A selection of a target. Names are looked up unless they are built-in filters or scorers."""
 
     spot: Spot
     name: str
     needs: Needs | Reference | None = None
     rules: tuple[NeedRule, ...] = ()
-    scorers: tuple[tuple[Reference, float], ...] | None = None  # with their weights; None for the usual ones
+    scorers: tuple[tuple[Reference, float], ...] | None = None  # with their weights; None for the default scorers
     order: tuple[Reference, ...] = ()
     filters: tuple[Reference, ...] = ()
     least: float | None = None
@@ -90,7 +90,7 @@ class HandoffForm:
     """An action that offers the work to another agent."""
 
     spot: Spot
-    to: str | BestForm  # empty where there is none, noted, as is `at`
+    to: str | BestForm  # empty after a fault, which is recorded; likewise `at`
     at: str
     mode: str
     reason: str
@@ -132,12 +132,12 @@ class ThenForm:
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """What a transition waits for."""
+    """The event of a transition."""
 
     spot: Spot
     name: str | None  # None for an eventless transition
-    is_done: bool = False  # the end of the state itself, whose name is not known yet
-    of_invoke: int | None = None  # the end of the state's invoke in this place; `name` is what precedes its id
+    is_done: bool = False  # the end of the state itself, whose name is not yet known
+    of_invoke: int | None = None  # the end of the state's invoke with this index; `name` is the prefix of the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ class AfterForm:
 
 @dataclass(frozen=True, slots=True)
 class EveryForm:
-    """The transitions taken again and again while a state is active."""
+    """The transitions taken periodically while a state is active."""
 
     spot: Spot
-    every: Every | None  # None after a fault, which is noted
+    every: Every | None  # None after a fault, which is recorded
     then: tuple[ThenForm, ...]
 
 
@@ -172,27 +172,27 @@ class InvokeForm:
 
     spot: Spot
     function: Reference | None
-    id: str  # empty where it has none of its own
+    id: str  # empty if the file gives none
     timeout_s: float | None
     retry: Retry | None = None
-    agent: str | BestForm = ""  # the name of a graph, or what chooses one, in place of a function
+    agent: str | BestForm = ""  # the name of a graph, or a selection, in place of a function
     at: str = ""
     packet: Reference | None = None
     fallbacks: tuple[FallbackForm, ...] | None = None
 
     @property
     def own_id(self) -> str:
-        """The id that it goes by."""
+        """The given id, else the name of the agent or function."""
         agent = self.agent.name if isinstance(self.agent, BestForm) else self.agent
         return self.id or agent or (self.function.name if self.function else "") or "?"
 
 
 @dataclass(frozen=True, slots=True)
 class ToForm:
-    """A target of transfers: a state, or with `at` an entry point of another graph, or what chooses one."""
+    """A target of transfers: a state, an entry point of another graph (with `at`), or a selection."""
 
     spot: Spot
-    target: Spot | BestForm  # reference to a state; of another graph, its name
+    target: Spot | BestForm  # reference to a state, or the name of another graph
     at: str = ""
     description: str = ""
     guard: Question | None = None
@@ -207,7 +207,7 @@ class ToForm:
 
 @dataclass(frozen=True, slots=True)
 class TransfersForm:
-    """The targets among which what a state invokes chooses."""
+    """The targets that a state offers to its invoke."""
 
     spot: Spot
     targets: tuple[ToForm, ...]
@@ -220,7 +220,7 @@ class TransfersForm:
 
 @dataclass(frozen=True, slots=True)
 class InitialForm:
-    """Where a state begins."""
+    """The initial state of a state."""
 
     spot: Spot
     targets: tuple[Spot, ...]
@@ -265,7 +265,7 @@ class StateForm:
 
 @dataclass(frozen=True, slots=True)
 class EntryForm:
-    """A state in which an agent may begin."""
+    """An entry point: a state where an agent may start."""
 
     spot: Spot
     state: Spot
@@ -292,7 +292,7 @@ class EventTypeForm:
 
 @dataclass(frozen=True, slots=True)
 class AllowForm:
-    """A finding that is intended, and why."""
+    """An intended finding, with the reason."""
 
     spot: Spot
     code: str
@@ -334,7 +334,7 @@ class ChartForm:
 
 
 class Fixed:
-    """The data of a final state, written in the chart; their name is their JSON text."""
+    """Fixed data of a final state. The name is the JSON text of the data."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = dict(values)
@@ -349,9 +349,9 @@ class Fixed:
 
 
 class Except:
-    """A guard that denies some events and asks another guard, if there is one, about all others.
+    """A guard that denies some events and evaluates another guard, if there is one, for all others.
 
-    `GO.*` stands for all events that begin with `GO.`, though not for `GO` itself.
+    `GO.*` covers all events that start with `GO.`, but not `GO` itself.
     """
 
     def __init__(self, events: tuple[str, ...], guard: Callable[..., Any] | None = None) -> None:
@@ -359,13 +359,13 @@ class Except:
         self.guard = guard
         inner = () if guard is None else (callable_name(guard),)
         self.__name__ = " and ".join((*inner, *(f"not {event}" for event in events)))
-        self.drawn_as = "".join(inner)  # in XState's eyes there are no exceptions
-        self._beginnings = tuple(event[:-1] for event in events if event.endswith(".*"))
+        self.drawn_as = "".join(inner)  # XState shows no exceptions
+        self._prefixes = tuple(event[:-1] for event in events if event.endswith(".*"))
         self._takes_configuration = guard is not None and takes_third(guard, "configuration")
 
     def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool | Refused:
-        """Whether the event is not an exception and the guard agrees."""
-        if event.name in self.events or event.name.startswith(self._beginnings):
+        """Return whether the event is not an exception and the guard accepts it."""
+        if event.name in self.events or event.name.startswith(self._prefixes):
             return False
         if self.guard is None:
             return True

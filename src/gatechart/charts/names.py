@@ -1,7 +1,7 @@
-"""The names of states and events in a chart, and which of them a target or a descriptor means.
+"""The names of states and events in a chart, and the lookup of targets and descriptors.
 
-A target is looked for as XState does: `#id` anywhere, `.child` inside the state itself, `sibling` or `sibling.child`
-beside it. Beyond that, and as in code, the name of any state will do.
+A target is looked up as in XState: `#id` anywhere, `.child` inside the state itself, `sibling` or `sibling.child`
+beside it. Otherwise, as in code, it may be the name of any state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gatechart.graph.definition import ANY
 
 
 class Names:
-    """The states of a chart by everything that can name them."""
+    """The states of a chart by all their names."""
 
     def __init__(self, chart: ChartForm, faults: Faults) -> None:
         self.faults = faults
@@ -37,9 +37,9 @@ class Names:
     def _names(self) -> Mapping[StateForm, str]:
         """Return the name of each state: its key; in XState its dotted path if the key occurs twice."""
         states = tuple(self.root.walk())
-        often = Counter(state.key for state in states)
+        counts = Counter(state.key for state in states)
         return {
-            state: self.path(state) if self.is_xstate and often[state.key] > 1 else state.key for state in states
+            state: self.path(state) if self.is_xstate and counts[state.key] > 1 else state.key for state in states
         } | {self.root: ANY}
 
     def path(self, state: StateForm) -> str:
@@ -49,48 +49,48 @@ class Names:
 
     def outside(self, state: StateForm) -> tuple[StateForm, ...]:
         """Return the states around a state, innermost first, the chart as a whole last."""
-        found: list[StateForm] = []
+        states: list[StateForm] = []
         while state in self.parents:
             state = self.parents[state]
-            found.append(state)
-        return tuple(found)
+            states.append(state)
+        return tuple(states)
 
     def id_of(self, state: StateForm) -> str:
-        """Return the id of a state; without one XState uses its path behind the chart's id."""
+        """Return the id of a state; without one, XState uses its path after the chart's id."""
         if state.id is not None:
             return state.id.node.text
         return self.chart if state in (self.root, self.machine) else f"{self.chart}.{self.path(state)}"
 
     def _ids(self, chart: str) -> Mapping[str, StateForm]:
-        """Return everything that may follow a `#`: given ids win over names, names over paths."""
+        """Return all texts that may follow a `#`: given ids precede names, names precede paths."""
         states = tuple(self.root.walk())
         given: dict[str, StateForm] = {}
         for state in states:
             if state.id is not None:
                 text = state.id.node.text
                 if text in given:
-                    self.faults.add(state.id, f"the id {text!r} occurs twice", "give each state an id of its own")
+                    self.faults.add(state.id, f"the id {text!r} occurs twice", "give each state a unique id")
                 given.setdefault(text, state)
         paths = {f"{chart}.{self.path(state)}": state for state in states}
         return {chart: self.machine, **paths, **self.named, **given}
 
     def target(self, spot: Spot, source: StateForm) -> str:
-        """Return the name of the state that a target means; the target itself after a fault, which is added."""
+        """Return the name of the target state; the text of the target after a fault, which is added."""
         return self._checked(spot, self._find(spot.node.text, source))
 
     def inside(self, spot: Spot, state: StateForm) -> str:
-        """Return the same for an initial state: its target is looked for among the state's children."""
+        """Return the name of an initial state, which is first looked up among the state's children."""
         text = spot.node.text
-        found = None if text.startswith("#") else _descend(state, text.removeprefix("."))
-        return self._checked(spot, found or self._find(text, state))
+        child = None if text.startswith("#") else _descend(state, text.removeprefix("."))
+        return self._checked(spot, child or self._find(text, state))
 
     def is_inside(self, name: str, outer: StateForm) -> bool:
-        """Whether the state of this name is the outer one or lies inside it."""
+        """Return whether the named state is the outer one or inside it."""
         state = self.named.get(name)
         return state is not None and outer in (state, *self.outside(state))
 
     def may_be_inside(self, name: str, outer: StateForm) -> bool:
-        """Whether that holds, or it is a history state around the outer one, which may stand for states inside it."""
+        """Return the same, or true for a history state around the outer one, which may restore states inside it."""
         state = self.named.get(name)
         is_around = state is not None and state.history is not None and self.parents[state] in self.outside(outer)
         return is_around or self.is_inside(name, outer)
@@ -105,7 +105,7 @@ class Names:
         return _descend(self.parents.get(source, source), text) or self.named.get(text)
 
     def _along(self, segments: list[str], source: StateForm) -> StateForm | None:
-        """Return the state at the end of a path of keys, which begins at an id, in the source, or beside it."""
+        """Return the state at the end of a path of keys, which starts at an id, in the source, or beside it."""
         first, *keys = segments
         state = self.ids.get(first[1:]) if first.startswith("#") else source
         if first and not first.startswith("#"):
@@ -115,7 +115,7 @@ class Names:
         return state
 
     def _by_id(self, text: str) -> StateForm | None:
-        """Return the state of an id, or one below it: `id.child.grandchild`."""
+        """Return the state with an id, or a state below it: `id.child.grandchild`."""
         if text in self.ids:
             return self.ids[text]
         id_, dot, _ = text.rpartition(".")
@@ -125,12 +125,12 @@ class Names:
             id_, dot, _ = id_.rpartition(".")
         return None
 
-    def _checked(self, spot: Spot, found: StateForm | None) -> str:
-        if found is None:
+    def _checked(self, spot: Spot, state: StateForm | None) -> str:
+        if state is None:
             text = spot.node.text
             self.faults.add(spot, f"unknown state {text!r}", suggestion(text, tuple(self.named)))
             return text
-        return self.names[found]
+        return self.names[state]
 
 
 def _descend(state: StateForm, path: str) -> StateForm | None:
@@ -140,14 +140,14 @@ def _descend(state: StateForm, path: str) -> StateForm | None:
             return child
     for child in state.states:
         if path.startswith(f"{child.key}."):
-            found = _descend(child, path[len(child.key) + 1 :])
-            if found is not None:
-                return found
+            state_below = _descend(child, path[len(child.key) + 1 :])
+            if state_below is not None:
+                return state_below
     return None
 
 
 class Events:
-    """The events of a chart by state, each transition with its own."""
+    """The events of a chart by state, with the event of each transition."""
 
     def __init__(self, chart: ChartForm, names: Names, faults: Faults) -> None:
         self.names = names
@@ -162,7 +162,8 @@ class Events:
             if not invoke.id
         }
         self.by_state = {
-            state: tuple((each, self._name(each.event, state)) for each in self._asked(state)) for state in self.states
+            state: tuple((each, self._name(each.event, state)) for each in self._by_precedence(state))
+            for state in self.states
         }
         known = frozenset(self._known()) if self.is_xstate else frozenset[str]()
         self.known = known
@@ -171,16 +172,16 @@ class Events:
         self.beginnings = sorted(event.removesuffix(".*") for event in events if event.endswith(".*"))
 
     def of(self, state: StateForm) -> tuple[tuple[TransitionForm, str | None], ...]:
-        """Return the transitions of a state with their events, in the order in which they are asked."""
+        """Return the transitions of a state with their events, in the order of evaluation."""
         return self.by_state[state]
 
     def not_taken(self, event: str | None) -> tuple[str, ...]:
-        """Return the events that a transition would take by its descriptor, but that XState does not give it."""
+        """Return the events that match the descriptor of a transition, but that XState does not give it."""
         if not self.is_xstate or event is None:
             return ()
         return xstate.not_taken(event, self.known, self.longer, self.beginnings)
 
-    def _asked(self, state: StateForm) -> list[TransitionForm]:
+    def _by_precedence(self, state: StateForm) -> list[TransitionForm]:
         return xstate.by_precedence(state.transitions) if self.is_xstate else list(state.transitions)
 
     def _known(self) -> Iterator[str]:
@@ -194,11 +195,11 @@ class Events:
 
     def _invoke_ids(self) -> Mapping[StateForm, tuple[str, ...]]:
         """Return the id of each invoke: its own, or the function's name; in XState only if it is unique."""
-        often = Counter(invoke.own_id for state in self.states for invoke in state.invoke)
+        counts = Counter(invoke.own_id for state in self.states for invoke in state.invoke)
         return {
             state: tuple(
                 f"{index}.{self.names.id_of(state)}"
-                if self.is_xstate and not invoke.id and often[invoke.own_id] > 1
+                if self.is_xstate and not invoke.id and counts[invoke.own_id] > 1
                 else invoke.own_id
                 for index, invoke in enumerate(state.invoke)
             )
@@ -206,7 +207,7 @@ class Events:
         }
 
     def _name(self, event: EventForm, state: StateForm) -> str | None:
-        """Return the name of a transition's event here; XState's events without a counterpart are faults."""
+        """Return the name of a transition's event; XState events without a counterpart are faults."""
         if event.is_done:
             return f"done.state.{self.names.names[state]}"
         if event.of_invoke is not None:
@@ -214,15 +215,15 @@ class Events:
         return self._of_xstate(event, event.name) if self.is_xstate and event.name is not None else event.name
 
     def _of_xstate(self, event: EventForm, theirs: str) -> str:
-        """Return the event that XState calls so."""
+        """Translate the name of an XState event."""
         if xstate.is_wild(theirs) and " " in theirs:
-            problem = f"{theirs!r} would be taken for several events, by the spaces in it"
+            problem = f"{theirs!r} would match several events, because it contains spaces"
             self.faults.add(event.spot, problem, "write a name without spaces before `.*`")
         name = xstate.event_of(theirs)
         if name.startswith(xstate.STATE_DONE):
             return self._state_done(event, name.removeprefix(xstate.STATE_DONE))
         if name.startswith(xstate.INTERNAL):
-            remedy = "wait for an event of your own; onDone, onError and after tell of ends and delays"
+            remedy = "wait for an event of the chart; onDone, onError and after report ends and delays"
             self.faults.add(event.spot, f"XState's event {name!r} has no counterpart here", remedy)
         for kind in xstate.INVOKE_ENDS:
             if name.startswith(kind):

@@ -1,4 +1,4 @@
-"""From nodes to forms: whether every part of a chart has the shape that it should have."""
+"""From nodes to forms: check that every part of a chart has the right shape."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
 def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> ChartForm:
-    """Parse a chart into its form. dialect: overrides what the file says, unless None."""
+    """Parse a chart into its form. dialect: overrides the file's dialect, unless None."""
     spot = Spot(top)
     if not spot.is_mapping:
         raise faults.stop(top.line, top.column, f"expected a chart, found {kind_of(spot)}", "write `id: ...`")
-    said = Fields(spot, faults).choice("dialect", tuple(KEYS), Dialect.SCXML.value)
-    shape = _Shape(faults, dialect or Dialect(said))
+    dialect_name = Fields(spot, faults).choice("dialect", tuple(KEYS), Dialect.SCXML.value)
+    shape = _Shape(faults, dialect or Dialect(dialect_name))
     return shape.chart(spot)
 
 
@@ -88,7 +88,7 @@ class _Shape(Entries):
         return fields.choice("precedence", choices, Precedence.SPECIFIC.value)
 
     def machine(self, spot: Spot) -> Spot:
-        """Drop what would follow the end of an XState machine, with a fault for each."""
+        """Drop the keys that would follow the end of an XState machine, with a fault for each."""
         if spot.get("onDone") is not None:
             self.faults.add(spot.key("onDone"), *xstate.NOTHING_AFTER_THE_END)
         kind = spot.get("type")
@@ -108,7 +108,7 @@ class _Shape(Entries):
 
     def state(self, spot: Spot, key: str, known: str = "state") -> StateForm:
         """Return the form of a state, or of the chart as the outermost one."""
-        if spot.value is None:  # `IDLE:` with nothing behind it
+        if spot.value is None:  # `IDLE:` without a value
             return StateForm(spot, key)
         fields = Fields(spot, self.faults, self.known[known] if known == "state" else None)
         spot = fields.spot = self.filled(spot)
@@ -131,7 +131,7 @@ class _Shape(Entries):
             transitions=tuple(self.transitions(spot)),
             after=tuple(self.after(spot.get("after"))),
             every=() if self.is_xstate else tuple(self.recurring(spot.get("every"))),
-            invoke=tuple(self.invoke(each) for each in fields.values("invoke")),
+            invoke=tuple(self.invoke(value) for value in fields.values("invoke")),
             states=tuple(self.states(spot.get("states"))),
             data=self.data(spot.get("data")) or self.output(spot.get("output")),
             description=fields.text("description"),
@@ -143,12 +143,12 @@ class _Shape(Entries):
         )
 
     def is_history(self, spot: Spot) -> bool:
-        """Whether it is a history state without a `type`: in XState `history` alone makes it one."""
+        """Return whether it is a history state without a `type`: in XState, `history` alone makes it one."""
         recall = spot.get("history")
         return self.is_xstate and recall is not None and recall.value is not False and spot.get("states") is None
 
     def recall(self, fields: Fields) -> str:
-        """Return how deep a history state remembers; XState also has true, for shallow."""
+        """Return the depth of a history state; XState also has true, for shallow."""
         recall = fields.spot.get("history")
         if self.is_xstate and recall is not None and recall.value is True:
             return "shallow"
@@ -168,7 +168,7 @@ class _Shape(Entries):
             self.faults.add(children, "an atomic state has no states", "drop `type: atomic`")
 
     def failed(self, fields: Fields) -> bool:
-        """Whether an agent that ends in the state has failed; in XState, `meta.gatechart` says so."""
+        """Return whether an agent that ends in the state has failed; in XState, `meta.gatechart` declares it."""
         if not self.is_xstate:
             return fields.flag("failed")
         meta = fields.spot.get("meta")
@@ -189,52 +189,52 @@ class _Shape(Entries):
         if not spot.is_mapping:
             return InitialForm(spot, self.targets(spot))
         fields = Fields(spot, self.faults, self.known["initial"])
-        target = fields.needs("target", "name the state to begin with")
+        target = fields.needs("target", "name the state to start in")
         return InitialForm(spot, self.targets(target), self.actions(fields, "actions"))
 
     def default_of(self, spot: Spot) -> InitialForm | None:
-        """Return where a history state goes while it remembers nothing."""
+        """Return the default target of a history state, used while it remembers nothing."""
         target = spot.get("target")
         actions = self.actions(Fields(spot, self.faults), "actions")
         return None if target is None else InitialForm(target, self.targets(target), actions)
 
     def transitions(self, spot: Spot) -> Iterator[TransitionForm]:
-        """Yield all transitions of a state but the delayed ones, in the order of the file."""
+        """Yield all transitions of a state except delayed ones, in the order of the file."""
         for key, value in spot.items():
             if key == "on":
                 yield from self.on(value)
             elif key == "always":
-                yield from self.each(EventForm(value, None), value)
+                yield from self.transitions_of(EventForm(value, None), value)
             elif key == "onDone":
-                yield from self.each(EventForm(value, f"done.state.{spot.path[-1:]}", is_done=True), value)
+                yield from self.transitions_of(EventForm(value, f"done.state.{spot.path[-1:]}", is_done=True), value)
             elif key == "invoke":
                 for index, invoke in enumerate(value.elements()):
                     yield from self.ends(invoke, index)
 
     def on(self, spot: Spot) -> Iterator[TransitionForm]:
-        """Yield transitions under their events, or from a list in which each names its event."""
+        """Yield transitions by event, or from a list whose items name their events."""
         if not spot.is_list:
             Fields(spot, self.faults)
             for event, value in spot.items():
                 if event == "" and self.is_xstate:
                     self.faults.add(spot.key(event), "XState 5 has no event without a name", former_keys.ALWAYS)
                     continue
-                yield from self.each(EventForm(spot.key(event), event), value)
+                yield from self.transitions_of(EventForm(spot.key(event), event), value)
             return
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["listed"])
-            found = fields.needs("event", "name the event, or write null for a transition without one")
-            if found is not None:
-                name = None if found.value is None else text_of(found, self.faults)
-                yield TransitionForm(EventForm(found, name), self.then(each, known="listed"))
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["listed"])
+            event_spot = fields.needs("event", "name the event, or write null for a transition without one")
+            if event_spot is not None:
+                name = None if event_spot.value is None else text_of(event_spot, self.faults)
+                yield TransitionForm(EventForm(event_spot, name), self.then(element, known="listed"))
 
-    def each(self, event: EventForm, spot: Spot) -> Iterator[TransitionForm]:
+    def transitions_of(self, event: EventForm, spot: Spot) -> Iterator[TransitionForm]:
         """Yield the transitions of one event: a target, a transition, or a list of either."""
-        for each in spot.elements():
-            yield TransitionForm(event, self.then(each))
+        for element in spot.elements():
+            yield TransitionForm(event, self.then(element))
 
     def then(self, spot: Spot, known: str = "transition") -> ThenForm:
-        """Return a transition, or just its target."""
+        """Return a transition, or a transition that is only a target."""
         if not spot.is_mapping and (spot.value is not None or not self.is_xstate):
             return ThenForm(spot, self.targets(spot))
         if spot.value is None:
@@ -265,7 +265,7 @@ class _Shape(Entries):
             yield AfterForm(spot.key(delay), _with_unit(delay, unit), then)
 
     def recurring(self, spot: Spot | None) -> Iterator[EveryForm]:
-        """Yield recurrences with their transitions: under their periods, or from a list in which each says its own."""
+        """Yield recurrences with their transitions: by period, or from a list whose items declare their own."""
         if spot is None:
             return
         if spot.is_list or any(spot.get(key) is not None for key in _OF_RECURRENCE):
@@ -280,25 +280,27 @@ class _Shape(Entries):
             yield EveryForm(key, self.sound(every, key), then)
 
     def every(self, spot: Spot) -> Every | None:
-        """Return when it recurs, as its keys say; None after a fault, which is added."""
+        """Return the declared recurrence; None after a fault, which is added."""
         fields = Fields(spot, self.faults)
         given = spot.get("period")
         period, cron = self.delay(given), fields.text("cron")
         if not spot.is_mapping or (given is not None and period is None):
             return None
         if (given is None) is (not cron):
-            said = "it has both `period` and `cron`" if cron else "it has neither `period` nor `cron`"
-            self.faults.add(spot, said, "write `period: 1d`, or `cron: 0 9 * * MON-FRI`")
+            problem = "it has both `period` and `cron`" if cron else "it has neither `period` nor `cron`"
+            self.faults.add(spot, problem, "write `period: 1d`, or `cron: 0 9 * * MON-FRI`")
             return None
         missed = fields.choice("missed", get_args(Missed), _USUAL.missed)
         return self.sound(Every(period, cron, fields.text("zone", _USUAL.zone), cast("Missed", missed)), spot)
 
     def sound(self, every: Every, spot: Spot) -> Every | None:
-        """Return the recurrence; None after a fault, which is added at the value that it is about."""
+        """Return a valid recurrence; None after a fault, which is added at the wrong value."""
         if every.fault is None:
             return every
         problem, remedy = every.fault
-        self.faults.add(next((each for _, each in spot.items() if repr(each.value) in problem), spot), problem, remedy)
+        self.faults.add(
+            next((value for _, value in spot.items() if repr(value.value) in problem), spot), problem, remedy
+        )
         return None
 
     def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:
@@ -307,7 +309,7 @@ class _Shape(Entries):
         for key, event in (("onDone", "done.invoke"), ("onError", "error.invoke")):
             value = spot.get(key)
             if value is not None:
-                yield from self.each(EventForm(spot.key(key), event, of_invoke=index), value)
+                yield from self.transitions_of(EventForm(spot.key(key), event, of_invoke=index), value)
 
 
 def _with_unit(delay: str, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""From nodes to the parts of a chart below its states: references, guards, handoffs, entry points, events and so on."""
+"""From nodes to the parts of a chart inside its states: references, guards, handoffs, entry points and so on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gatechart.values.delays import DELAY_REMEDY, Delay, Retry, seconds_of
 from gatechart.values.handoffs import Mode, Reason
 from gatechart.values.profiles import HIGHEST_CAPACITY
 
-_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
+_MOST_TARGETS: Final = 32  # of a transition; each is compared with every other
 
 
 class References:
@@ -57,7 +57,7 @@ class References:
         return without(spot, [key for key, value in spot.items() if value.value is None])
 
     def targets(self, spot: Spot | None) -> tuple[Spot, ...]:
-        """Return one reference to a state or a list of them."""
+        """Return one reference to a state, or a list of references."""
         if spot is None or (spot.value is None and self.is_xstate):
             return ()
         several = tuple(spot.elements())
@@ -76,12 +76,12 @@ class References:
         return Reference(spot, "" if name is None else text_of(name, self.faults), params)
 
     def named(self, spot: Spot, what: str) -> Reference:
-        """Return the same in XState's dialect, with a fault where an export has lost a function."""
-        said = spot.get("type") or spot
-        text = said.value
+        """Return a reference in XState's dialect, with a fault where an export has lost a function."""
+        declared = spot.get("type") or spot
+        text = declared.value
         if text is None or text == "" or (isinstance(text, str) and text.startswith(xstate.INTERNAL)):
-            place = f"{text!r} does not say what one does" if text else "nothing is in its place"
-            self.faults.add(spot, *xstate.lost(what, place))
+            detail = f"the name {text!r} does not identify one" if text else "the name is missing"
+            self.faults.add(spot, *xstate.lost(what, detail))
             return Reference(spot, "")
         return self.reference(spot)
 
@@ -114,7 +114,7 @@ class References:
         return self.reference(spot)
 
     def output(self, spot: Spot | None) -> Reference | Values | None:
-        """Return what XState calls output: values, or the name of a function."""
+        """Return the output of a state in XState: values, or the name of a function."""
         if spot is None:
             return None
         return Values(spot, spot.plain()) if spot.is_mapping else self.reference(spot)
@@ -126,7 +126,7 @@ class References:
         return Values(spot, spot.plain()) if spot.is_mapping else Reference(spot, text_of(spot, self.faults))
 
     def maps(self, spot: Spot) -> Reference | Values:
-        """Return fields of the payload with those of the context, or the name of a function."""
+        """Return payload fields with the context fields that they fill, or the name of a function."""
         if not spot.is_mapping:
             return self.reference(spot)
         return Values(spot, {key: text_of(value, self.faults) for key, value in spot.items()})
@@ -153,11 +153,11 @@ _FALLBACK: Final = (
 
 
 class Handoffs(References):
-    """The parser of handoffs, invoked agents, and what is accepted."""
+    """The parser of handoffs, invoked agents and accepted handoffs."""
 
     def actions(self, fields: Fields, key: str) -> tuple[ActionForm, ...]:
         """Return one action or a list of them."""
-        return tuple(self.action(each) for each in fields.values(key))
+        return tuple(self.action(value) for value in fields.values(key))
 
     def action(self, spot: Spot) -> ActionForm:
         """Return the name of a function, a built-in action, or a handoff."""
@@ -175,7 +175,7 @@ class Handoffs(References):
         return self.handoff(content)
 
     def built_in(self, spot: Spot, kind: str) -> BuiltInForm:
-        """Return an action that needs no function; a text in place of its keys is an event or a message."""
+        """Return an action that needs no function; a text in place of its keys is the event or the message."""
         Fields(spot, self.faults, {kind: "values"})
         content = spot.get(kind) or spot
         if kind == "assign":
@@ -193,11 +193,11 @@ class Handoffs(References):
         to = content.get("to")
         if to is not None:
             text_of(to, self.faults)
-        said = self.needed(fields, text, f"write `{text}:`")
-        return BuiltInForm(spot, kind, said, to, given, self.delay(content.get("delay")))
+        content_text = self.needed(fields, text, f"write `{text}:`")
+        return BuiltInForm(spot, kind, content_text, to, given, self.delay(content.get("delay")))
 
     def handoff(self, spot: Spot) -> HandoffForm:
-        """Return where a handoff goes, and how."""
+        """Return the form of a handoff."""
         fields = Fields(spot, self.faults, self.known["handoff"])
         best = self.best(fields, "to", "at", "agent")
         return HandoffForm(
@@ -208,14 +208,14 @@ class Handoffs(References):
             reason=fields.choice("reason", _REASONS, _REASONS[-1]) if fields.spot.get("reason") else "",
             deadline=self.delay(spot.get("deadline")),
             fallbacks=self.fallbacks(spot.get("fallbacks")),
-            packet=self.told(spot, "packet"),
-            agent=self.told(spot, "agent") if best is None else None,
-            achieved=self.told(spot, "achieved"),
+            packet=self.optional_function(spot, "packet"),
+            agent=self.optional_function(spot, "agent") if best is None else None,
+            achieved=self.optional_function(spot, "achieved"),
             transcript=spot.get("transcript") is None or fields.flag("transcript"),
         )
 
     def invoke(self, spot: Spot) -> InvokeForm:
-        """Return the name of a function, or a mapping with more about it, or about an agent."""
+        """Return the form of an invoke: the name of a function, or a mapping about a function or an agent."""
         if not spot.is_mapping:
             function = self.reference(spot)
             return InvokeForm(spot, function, "", None)
@@ -233,12 +233,12 @@ class Handoffs(References):
         given = spot.get("params") or spot.get("input")
         if given is not None:
             function = Reference(function.spot, function.name, self.params(given))
-        asked = spot.get("retry")
-        retry = None if asked is None else retry_of(Retry, asked, self.faults, self.known["retry"])
+        retry_spot = spot.get("retry")
+        retry = None if retry_spot is None else retry_of(Retry, retry_spot, self.faults, self.known["retry"])
         return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"), retry)
 
     def agent(self, fields: Fields) -> InvokeForm:
-        """Return an agent that works while a state is active."""
+        """Return the form of an agent that works while a state is active."""
         spot = fields.spot
         for key in ("src", "params", "retry"):
             if spot.get(key) is not None:
@@ -251,35 +251,37 @@ class Handoffs(References):
             timeout_s=fields.number("timeout_s"),
             agent=best or self.needed(fields, "agent", _TO) or "?",
             at=self.needed(fields, "at", _AT) if best is None else "",
-            packet=self.told(spot, "packet"),
+            packet=self.optional_function(spot, "packet"),
             fallbacks=self.fallbacks(spot.get("fallbacks")),
         )
 
     def accepts(self, spot: Spot | None) -> AcceptsForm | None:
-        """Return how many handoffs are accepted at once, and by what policy."""
+        """Return the capacity for handoffs, and the policy that accepts them."""
         if spot is None:
             return None
         fields = Fields(spot, self.faults, self.known["accepts"])
         capacity = spot.get("capacity")
         if capacity is None:
-            return AcceptsForm(spot, None, self.told(spot, "policy"))
+            return AcceptsForm(spot, None, self.optional_function(spot, "policy"))
         is_whole = isinstance(capacity.value, int) and not isinstance(capacity.value, bool)
         is_whole = is_whole and capacity.value <= HIGHEST_CAPACITY
         number = fields.number("capacity")
         if number is not None and not is_whole:
             remedy = f"write a whole number from 0 to {HIGHEST_CAPACITY}"
             self.faults.add(capacity, f"expected a capacity, found {kind_of(capacity)}", remedy)
-        return AcceptsForm(spot, capacity.value if is_whole and number is not None else None, self.told(spot, "policy"))
+        return AcceptsForm(
+            spot, capacity.value if is_whole and number is not None else None, self.optional_function(spot, "policy")
+        )
 
     def needed(self, fields: Fields, key: str, remedy: str) -> str:
         """Return a required text; empty after a fault, which is added."""
         spot = fields.needs(key, remedy)
         return "" if spot is None else text_of(spot, self.faults)
 
-    def told(self, spot: Spot, key: str) -> Reference | None:
+    def optional_function(self, spot: Spot, key: str) -> Reference | None:
         """Return the name of a function, if there is one."""
-        found = spot.get(key)
-        return None if found is None else self.reference(found)
+        reference = spot.get(key)
+        return None if reference is None else self.reference(reference)
 
     def delay(self, spot: Spot | None) -> Delay | None:
         """Return a delay; a number is seconds."""
@@ -293,29 +295,29 @@ class Handoffs(References):
         return delay
 
     def best(self, fields: Fields, *others: str) -> BestForm | None:
-        """Return what chooses the target, if anything does. others: keys about a target that is named."""
+        """Return the selection of the target, if there is one. others: keys of a named target."""
         spot = fields.spot.get("best")
         if spot is None:
             return None
         for key in others:
             if fields.spot.get(key) is not None:
-                self.faults.add(fields.spot.key(key), f"{key!r} is for a target that is named", "drop it, or `best:`")
+                self.faults.add(fields.spot.key(key), f"{key!r} is for a named target", "drop it, or `best:`")
         return best_form(spot, self.faults)
 
     def fallbacks(self, spot: Spot | None) -> tuple[FallbackForm, ...] | None:
-        """Return what to try when an offer is rejected."""
+        """Return the fallbacks for a rejected offer."""
         return None if spot is None else tuple(self.fallback_steps(spot))
 
     def fallback_steps(self, spot: Spot) -> Iterator[FallbackForm]:
-        """Yield the fallbacks that can be read."""
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["fallback"])
-            kinds = [kind for kind in _KINDS if each.get(kind) is not None]
-            if each.is_mapping and len(kinds) != 1:
-                said = f"it is {' and '.join(map(repr, kinds))} at once" if kinds else "it does not say what to try"
-                self.faults.add(each, said, _FALLBACK)
+        """Yield the valid fallbacks."""
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["fallback"])
+            kinds = [kind for kind in _KINDS if element.get(kind) is not None]
+            if element.is_mapping and len(kinds) != 1:
+                problem = f"it is {' and '.join(map(repr, kinds))} at once" if kinds else "it names no fallback"
+                self.faults.add(element, problem, _FALLBACK)
             elif kinds == ["same_target"]:
-                yield from self.same_target(each)
+                yield from self.same_target(element)
             elif kinds == ["best"]:
                 best = self.best(fields, "at", "agent")
                 yield from () if best is None else (best,)
@@ -337,8 +339,8 @@ class Handoffs(References):
 
 _NEEDED_TO_ALLOW: Final = {
     "code": "name the finding's code, such as GC102",
-    "place": "say where, as `gatechart check` tells it: state 'WAITING'",
-    "reason": "say why it is meant to be so",
+    "place": "copy the place from `gatechart check`: state 'WAITING'",
+    "reason": "explain why it is intended",
 }
 
 
@@ -346,28 +348,28 @@ class Entries(Handoffs):
     """The parser of entry points, declared events and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:
-        """Yield a list of states, or a mapping of names to what makes an entry point."""
+        """Yield the entry points of a list of states, or of a mapping by name."""
         if spot is None:
             return
         if spot.is_mapping:
             for name, body in spot.items():
                 yield self.entry_point(body, name, spot.key(name))
             return
-        for each in spot.elements():
-            if not each.is_mapping:
-                if text_of(each, self.faults):
-                    yield EntryForm(each, each)
+        for element in spot.elements():
+            if not element.is_mapping:
+                if text_of(element, self.faults):
+                    yield EntryForm(element, element)
                 continue
-            state = Fields(each, self.faults, self.known["entry_point"]).needs("state", "name the state to begin in")
+            state = Fields(element, self.faults, self.known["entry_point"]).needs("state", "name the state to start in")
             if state is not None:
-                yield self.entry_point(each, "", state)
+                yield self.entry_point(element, "", state)
 
     def entry_point(self, spot: Spot, name: str, state: Spot) -> EntryForm:
-        """Return one entry point. state: where it is, unless it says so itself."""
+        """Return one entry point. state: its state, unless the mapping names one."""
         if spot.value is None:
             return EntryForm(spot, state, name)
         if not spot.is_mapping:
-            self.faults.add(spot, f"expected keys with values, found {kind_of(spot)}", "write `opens_on:` and such")
+            self.faults.add(spot, f"expected keys with values, found {kind_of(spot)}", "write keys such as `opens_on:`")
             return EntryForm(spot, state, name)
         fields = Fields(spot, self.faults, self.known["entry_point"])
         takes, maps = spot.get("takes"), spot.get("maps")
@@ -386,11 +388,11 @@ class Entries(Handoffs):
         )
 
     def event_types(self, spot: Spot | None) -> Iterator[EventTypeForm]:
-        """Yield declared events: a list of names, or a mapping of names to what they take."""
+        """Yield declared events: a list of names, or a mapping of names to payloads."""
         if spot is None:
             return
         if not spot.is_mapping:
-            yield from (EventTypeForm(each, text_of(each, self.faults)) for each in spot.elements())
+            yield from (EventTypeForm(element, text_of(element, self.faults)) for element in spot.elements())
             return
         for name, body in spot.items():
             if body.value is None:
@@ -406,11 +408,11 @@ class Entries(Handoffs):
         if spot is None:
             return
         if not spot.is_list:
-            self.faults.add(spot, f"expected a list, found {kind_of(spot)}", "write `- code: GC102` and such")
+            self.faults.add(spot, f"expected a list, found {kind_of(spot)}", "write items such as `- code: GC102`")
             return
-        for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["allowance"])
+        for element in spot.elements():
+            fields = Fields(element, self.faults, self.known["allowance"])
             for key, remedy in _NEEDED_TO_ALLOW.items():
                 fields.needs(key, remedy)
-            if each.is_mapping:
-                yield AllowForm(each, *(fields.text(key) for key in _NEEDED_TO_ALLOW))
+            if element.is_mapping:
+                yield AllowForm(element, *(fields.text(key) for key in _NEEDED_TO_ALLOW))

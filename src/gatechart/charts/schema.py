@@ -1,4 +1,4 @@
-"""The keys of a chart, and the JSON Schema made from them, with which editors complete and check chart files."""
+"""The keys of charts, and the JSON Schema built from them, which lets editors complete and check chart files."""
 
 from __future__ import annotations
 
@@ -177,77 +177,77 @@ KEYS: Final = {
 }
 
 MEANINGS: Final = {
-    "id": "The graph's name; of a state, what #id targets name it by.",
-    "dialect": "Whose meanings hold: SCXML's as in code, or XState's, version 5.",
-    "version": "The graph's version; a number counts as it is written.",
+    "id": "The graph's name; of a state, the name in #id targets.",
+    "dialect": "The semantics: SCXML's, as in code, or XState's, version 5.",
+    "version": "The graph's version; a number is used as written.",
     "context": "The name of a bound type, or initial values.",
-    "entry_points": "The states in which an agent may begin.",
+    "entry_points": "The states in which an agent may start.",
     "on_refusal": "Whether a refused event returns an outcome, raises an error, or becomes `error.refused`.",
-    "precedence": "Which transition is asked first: of a state, the most specific, or the first in the document.",
+    "precedence": "Which transition is evaluated first: of a state, the most specific, or the first in the document.",
     "max_microsteps": "How many transitions one turn may take.",
-    "allow": "Findings of `gatechart check` that are meant to be so.",
+    "allow": "Intended findings of `gatechart check`.",
     "accepts": "Which handoffs agents of the graph take: how many at once, and by what policy.",
-    "events": "Declared events, by name, with the payloads that they take.",
-    "events_closed": "Whether events that are not declared are refused.",
+    "events": "Declared events by name, with their payloads.",
+    "events_closed": "Whether undeclared events are refused.",
     "searchable": "Fields of the context by which agents are found, such as order.total.",
     "capacity": "How many handoffs its agents have at once.",
-    "policy": "The name of a bound function of the packet: true, false, or a text that says why not.",
-    "to": "Of a handoff, the graph that takes it; of an event, an expression for an agent's id: this one if left out.",
+    "policy": "The name of a bound function of the packet: true, false, or a text with the reason for a refusal.",
+    "to": "Of a handoff, the graph that takes it; of an event, an expression for an agent's id; this agent by default.",
     "at": "The entry point of the graph.",
-    "agent": "In an invoke a graph, whose new agent works meanwhile; elsewhere what tells a living agent's id.",
-    "retry": "How often it is tried where it fails; once where left out.",
-    "attempts": "How many there are, the first one too.",
-    "first_s": "Seconds to wait after the first that failed.",
-    "factor": "By which each wait is longer than the one before.",
-    "most_s": "Seconds that are waited at most.",
-    "jitter": "How far each wait is spread at random, as a share of it: 0.1 for 10 % more or less.",
+    "agent": "In an invoke, a graph whose new agent does the work; elsewhere, a living agent's id or its function.",
+    "retry": "How often a failure is tried again; once in total by default.",
+    "attempts": "The number of attempts, including the first.",
+    "first_s": "Seconds to wait after the first failure.",
+    "factor": "The factor by which each wait is longer than the one before.",
+    "most_s": "The longest wait in seconds.",
+    "jitter": "The random spread of each wait, as a share of it: 0.1 for 10 % more or less.",
     "code": "The code of the finding, GC102.",
-    "place": "Where the finding is, as the check tells it: state 'WAITING'.",
-    "reason": "Why it is meant to be so; of a handoff, why the work is handed on.",
-    "initial": "The state entered first; the first one where left out.",
+    "place": "The place of the finding, as `gatechart check` prints it: state 'WAITING'.",
+    "reason": "Why the finding is intended; of a handoff, why the work is handed on.",
+    "initial": "The state entered first; the first one by default.",
     "states": "The states inside, by name.",
-    "type": "What the state is made of.",
-    "final": "Whether the state ends the agent, once the states inside it have come to an end.",
-    "entry": "Actions done when the state is entered.",
-    "exit": "Actions done when the state is left.",
-    "on": "Transitions by event, or a list in which each names its event.",
+    "type": "The kind of the state.",
+    "final": "Whether the state ends the agent, once the states inside it have ended.",
+    "entry": "Actions run when the state is entered.",
+    "exit": "Actions run when the state is left.",
+    "on": "Transitions by event, or a list of transitions with their events.",
     "always": "Transitions without an event.",
     "after": "Transitions by delay: 500ms, 30s, 1h30m, 2d, PT1H30M; a bare number is seconds, in XState milliseconds.",
-    "every": "Transitions by period, taken again and again; or a list in which each has its `period` or `cron`.",
+    "every": "Transitions by period, taken repeatedly; or a list of transitions with a `period` or `cron`.",
     "period": "Elapsed time from one moment to the next: 30s, 1h30m, 1d; a number is seconds.",
     "cron": "Minute, hour, day of the month, month and day of the week: 0 9 * * MON-FRI.",
-    "zone": "The time zone of `cron`, such as Europe/Berlin; UTC where left out.",
-    "missed": "Which of the moments that passed while no process ran are made up for: one, each, or none.",
+    "zone": "The time zone of `cron`, such as Europe/Berlin; UTC by default.",
+    "missed": "Which moments to make up for after a time without a process: one, each, or none.",
     "invoke": "Functions that run while the state is active.",
-    "onDone": "Transitions taken at the end of the state, or of what it invoked.",
-    "onError": "Transitions taken when what was invoked fails.",
+    "onDone": "Transitions taken at the end of the state, or of its invoke.",
+    "onError": "Transitions taken when the invoke fails.",
     "history": "How deep a history state remembers.",
     "target": "A state: #id, .child, a sibling, sibling.child, or any state's name.",
     "guard": "The name of a bound function, or {cel: an expression over context and event}.",
-    "actions": "Names of bound functions, or what needs none: `assign`, `raise`, `send` and `log`.",
-    "assign": "Fields of the context, each with an expression in CEL, or with a value that is no text.",
+    "actions": "Names of bound functions, or built-in actions: `assign`, `raise`, `send` and `log`.",
+    "assign": "Fields of the context, each with an expression in CEL, or a value other than a text.",
     "raise": "An event that is raised within the turn.",
     "send": "An event that is sent, for a later turn.",
     "log": "A message for the log.",
     "payload": "Values by name: each text is an expression in CEL.",
     "facts": "Values by name that are logged with the message: each text is an expression in CEL.",
     "delay": "How long the event waits before it is delivered: 500ms, 30s, 2m, 1h, 7d.",
-    "message": "The text, which is always the same.",
-    "internal": "Whether the source stays, where the target lies inside it.",
+    "message": "The constant text of the message.",
+    "internal": "Whether the source stays active if the target is inside it.",
     "reenter": "Whether the source is left and entered again.",
     "failed": "Whether an agent that ends in this final state, at the top level, has failed.",
-    "defer": "Events that are kept, as mail, for a later state.",
-    "expects": "How long an agent is normally in it without a turn; the watchdog finds those that are longer.",
-    "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
+    "defer": "Events that are kept as mail for a later state.",
+    "expects": "How long an agent is normally in the state without a turn; the watchdog finds agents that stay longer.",
+    "data": "The output of a final state: the name of a bound function, or {value: ...}.",
     "src": "The name of a bound function of context and work.",
-    "timeout_s": "Seconds after which what was invoked, or an attempt of a tool's call, has failed.",
-    "params": "Values that the function is given by name.",
+    "timeout_s": "Seconds after which the invoke, or an attempt of a tool call, has failed.",
+    "params": "Arguments of the function, by name.",
     "opens_on": "Business triggers.",
     "takes": "The payload's schema: the name of a bound type; of an event also a JSON Schema.",
-    "entities": "Fields of the payload or the context that entities of a packet may fill.",
+    "entities": "Fields of the payload or the context that a packet's entities may fill.",
     "maps": "Fields of the payload with the context's fields that they fill, or the name of a bound function.",
     "cel": "An expression of the Common Expression Language.",
-    "except": "Events that the guard says no to.",
+    "except": "Events that the guard denies.",
     **HANDOFF_MEANINGS,
     **TOOL_MEANINGS,
     **SIGNAL_MEANINGS,
@@ -256,7 +256,7 @@ MEANINGS: Final = {
 }
 
 
-_BRIEF: Final = {"raise": "raised", "send": "sent", "log": "logged"}  # for which a text will do
+_BRIEF: Final = {"raise": "raised", "send": "sent", "log": "logged"}  # a text is enough for these
 _REQUIRED: Final = {
     "listed": "event",
     "initial": "target",
@@ -275,7 +275,7 @@ _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke") 
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema, draft 2020-12, for both dialects: a file's `dialect` chooses.
+    """Return the JSON Schema, draft 2020-12, for both dialects: a file's `dialect` selects one.
 
     It knows shapes only; `load` checks whether targets and bound names exist.
     """
@@ -293,7 +293,7 @@ def schema() -> dict[str, Any]:
 
 
 def _definitions(dialect: str) -> dict[str, Any]:
-    """Return the parts of a chart in a dialect, each under the dialect's name and its own."""
+    """Return the parts of a chart in a dialect, named after the dialect and the part."""
     nullable = _NULLABLE if dialect == "xstate" else ()
     parts = {part: _object(dialect, part, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = [] if dialect == "xstate" else ["id", "entry_points", "states"]
@@ -314,7 +314,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
 
 
 def _object(dialect: str, part: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
-    """Return a part with these keys and no others. is_nullable: whether null may stand for a missing key."""
+    """Return a part with these keys and no others. is_nullable: whether null equals a missing key."""
     kinds: dict[str, dict[str, Any]] = {key: {"$ref": f"#/$defs/{dialect}.kind.{kind}"} for key, kind in keys.items()}
     if is_nullable:
         kinds = {key: {"anyOf": [kind, {"type": "null"}]} for key, kind in kinds.items()}
@@ -378,7 +378,7 @@ def _every(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
 
 
 def _action(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
-    """Return an action: the name of a function, what needs none, or a handoff, which XState does not have."""
+    """Return the kinds of actions: the name of a function, a built-in action, or a handoff, which XState lacks."""
     parts = (
         "reference",
         "assigning",
@@ -391,7 +391,7 @@ def _action(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
-    """Return the kinds that XState has no counterpart for."""
+    """Return the kinds that XState lacks."""
     return {
         "every": _every(dialect, then),
         "missed": {"enum": list(get_args(Missed))},
@@ -425,7 +425,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
 
 
 def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
-    """Return a list of states, or a mapping of names to what makes an entry point."""
+    """Return a list of states, or a mapping of names to entry points."""
     listed = {"anyOf": [text, _part(dialect, "listed_entry_point")]}
     named = {"anyOf": [{"type": "null"}, _part(dialect, "entry_point")]}
     return {
@@ -438,7 +438,7 @@ def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _event_types(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
-    """Return a list of names, or a mapping of names to what the events take."""
+    """Return a list of names, or a mapping of names to declared events."""
     named = {"anyOf": [{"type": "null"}, _part(dialect, "event_type")]}
     return {"anyOf": [_one_or_many(text), {"type": "object", "additionalProperties": named}]}
 

@@ -1,4 +1,4 @@
-"""Profiles and selections as a chart file has them: from nodes to values, and from values back to keys."""
+"""Profiles and selections of a chart file: from nodes to values, and from values back to keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REASONS: Final = tuple(reason.value for reason in Reason)
 
 
 def read_profile(spot: Spot | None, faults: Faults) -> Profile | None:
-    """Return a profile without what has faults, which are added; None where nothing is said of it."""
+    """Return a profile without its faulty parts, whose faults are added; None if there is none."""
     if spot is None:
         return None
     given = Fields(spot, faults, SELECTION_KEYS["profile"])
@@ -43,13 +43,13 @@ def read_profile(spot: Spot | None, faults: Faults) -> Profile | None:
 
 
 def written_profile(profile: Profile) -> dict[str, Any]:
-    """Return a profile as data, without what it leaves out."""
-    schedule = [_told_apart(each, _EVERY_DAY) for each in profile.schedule]
-    return _told_apart(profile, Profile()) | ({"schedule": schedule} if schedule else {})
+    """Return a profile as data, without defaults."""
+    schedule = [_non_defaults(hours, _EVERY_DAY) for hours in profile.schedule]
+    return _non_defaults(profile, Profile()) | ({"schedule": schedule} if schedule else {})
 
 
 def best_form(spot: Spot, faults: Faults) -> BestForm:
-    """Return the form of a selection; nothing in its place is one by what usually decides."""
+    """Return the form of a selection; null is the default selection."""
     if spot.value is None:
         return BestForm(spot, _USUAL.name)
     given = Fields(spot, faults, SELECTION_KEYS["best"])
@@ -70,14 +70,14 @@ def best_form(spot: Spot, faults: Faults) -> BestForm:
 
 
 def made_best(form: BestForm, bindings: Bindings) -> Best:
-    """Return a selection with its functions. What is not bound is added as a fault."""
+    """Return a selection with its functions. A fault is added for each unbound name."""
 
     def named(references: Iterable[Reference], what: str, known: Sequence[str]) -> list[Any]:
-        return [_named(each, what, known, bindings) for each in references]
+        return [_named(reference, what, known, bindings) for reference in references]
 
     weights = None
     if form.scorers is not None:
-        scorers = named((each for each, _ in form.scorers), "scorer", SCORERS)
+        scorers = named((scorer for scorer, _ in form.scorers), "scorer", SCORERS)
         weights = dict(zip(scorers, (weight for _, weight in form.scorers), strict=True))
     needs = bindings.function(form.needs, "function") if isinstance(form.needs, Reference) else form.needs
     return Best(
@@ -93,20 +93,22 @@ def made_best(form: BestForm, bindings: Bindings) -> Best:
 
 
 def written_best(best: Best, function: Written) -> dict[str, Any]:
-    """Return a selection as data, without what is usual. function: returns the name of a function."""
+    """Return a selection as data, without defaults. function: returns the name of a function."""
     needs = written_needs(best.needs) if isinstance(best.needs, Needs) else best.needs and function(best.needs)
-    weights = {_written(each, function): weight for each, weight in best.scorers}
-    found = {
+    weights = {_written(scorer, function): weight for scorer, weight in best.scorers}
+    data = {
         "name": "" if best.name == _USUAL.name else best.name,
-        "rules": [written_rule(each) for each in best.rules],
+        "rules": [written_rule(rule) for rule in best.rules],
         "scorers": {} if best.scorers == _USUAL.scorers else weights,
         "order": [_written(each, function) for each in best.order],
-        "filters": [_written(each, function) for each in best.filters],
+        "filters": [_written(filter_, function) for filter_ in best.filters],
         "entries": list(best.entries),
     }
-    told = {key: content for key, content in found.items() if content}
+    changed = {key: content for key, content in data.items() if content}
     return (
-        told | ({} if best.needs is None else {"needs": needs}) | ({} if best.least is None else {"least": best.least})
+        changed
+        | ({} if best.needs is None else {"needs": needs})
+        | ({} if best.least is None else {"least": best.least})
     )
 
 
@@ -132,17 +134,17 @@ def _named(reference: Reference, what: str, known: Sequence[str], bindings: Bind
 
 
 def _references(given: Fields, key: str, faults: Faults) -> Iterator[Reference]:
-    yield from (Reference(each, text_of(each, faults)) for each in given.values(key))
+    yield from (Reference(value, text_of(value, faults)) for value in given.values(key))
 
 
 def _weights(spot: Spot, faults: Faults) -> Iterator[tuple[Reference, float]]:
     fields = Fields(spot, faults)
-    for name, each in spot.items():
+    for name, value in spot.items():
         weight = fields.number(name)
         if weight is not None:
-            yield Reference(each, name), weight
+            yield Reference(value, name), weight
     if spot.value == {}:
-        faults.add(spot, "nothing decides", "name a scorer with its weight, or drop `scorers`")
+        faults.add(spot, "it names no scorer", "name a scorer with its weight, or drop `scorers`")
 
 
 def _needs_or_function(spot: Spot, faults: Faults) -> Needs | Reference:
@@ -150,7 +152,7 @@ def _needs_or_function(spot: Spot, faults: Faults) -> Needs | Reference:
 
 
 def read_needs(spot: Spot, faults: Faults) -> Needs:
-    """Return what work needs, without what has faults, which are added."""
+    """Return needs without the faulty ones, whose faults are added."""
     given = Fields(spot, faults, SELECTION_KEYS["needs"])
     tier = spot.get("tier")
     return Needs(
@@ -163,18 +165,18 @@ def read_needs(spot: Spot, faults: Faults) -> Needs:
 
 
 def read_rules(spot: Spot, faults: Faults) -> Iterator[NeedRule]:
-    """Yield rules by which work needs something; those with faults, which are added, need nothing."""
+    """Yield rules for needs; faulty rules, whose faults are added, need nothing."""
     for each in spot.elements():
         given = Fields(each, faults, SELECTION_KEYS["need_rule"])
         needs = given.needs("needs", "write `needs:` with domains, capabilities, a tier or languages")
         reason = given.choice("reason", _REASONS, _REASONS[-1]) if each.get("reason") is not None else None
-        found = Needs() if needs is None else read_needs(needs, faults)
-        yield NeedRule(found, reason=reason, mentions=given.texts("mentions"))
+        parsed = Needs() if needs is None else read_needs(needs, faults)
+        yield NeedRule(parsed, reason=reason, mentions=given.texts("mentions"))
 
 
 def written_needs(needs: Needs) -> dict[str, Any]:
-    """Return what work needs as data."""
-    return _told_apart(needs, Needs())
+    """Return needs as data."""
+    return _non_defaults(needs, Needs())
 
 
 def written_rule(rule: NeedRule) -> dict[str, Any]:
@@ -205,21 +207,21 @@ def _schedule(profile: Fields, faults: Faults) -> Iterator[Hours]:
             yield hours
             continue
         problem, remedy = hours.fault
-        where = next((each for _, each in spot.items() if repr(each.node.text) in problem), spot)
+        where = next((value for _, value in spot.items() if repr(value.node.text) in problem), spot)
         faults.add(where, f"{problem} is none", in_keys(remedy))
 
 
 def _days(hours: Fields, faults: Faults) -> Iterator[str]:
-    for each in hours.values("days"):
-        day = text_of(each, faults)
+    for value in hours.values("days"):
+        day = text_of(value, faults)
         if day in DAYS:
             yield day
         elif day:
-            faults.add(each, f"{day!r} is no day", suggestion(day, DAYS))
+            faults.add(value, f"{day!r} is not a day", suggestion(day, DAYS))
 
 
-def _told_apart(value: Profile | Hours | Needs, usual: Profile | Hours | Needs) -> dict[str, Any]:
-    """Return the fields in which a value differs from the usual one, as data."""
-    given = {each.name: getattr(value, each.name) for each in fields(value)}
-    told = {name: content for name, content in given.items() if content != getattr(usual, name)}
-    return {name: list(content) if isinstance(content, tuple) else content for name, content in told.items()}
+def _non_defaults(value: Profile | Hours | Needs, usual: Profile | Hours | Needs) -> dict[str, Any]:
+    """Return the fields that differ from the defaults, as data."""
+    field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
+    changed = {name: content for name, content in field_values.items() if content != getattr(usual, name)}
+    return {name: list(content) if isinstance(content, tuple) else content for name, content in changed.items()}

@@ -1,4 +1,4 @@
-"""The keys of profiles and selections in charts, and the kinds of their values."""
+"""The keys of profiles and selections in charts, with the kinds of their values."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ SELECTION_KEYS: Final[dict[str, dict[str, str]]] = {
 """The keys of each part, with the kinds of their values."""
 
 SELECTION_MEANINGS: Final = {
-    "profile": "What the entry point can do, by which selections find it; of a chart, that of all its entry points.",
-    "capabilities": "What can be done, such as process_refund; one that matches is enough.",
-    "domains": "What it is about, such as refunds; one that matches is enough.",
-    "tier": "How much it can take on: higher tiers take what lower ones could not; 1 where left out.",
-    "languages": "Languages, such as de; any where left out.",
-    "samples": "Sentences that people say when they come here.",
-    "group": "What fails together with others of the same group.",
-    "schedule": "When it takes work; always where left out.",
-    "cost": "What a piece of work costs, in a unit of one's own.",
-    "expected_s": "Seconds that a piece of work should take at most; what takes longer is worth less to learning.",
+    "profile": "What the entry point can do, for selections to find it; of a chart, the default of its entry points.",
+    "capabilities": "Capabilities, such as process_refund; one that matches is enough.",
+    "domains": "Domains, such as refunds; one that matches is enough.",
+    "tier": "Its level: higher tiers take work that lower ones could not do; 1 by default.",
+    "languages": "Languages, such as de; any by default.",
+    "samples": "Sentences that people say when they need it.",
+    "group": "Members of one group fail together.",
+    "schedule": "When it takes work; always by default.",
+    "cost": "The cost of a piece of work, in any unit.",
+    "expected_s": "Seconds that a piece of work should take at most; longer work earns less reward in learning.",
     "best": "The best target in the directory, chosen once the turn is committed.",
-    "needs": "What work needs: one of the capabilities, one of the domains, a tier at least, a language.",
-    "scorers": "What decides, by weight: names of scorers, or of bound functions of packet and candidate.",
-    "order": "Scorers of which each decides between those that are equal by the ones before it.",
-    "filters": "Besides those that always apply: person, local, or bound functions of packet and candidate.",
-    "least": "The text score from which on there is a match.",
-    "entries": "Ids in the directory, such as that of a person: one of these is asked, whatever texts say.",
-    "mentions": "Words of which one must be mentioned; any text will do where left out.",
-    "rules": "What work needs that mentions a word; the first that applies counts.",
-    "days": "Days on which the hours begin; each day where left out.",
-    "begins": "When they begin, such as 09:00.",
-    "ends": "When they end, such as 17:00; before the begin, it is the next day's.",
+    "needs": "The needs of the work: one of the capabilities, one of the domains, a tier at least, a language.",
+    "scorers": "Scorers with weights: built-in names, or names of bound functions of packet and candidate.",
+    "order": "Scorers in order: each decides between candidates that are equal by the previous ones.",
+    "filters": "Additional filters: person, local, or bound functions of packet and candidate.",
+    "least": "The lowest text score of a match.",
+    "entries": "Ids in the directory, such as a person's: one of these is chosen, whatever the text scores.",
+    "mentions": "Words of which one must be mentioned; any text matches by default.",
+    "rules": "Needs of work that mentions a word; the first rule that applies counts.",
+    "days": "Days on which the hours begin; every day by default.",
+    "begins": "When the hours begin, such as 09:00.",
+    "ends": "When the hours end, such as 17:00; a time before the begin is on the next day.",
 }
 
 
@@ -87,6 +87,6 @@ def selection_kinds(dialect: str) -> dict[str, Any]:
 
 
 def require_in_selections(parts: dict[str, Any]) -> None:
-    """Require what rules and selections cannot do without."""
+    """Require the keys that rules and selections need."""
     parts["need_rule"]["required"] = ["needs"]
     parts["best"]["not"] = {"required": ["scorers", "order"]}

@@ -1,4 +1,4 @@
-"""The keys of signals in charts, and the kinds of their values."""
+"""The keys of signals in charts, with the kinds of their values."""
 
 from __future__ import annotations
 
@@ -86,29 +86,29 @@ SIGNAL_KEYS: Final[dict[str, dict[str, str]]] = {
 SIGNAL_MEANINGS: Final = {
     "signals": "What agents notice about themselves: a list, a mapping with `notice`, or off.",
     "notice": "Presets, and detectors, alone or joined.",
-    "ignore": "Fields of payloads and arguments that make no difference, such as times.",
-    "said": "Events by which somebody says something, each with the field of its payload that holds the text.",
+    "ignore": "Fields of payloads and arguments to ignore in comparisons, such as times.",
+    "said": "Events that carry messages, each with the payload field that holds the text.",
     "task": "The field of the context with the id of the task at hand.",
     "measure": "The field of the context, or the noted measure, whose growth is progress.",
-    "handing_on": "Failing tools, no progress, a wish for a person, trouble, low confidence; null turns one off.",
+    "handing_on": "Failing tools, no progress, a request for a person, trouble, low confidence; null turns one off.",
     "looping": "The same moves, the same calls, or failures of one tool, again and again; null turns one off.",
-    "any": "Holds while one of these does.",
-    "all": "Holds while all of these do.",
-    "not": "Holds while this does not.",
-    "any_of": "Holds while at least so many of those under `of` do.",
-    "progress": "Whether work went forward when the state is entered.",
+    "any": "Holds while any of these holds.",
+    "all": "Holds while all of these hold.",
+    "not": "Holds while this does not hold.",
+    "any_of": "Holds while at least this many of the symptoms under `of` hold.",
+    "progress": "Whether entering the state counts as progress.",
     "answer": "A handoff that is offered when no transition takes the signal.",
 }
 
 OFF: Final = "off"
-"""In place of signals: there are none."""
+"""The value that switches signals off."""
 
 CHOICES: Final = {
     "lacking": ("domain", "capability"),
     "shared": ("tool", "arguments", "error"),
     "per": ("tool", "task"),
 }
-"""The values of parameters of which there are few."""
+"""The values of parameters that have only a few."""
 
 
 def signal_kinds(dialect: str) -> dict[str, Any]:

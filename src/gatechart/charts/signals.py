@@ -1,4 +1,4 @@
-"""Signals as a chart file has them: their keys, from nodes to signals, and from signals back to keys."""
+"""Signals of a chart file: from nodes to signals, and from signals back to keys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REASONS: Final = tuple(reason.value for reason in Reason)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the names in a chart stand for."""
+    """Lookups for the names in a chart."""
 
     state: Callable[[Spot], str]
     function: Callable[[Reference], Callable[..., Any] | None]
@@ -48,20 +48,20 @@ class SignalReader:
     """The reader of the signals of a chart, or of an entry point. Every fault is added at its position."""
 
     def __init__(self, parts: Handoffs, named: Named) -> None:
-        """Bind to the parser of what is inside them, and to what their names stand for."""
+        """Bind to the parser of the inner parts, and to the lookups of their names."""
         self.parts = parts
         self.faults = parts.faults
         self.named = named
 
     def signals(self, spot: Spot) -> Signals:
-        """Return the signals, none of them where they are switched off; those with faults are left out."""
+        """Return the signals; empty if they are switched off; faulty ones are left out."""
         if spot.value == OFF:
             return Signals(())
         is_plain = spot.is_mapping and spot.get("notice") is None
         if not spot.is_mapping or (is_plain and any(key in SIGNAL_KEYS["signal"] for key, _ in spot.items())):
             return Signals(tuple(self.listed(spot)))
         fields = Fields(spot, self.faults, SIGNAL_KEYS["signals"])
-        notice = fields.needs("notice", "write `notice:` with what is noticed")
+        notice = fields.needs("notice", "write `notice:` with presets or detectors")
         bounds = {key: self.whole(spot.get(key)) for key in BOUNDS if spot.get(key) is not None}
         said = spot.get("said")
         if said is not None:
@@ -77,11 +77,11 @@ class SignalReader:
 
     def listed(self, spot: Spot) -> Iterator[Signal]:
         """Yield the signals of a list."""
-        for each in spot.elements():
-            yield from self.one(each)
+        for element in spot.elements():
+            yield from self.one(element)
 
     def one(self, spot: Spot) -> Iterator[Signal]:
-        """Yield the signals of a preset, or the one of a detector or of several joined."""
+        """Yield the signals of a preset, or the signal of a detector or of several joined."""
         if not spot.is_mapping:
             name = text_of(spot, self.faults)
             if name in PRESETS:
@@ -91,26 +91,26 @@ class SignalReader:
             return
         fields = Fields(spot, self.faults, SIGNAL_KEYS["signal"])
         preset = next((name for name in PRESETS if spot.get(name) is not None), None)
-        found = self.of_preset(spot, preset) if preset else tuple(self.alone(spot))
+        signals = self.of_preset(spot, preset) if preset else tuple(self.alone(spot))
         answer = spot.get("answer")
         if answer is None:
-            yield from found
+            yield from signals
             return
         handoff = self.named.handoff(self.parts.handoff(answer))
         waits, otherwise = self.state(fields.spot.get("waits")), self.state(fields.spot.get("otherwise"))
-        yield from answered(found, handoff, waits=waits, otherwise=otherwise)
+        yield from answered(signals, handoff, waits=waits, otherwise=otherwise)
 
     def of_preset(self, spot: Spot, name: str) -> Preset:
         """Return the signals of a preset with its parameters."""
         others = [key for key, _ in spot.items() if key != name and key not in ANSWER]
         for key in others:
-            self.faults.add(spot.key(key), f"{key!r} is not for a preset", "list detectors of your own beside it")
+            self.faults.add(spot.key(key), f"{key!r} is not for a preset", "list other detectors beside it")
         body = spot.get(name)
-        made = None if body is None else self.made(PRESETS[name], body, SIGNAL_KEYS[f"preset.{name}"])
-        return made or ()
+        constructed = None if body is None else self.constructed(PRESETS[name], body, SIGNAL_KEYS[f"preset.{name}"])
+        return constructed or ()
 
     def alone(self, spot: Spot) -> Iterator[Signal]:
-        """Yield the signal of a symptom, unless that has faults."""
+        """Yield the signal of a symptom, unless it has faults."""
         symptom = self.symptom(spot)
         if symptom is None:
             return
@@ -127,8 +127,8 @@ class SignalReader:
             return self.detector(text_of(spot, self.faults), spot, None)
         named = [key for key, _ in spot.items() if key in SYMPTOM]
         if len(named) != 1:
-            said = f"it names {' and '.join(map(repr, named))}" if named else "it names nothing to notice"
-            self.faults.add(spot, said, _FORM)
+            problem = f"it names {' and '.join(map(repr, named))}" if named else "it names no detector"
+            self.faults.add(spot, problem, _FORM)
             return None
         body = Spot(spot.value[named[0]], (*spot.path, named[0]))
         return self.joined(named[0], body, spot) if named[0] in JOINED else self.detector(named[0], spot, body)
@@ -139,7 +139,7 @@ class SignalReader:
             part = self.symptom(body)
             return None if part is None else Inverted(part)
         listed = spot.get("of") if word == "any_of" else body
-        parts = [] if listed is None else [self.symptom(each) for each in listed.elements()]
+        parts = [] if listed is None else [self.symptom(element) for element in listed.elements()]
         least = self.whole(body) if word == "any_of" else 1 if word == "any" else len(parts)
         sound = [each for each in parts if each is not None]
         if least is None or len(sound) < len(parts):
@@ -154,19 +154,25 @@ class SignalReader:
         kind = NAMED.get(name)
         if kind is None:
             if name:
-                self.faults.add(spot, f"{name!r} is nothing to notice", _FORM)
+                self.faults.add(spot, f"{name!r} is not a preset or a detector", _FORM)
             return None
         where = spot if body is None else body
-        made: Symptom | None = self.made(kind, where, DETECTORS[kind], is_empty=body is None or body.value is None)
-        return made
+        constructed: Symptom | None = self.constructed(
+            kind, where, DETECTORS[kind], is_empty=body is None or body.value is None
+        )
+        return constructed
 
-    def made(self, kind: Callable[..., Any], spot: Spot, keys: Mapping[str, str], *, is_empty: bool = False) -> Any:
-        """Return what the parameters make; None after a fault."""
+    def constructed(
+        self, kind: Callable[..., Any], spot: Spot, keys: Mapping[str, str], *, is_empty: bool = False
+    ) -> Any:
+        """Construct a detector or a preset from its parameters; None after a fault."""
         before = len(self.faults.found)
         if not is_empty and spot.value is not None:
             Fields(spot, self.faults, keys)
-        given = {} if is_empty else {key: self.value(keys[key], each) for key, each in spot.items() if key in keys}
-        for key in (key for key, each in signature(kind).parameters.items() if each.default is each.empty):
+        given = {} if is_empty else {key: self.value(keys[key], value) for key, value in spot.items() if key in keys}
+        for key in (
+            key for key, parameter in signature(kind).parameters.items() if parameter.default is parameter.empty
+        ):
             if key not in given:
                 self.faults.add(spot, f"{key!r} is missing", f"write `{key}:`")
         if len(self.faults.found) > before:
@@ -179,7 +185,7 @@ class SignalReader:
             return None
 
     def value(self, kind: str, spot: Spot) -> Any:
-        """Return a parameter of this kind; None where null stands for it, and after a fault."""
+        """Return a parameter of this kind; None for an allowed null, and after a fault."""
         if kind.startswith("none_or_") and spot.value is None:
             return None
         readers: dict[str, Callable[[Spot], Any]] = {
@@ -201,12 +207,12 @@ class SignalReader:
 
     def phrased(self, kind: type[Detector], spot: Spot) -> Any:
         """Return a detector of phrases in a preset; null switches it off."""
-        return None if spot.value is None else self.made(kind, spot, DETECTORS[kind])
+        return None if spot.value is None else self.constructed(kind, spot, DETECTORS[kind])
 
     def phrases(self, spot: Spot) -> dict[str, tuple[str, ...]]:
         """Return phrases by language."""
         Fields(spot, self.faults)
-        return {key: tuple(text_of(one, self.faults) for one in each.elements()) for key, each in spot.items()}
+        return {key: tuple(text_of(one, self.faults) for one in value.elements()) for key, value in spot.items()}
 
     def choice(self, kind: str, spot: Spot) -> str:
         """Return one of the choices of a kind."""
@@ -216,7 +222,7 @@ class SignalReader:
         return text
 
     def whole(self, spot: Spot | None) -> int | None:
-        """Return a whole number; None if there is none, after a fault too."""
+        """Return a whole number; None if there is none, or after a fault."""
         if spot is None:
             return None
         if isinstance(spot.value, int) and not isinstance(spot.value, bool):
@@ -233,7 +239,7 @@ class SignalReader:
         return None
 
     def state(self, spot: Spot | None) -> str:
-        """Return the name of a state that is referred to; empty for none."""
+        """Return the name of a referenced state; empty without one."""
         return "" if spot is None else self.named.state(spot)
 
 
@@ -241,28 +247,28 @@ Written: TypeAlias = Callable[[Any], Any]
 
 
 def written_signals(signals: Signals, handoff: Written, function: Written) -> Any:
-    """Return signals as data. handoff, function: return those parts as data. Raises ValueError for an own detector."""
+    """Return signals as data. handoff, function: convert those parts. Raises ValueError for a custom detector."""
     if not signals.signals:
         return OFF
-    notice = [_written_signal(each, handoff, function) for each in signals.signals]
+    notice = [_written_signal(signal, handoff, function) for signal in signals.signals]
     usual = Signals(signals.signals)
     names = ("ignore", "said", "task", "measure", *BOUNDS)
     more = {name: getattr(signals, name) for name in names if getattr(signals, name) != getattr(usual, name)}
-    plain = {name: list(each) if isinstance(each, tuple) else each for name, each in more.items()}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in more.items()}
     return {"notice": notice, **plain} if more else notice
 
 
 def _written_signal(signal: Signal, handoff: Written, function: Written) -> dict[str, Any]:
     first = signal.when.detectors[0]
-    found = _written(signal.when, function)
+    data = _written(signal.when, function)
     if signal.name != name_after(first):
-        found["name"] = signal.name
+        data["name"] = signal.name
     if signal.reason is not first.reason:
-        found["reason"] = signal.reason.value
+        data["reason"] = signal.reason.value
     if signal.answer is not None:
         states = {"waits": signal.waits, "otherwise": signal.otherwise}
-        found |= {"answer": handoff(signal.answer), **{key: name for key, name in states.items() if name}}
-    return found
+        data |= {"answer": handoff(signal.answer), **{key: name for key, name in states.items() if name}}
+    return data
 
 
 def _written(symptom: Symptom, function: Written) -> dict[str, Any]:
@@ -278,23 +284,23 @@ def _written(symptom: Symptom, function: Written) -> dict[str, Any]:
         case Detector() if type(symptom) in DETECTORS:
             return {usual_name(type(symptom)): _parameters(symptom, function) or None}
         case _:
-            raise ValueError(f"{type(symptom).__name__} is a detector of one's own, which no chart can hold")
+            raise ValueError(f"{type(symptom).__name__} is a custom detector, which no chart can hold")
 
 
 def _parameters(detector: Detector, function: Written) -> dict[str, Any]:
-    """Return the parameters in which a detector differs from the usual one of its class."""
+    """Return the parameters of a detector that differ from the defaults of its class."""
     kind = type(detector)
-    usual = {name: each.default for name, each in signature(kind).parameters.items()}
-    found: dict[str, Any] = {}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
+    changed: dict[str, Any] = {}
     for key, value_kind in DETECTORS[kind].items():
         value = getattr(detector, key, None)
         if value_kind == "phrases":
             if value and value != getattr(kind(), key):
-                found[key] = {name: list(each) for name, each in value}
+                changed[key] = {name: list(each) for name, each in value}
         elif value_kind == "need_rules":
-            found |= {key: [written_rule(each) for each in value]} if value else {}
+            changed |= {key: [written_rule(each) for each in value]} if value else {}
         elif value_kind == "function":
-            found[key] = function(value)
+            changed[key] = function(value)
         elif value != usual[key] and value is not None:
-            found[key] = list(value) if isinstance(value, tuple) else value
-    return found
+            changed[key] = list(value) if isinstance(value, tuple) else value
+    return changed

@@ -1,8 +1,8 @@
-"""From a file or a text to nodes with their positions. Hostile input is refused here, before it costs much.
+"""Parse a file or a text into nodes with their positions. Hostile input is refused here, before it costs much.
 
 JSON as in RFC 8259; YAML by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): `on` is a
-text, and no text is a date. What a chart does not need is refused: other tags, several documents, keys that are not
-scalars, and more depth or values than `faults` allows, aliases followed.
+text, and no text is a date. Features that a chart does not need are refused: other tags, several documents, keys that
+are not scalars, and more depth or values than `faults` allows, aliases followed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parse_json(text: str, faults: Faults) -> Node:
 
 
 class _Parser:
-    """A JSON text and how far it has been read."""
+    """A JSON text and the position of the parser."""
 
     def __init__(self, text: str, faults: Faults) -> None:
         self.text = text
@@ -53,10 +53,10 @@ class _Parser:
         self.at = 0
         self.size = 0
         self.path: list[str | int] = []
-        self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # where each begins
+        self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # offset of each line
 
     def document(self) -> Node:
-        """Return the value, which must be the only one."""
+        """Return the value, which must be the only one in the text."""
         top = self._value(0)
         if self._peek():
             raise self._stop("unexpected text after the end", "put one chart into one file")
@@ -65,7 +65,7 @@ class _Parser:
     def _value(self, depth: int) -> Node:
         self.size += 1
         opening = self._peek()
-        line, column = self._place(self.at)
+        line, column = self._position(self.at)
         if depth > MAX_DEPTH:
             raise self._stop(f"it is nested more than {MAX_DEPTH} deep", "flatten the chart")
         if self.size > MAX_NODES:
@@ -79,16 +79,16 @@ class _Parser:
         return Node(value, line, column, text)
 
     def _elements(self, depth: int) -> Iterator[Node]:
-        for index, _ in enumerate(self._rounds("]")):
+        for index, _ in enumerate(self._parts("]")):
             self.path.append(index)
             yield self._value(depth + 1)
             self.path.pop()
 
     def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
-        for _ in self._rounds("}"):
+        for _ in self._parts("}"):
             if self._peek() != '"':
                 raise self._stop("invalid JSON: expected a key in quotes", "correct the text here")
-            place = self._place(self.at)
+            place = self._position(self.at)
             key = self._string()
             self._expect(":")
             self.path.append(key)
@@ -100,8 +100,8 @@ class _Parser:
                 yield key, value
             self.path.pop()
 
-    def _rounds(self, closing: str) -> Iterator[None]:
-        """Yield once for each part between the brackets, and read the commas between them."""
+    def _parts(self, closing: str) -> Iterator[None]:
+        """Yield once for each part between the brackets, and consume the commas between them."""
         self.at += 1
         if self._peek() == closing:
             self.at += 1
@@ -117,12 +117,12 @@ class _Parser:
         if opening == '"':
             text = self._string()
             return text, text
-        if found := _JSON_WORD.match(self.text, self.at):
-            self.at = found.end()
-            return _JSON_WORDS[found[0]], found[0]
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            return json.loads(found[0]), found[0]
+        if match := _JSON_WORD.match(self.text, self.at):
+            self.at = match.end()
+            return _JSON_WORDS[match[0]], match[0]
+        if match := _NUMBER.match(self.text, self.at):
+            self.at = match.end()
+            return json.loads(match[0]), match[0]
         raise self._stop("invalid JSON: expected a value", "correct the text here")
 
     def _string(self) -> str:
@@ -143,18 +143,18 @@ class _Parser:
             raise self._stop(f"invalid JSON: expected {mark!r}", "correct the text here")
         self.at += 1
 
-    def _place(self, at: int) -> tuple[int, int]:
+    def _position(self, at: int) -> tuple[int, int]:
         line = bisect_right(self.lines, at)
         return line, at - self.lines[line - 1] + 1
 
     def _stop(self, problem: str, remedy: str) -> Exception:
-        return self.faults.stop(*self._place(self.at), problem, remedy, tuple(self.path))
+        return self.faults.stop(*self._position(self.at), problem, remedy, tuple(self.path))
 
 
 _TAGS: Final = (None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")))
 _MOST_LINES: Final = 50_000
 _LONGEST_LINE: Final = 65_536  # characters
-_MOST_WORDS: Final = 200_000  # with spaces between them
+_MOST_WORDS: Final = 200_000  # separated by white space
 _MOST_ANCHORS: Final = 1_000
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _OTHER_BASE: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
@@ -182,12 +182,12 @@ def parse_yaml(text: str, faults: Faults) -> Node:
         return _Composer(text, faults).document()
     except (YAMLError, ReaderError) as error:
         raise _syntax_fault(error, text, faults) from error
-    except (ValueError, OverflowError) as error:  # of a character in a `\\U` escape that Unicode does not have
+    except (ValueError, OverflowError) as error:  # for a `\\U` escape beyond Unicode
         raise faults.stop(1, 1, f"invalid YAML: {error}", "correct the escapes in quoted texts") from error
 
 
 def scalar_of(text: str) -> Scalar:
-    """Return what a plain scalar means.
+    """Return the value of a plain scalar.
 
     >>> [scalar_of(text) for text in ("on", "yes", "true", "~", "017", "0o17", "1e3", "2020-01-01")]
     ['on', 'yes', True, None, 17, 15, 1000.0, '2020-01-01']
@@ -207,7 +207,7 @@ class _Composer:
     def __init__(self, text: str, faults: Faults) -> None:
         self.events: Iterator[Any] = iter(YAML(typ="safe", pure=True).parse(text))
         self.faults = faults
-        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with the size; None while it is still open
+        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with the size; None while it is open
         self.size = 0
         self.path: list[str | int] = []
 
@@ -231,7 +231,7 @@ class _Composer:
         if anchor:
             self.anchors[anchor] = None
         if len(self.anchors) > _MOST_ANCHORS:
-            raise self._stop(event, f"it has more than {_MOST_ANCHORS} anchors", "write values out that occur once")
+            raise self._stop(event, f"it has more than {_MOST_ANCHORS} anchors", "write out values that occur once")
         if str(event.tag) not in map(str, _TAGS):
             raise self._stop(event, f"unsupported tag {event.tag}", "write plain values without tags")
         if depth > MAX_DEPTH:
@@ -242,7 +242,7 @@ class _Composer:
         return node
 
     def _content(self, event: Any, depth: int) -> Node:
-        line, column = _place(event)
+        line, column = _position(event)
         if isinstance(event, ScalarEvent):
             plain = event.implicit[0] and event.tag is None
             return Node(scalar_of(event.value) if plain else event.value, line, column, event.value)
@@ -267,7 +267,7 @@ class _Composer:
             self.path.append(key.text)
             value = self._node(next(self.events), depth + 1)
             if key.text in keys:
-                spot = Spot(Node(key.text, *_place(event)), tuple(self.path))
+                spot = Spot(Node(key.text, *_position(event)), tuple(self.path))
                 self.faults.note_double(spot, keys[key.text])
             else:
                 keys[key.text] = (key.line, key.column)
@@ -277,10 +277,10 @@ class _Composer:
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self.anchors:
             raise self._stop(event, f"unknown anchor {event.anchor!r}", f"define it first with &{event.anchor}")
-        found = self.anchors[event.anchor]
-        if found is None:
+        anchored = self.anchors[event.anchor]
+        if anchored is None:
             raise self._stop(event, f"the alias {event.anchor!r} contains itself", "write the values out")
-        node, size = found
+        node, size = anchored
         self._grow(event, size)
         return node
 
@@ -291,10 +291,10 @@ class _Composer:
             raise self._stop(event, problem, "split the chart into several graphs")
 
     def _stop(self, event: Any, problem: str, remedy: str) -> Exception:
-        return self.faults.stop(*_place(event), problem, remedy, tuple(self.path))
+        return self.faults.stop(*_position(event), problem, remedy, tuple(self.path))
 
 
-def _place(event: Any) -> tuple[int, int]:
+def _position(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
@@ -332,13 +332,13 @@ def read(source: Source) -> tuple[Node, Faults]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Read at most one byte more than a chart may have, which is enough to refuse it."""
+    """Read at most one byte more than the limit, which is enough to refuse the file."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         problem = f"it cannot be read ({getattr(error, 'strerror', None) or error})"
-        raise Faults(str(path)).stop(1, 1, problem, "name a file that is there and may be read") from error
+        raise Faults(str(path)).stop(1, 1, problem, "name a file that exists and is readable") from error
 
 
 def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[Node, Faults]:
@@ -349,7 +349,7 @@ def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[Node, Faults]:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Whether the first key is quoted, as JSON requires; YAML's braces mostly hold plain keys."""
+    """Return whether the first key is quoted, as JSON requires; keys in YAML's braces mostly are not."""
     return text.lstrip()[1:].lstrip()[:1] in ('"', "}", "")
 
 

@@ -1,4 +1,4 @@
-"""Policies of tool calls in charts, and in a deployment's own file: their keys, read and written."""
+"""Policies of tool calls in charts and in a deployment's file: their keys, parsed and written."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ TOOL_KEYS: Final[dict[str, dict[str, str]]] = {
 """The keys of each part, with the kinds of their values."""
 
 TOOL_MEANINGS: Final = {
-    "tools": "Policies for tool calls, by the tool's name, or * for every tool; those of a state count more.",
-    "total_s": "Seconds that a call takes at most, with its attempts, waits and alternatives; or off.",
-    "alternatives": "Tools that are called in place of one that fails, in this order: names, or capabilities; or off.",
-    "capability": "Every tool that can do this.",
-    "breaker": "When calls are no longer let through because they fail; or off.",
-    "bulkhead": "How many calls may be under way at once; or off.",
-    "rate": "How many calls may begin within a time: 60/min, 5/s, 10/30s; or off.",
-    "failures_in_a_row": "How many failures one after the other open the breaker.",
-    "failure_ratio": "The share of the calls in the window whose failure opens the breaker.",
-    "window_s": "Seconds over which the ratio is taken.",
-    "minimum_throughput": "Calls in the window, below which no ratio opens the breaker.",
-    "break_s": "Seconds from the opening to the first trial, 60 where left out.",
-    "break_growth": "By which each break is longer than the one before.",
-    "most_break_s": "Seconds of a break at most.",
-    "permits": "How many calls try, once the break is over, whether it is needed any longer.",
+    "tools": "Policies for tool calls, by the tool's name, or * for every tool; those of a state take precedence.",
+    "total_s": "The longest duration of a call in seconds, with its attempts, waits and alternatives; or off.",
+    "alternatives": "Tools to call in place of a failing one, in this order: names, or capabilities; or off.",
+    "capability": "Every tool with this capability.",
+    "breaker": "When failing calls are refused; or off.",
+    "bulkhead": "How many calls may run at once; or off.",
+    "rate": "How many calls may start within a time: 60/min, 5/s, 10/30s; or off.",
+    "failures_in_a_row": "How many consecutive failures open the breaker.",
+    "failure_ratio": "The share of failed calls in the window that opens the breaker.",
+    "window_s": "The length in seconds of the window for the ratio.",
+    "minimum_throughput": "The fewest calls in the window for which the ratio opens the breaker.",
+    "break_s": "Seconds from the opening to the first trial; 60 by default.",
+    "break_growth": "The factor by which each break is longer than the one before.",
+    "most_break_s": "The longest break in seconds.",
+    "permits": "How many trial calls are allowed once the break is over.",
 }
 
 _OFF: Final = "off"
@@ -68,12 +68,12 @@ Keys: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 def read_policies(spot: Spot | None, faults: Faults, keys: Keys) -> dict[str, ToolPolicies]:
-    """Return policies by tool; those with faults, which are added, are left out. keys: of all parts of charts."""
+    """Return policies by tool, without faulty ones, whose faults are added. keys: the keys of all parts of charts."""
     if spot is None:
         return {}
     Fields(spot, faults)
-    found = {name: _Reader(body, faults, keys).policies() for name, body in spot.items()}
-    return {name: policies for name, policies in found.items() if policies is not None}
+    policies_by_tool = {name: _Reader(body, faults, keys).policies() for name, body in spot.items()}
+    return {name: policies for name, policies in policies_by_tool.items() if policies is not None}
 
 
 class _Reader:
@@ -85,11 +85,11 @@ class _Reader:
         self.keys = keys
 
     def policies(self) -> ToolPolicies | None:
-        """Return what is said; None after a fault, which is added."""
+        """Return the policies; None after a fault, which is added."""
         before = len(self.faults.found)
         Fields(self.spot, self.faults, self.keys["tool"])
-        said = {key: self.policy(key, value) for key, value in self.spot.items() if key in self.keys["tool"]}
-        return ToolPolicies(**said) if len(self.faults.found) == before else None
+        parsed = {key: self.policy(key, value) for key, value in self.spot.items() if key in self.keys["tool"]}
+        return ToolPolicies(**parsed) if len(self.faults.found) == before else None
 
     def policy(self, key: str, value: Spot) -> Any:
         """Return one policy; None after a fault."""
@@ -122,7 +122,7 @@ class _Reader:
             return None
 
     def breaker(self, value: Spot) -> BreakerPolicy | None:
-        """Return when a breaker opens; null for what is usual."""
+        """Return the policy of a breaker; null for the default."""
         if value.value is None:
             return _USUAL
         known = Fields(value, self.faults, self.keys["breaker"])
@@ -141,13 +141,13 @@ class _Reader:
             return None
 
     def alternatives(self, value: Spot) -> Iterator[str | Capability]:
-        """Yield the tools and capabilities that can be read."""
-        for each in value.elements():
-            if not each.is_mapping:
-                text = text_of(each, self.faults)
+        """Yield the valid tools and capabilities."""
+        for element in value.elements():
+            if not element.is_mapping:
+                text = text_of(element, self.faults)
                 yield from (text,) if text else ()
                 continue
-            named = Fields(each, self.faults, self.keys["capability"]).needs("capability", _REMEDIES["alternatives"])
+            named = Fields(element, self.faults, self.keys["capability"]).needs("capability", _REMEDIES["alternatives"])
             name = "" if named is None else text_of(named, self.faults)
             yield from (Capability(name),) if name else ()
 
@@ -155,24 +155,24 @@ class _Reader:
 def written_policies(policies: PoliciesByTool) -> dict[str, Any]:
     """Return policies as data."""
     return {
-        name: {key: _written(key, each) for key, each in said.said.items() if each is not None}
-        for name, said in policies.items()
+        name: {key: _written(key, each) for key, each in policies_of_tool.said.items() if each is not None}
+        for name, policies_of_tool in policies.items()
     }
 
 
 def _written(key: str, policy: Any) -> Any:
     if isinstance(policy, Retry):
-        return _told_apart(policy, Retry())
+        return _non_defaults(policy, Retry())
     if isinstance(policy, BreakerPolicy):
-        return _told_apart(policy, replace(_USUAL, failures_in_a_row=policy.failures_in_a_row and 5))
+        return _non_defaults(policy, replace(_USUAL, failures_in_a_row=policy.failures_in_a_row and 5))
     if key == "alternatives" and policy != _OFF:
         return [{"capability": each.name} if isinstance(each, Capability) else each for each in policy]
     return str(policy) if isinstance(policy, Rate) else policy
 
 
-def _told_apart(value: Any, usual: Any) -> dict[str, Any]:
-    given = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: value for name, value in given.items() if value != getattr(usual, name) and value is not None}
+def _non_defaults(value: Any, usual: Any) -> dict[str, Any]:
+    field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
+    return {name: value for name, value in field_values.items() if value != getattr(usual, name) and value is not None}
 
 
 def tool_kinds(dialect: str) -> dict[str, Any]:

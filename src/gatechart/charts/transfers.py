@@ -1,4 +1,4 @@
-"""Transfers as a chart file has them: from nodes to forms, and from a graph's transfers back to keys."""
+"""Parse the transfers of a chart file: from nodes to forms."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.model import BestForm, Reference, ToForm, TransfersForm
 from gatechart.charts.parts import Handoffs
 
-_MOST: Final = 3  # where a chart says nothing
+_MOST: Final = 3  # the default
 _KINDS: Final = ("state", "graph", "best")
 _OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits", "transcript")
 _TARGET: Final = "write a state's name, `state: <name>`, `graph: <name>` with `at: <entry point>`, or `best:`"
 
 
 def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
-    """Return the form of a state's transfers. parts: the parser of what is inside them."""
+    """Return the form of a state's transfers. parts: the parser of the parts inside."""
     if spot is None:
         return None
     fields = Fields(spot, parts.faults, parts.known["transfers"])
     targets = fields.needs("targets", "list the states, and the entry points of other graphs, to choose among")
-    found = () if targets is None else tuple(_targets(parts, targets))
+    target_forms = () if targets is None else tuple(_targets(parts, targets))
     return TransfersForm(
         spot=spot,
-        targets=found,
+        targets=target_forms,
         most=_most(parts, spot.get("most")),
         otherwise=spot.get("otherwise"),
         resets_on=fields.texts("resets_on"),
         arguments=spot.get("arguments") is None or fields.flag("arguments"),
-        status=parts.told(spot, "status"),
+        status=parts.optional_function(spot, "status"),
     )
 
 
@@ -45,22 +45,22 @@ def _most(parts: Handoffs, spot: Spot | None) -> int | None:
 
 
 def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
-    for each in spot.elements():
-        if not each.is_mapping:
-            if text_of(each, parts.faults):
-                yield ToForm(each, each)
+    for element in spot.elements():
+        if not element.is_mapping:
+            if text_of(element, parts.faults):
+                yield ToForm(element, element)
             continue
-        fields = Fields(each, parts.faults, parts.known["to"])
-        named = [key for key in _KINDS if each.get(key) is not None]
-        target = each.get(named[0]) if len(named) == 1 else None
+        fields = Fields(element, parts.faults, parts.known["to"])
+        named = [key for key in _KINDS if element.get(key) is not None]
+        target = element.get(named[0]) if len(named) == 1 else None
         if target is None or (named != ["best"] and not text_of(target, parts.faults)):
-            said = f"it is {' and '.join(map(repr, named))} at once" if len(named) > 1 else "it names no target"
-            parts.faults.add(each, said, _TARGET)
+            problem = f"it is {' and '.join(map(repr, named))} at once" if len(named) > 1 else "it names no target"
+            parts.faults.add(element, problem, _TARGET)
             continue
         best = parts.best(fields, "at")
         for key in _OF_A_GRAPH if named == ["state"] else ():
-            if each.get(key) is not None:
-                parts.faults.add(each.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
+            if element.get(key) is not None:
+                parts.faults.add(element.key(key), f"{key!r} is for other graphs", "write `graph:`, or drop it")
         yield _target(parts, fields, best or target, is_graph=named == ["graph"])
 
 
@@ -74,7 +74,7 @@ def _target(parts: Handoffs, fields: Fields, target: Spot | BestForm, *, is_grap
         guard=parts.guard(spot.get("guard")),
         actions=parts.actions(fields, "actions"),
         takes=None if takes is None else Reference(takes, text_of(takes, parts.faults)),
-        packet=parts.told(spot, "packet"),
+        packet=parts.optional_function(spot, "packet"),
         deadline=parts.delay(spot.get("deadline")),
         fallbacks=parts.fallbacks(spot.get("fallbacks")),
         waits=spot.get("waits"),

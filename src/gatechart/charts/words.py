@@ -1,7 +1,6 @@
-"""What faults of a graph say, in the words of chart files.
+"""Translate the faults of a graph into the keys of chart files.
 
-A graph names the arguments of Python that made it. Whoever wrote a chart file is told its keys instead. This table is
-the one place for that.
+A graph names Python arguments. The author of a chart file gets keys instead. This table is the only place for that.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ _KEYS: Final = (
     "agent|at|data|deadline|events|fallbacks|history|id|initial|invoke|maps|most|otherwise|packet|states|status|takes|"
     "achieved|waits|answer|signals|window|calls|most_bytes|task|measure|payload|name|said|ignore"
 )
-WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
+WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
     (r"leave it only name, history= and initial=", "leave it only `type`, `history` and `initial`"),
     (r"\bfailed=True", "`failed: true`"),
     (r"\binternal=True", "`internal: true`"),
@@ -35,7 +34,7 @@ _COMPILED: Final = tuple((re.compile(pattern), instead) for pattern, instead in 
 
 
 def in_keys(text: str) -> str:
-    """Return the text of a graph's fault with keys of a chart in place of arguments of Python.
+    """Return the text of a graph's fault with chart keys in place of Python arguments.
 
     >>> in_keys("give it states=, or drop parallel=True")
     'give it `states`, or drop `type: parallel`'

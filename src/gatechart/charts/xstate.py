@@ -1,13 +1,13 @@
-"""What XState, version 5, means otherwise than SCXML, told in SCXML's terms.
+"""The differences of XState, version 5, from SCXML, in SCXML's terms.
 
 Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `getTransitionDomain`, `microstep`.
-- A transition stays inside its source where it can, unless it says `reenter`.
+- A transition stays inside its source where it can, unless it has `reenter`.
 - A descriptor takes its own event only, not those it is a prefix of; `error.*` takes a prefix, `*` everything.
-- Of one state's transitions, those for the very event are asked first, then longer wildcards before shorter ones.
-- A transition between regions of a parallel state leaves all its regions, but not that state. We cannot do that, and
-  say so where it makes a difference.
+- Of one state's transitions, those for the exact event are evaluated first, then longer wildcards before shorter ones.
+- A transition between regions of a parallel state leaves all its regions, but not that state. gatechart cannot do
+  that, and reports a fault where it makes a difference.
 - The machine itself may be parallel, have entry and exit actions, timers and invokes, or have no states at all.
-- `JSON.stringify` leaves out functions, in a list it leaves null, and of a machine it writes no more than `toJSON` has.
+- `JSON.stringify` drops functions, writes null for them in a list, and writes a machine as its `toJSON` returns it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from gatechart.charts.model import ChartForm, StateForm, TransitionForm
 
 _SEGMENT: Final = re.compile(r"((?:\\.|[^.\\])*)\.", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
-INTERNAL: Final = "xstate."  # what all events begin with that XState raises itself
-STATE_DONE: Final = "xstate.done.state."  # and the state's id
+_MOST_WORDS: Final = 10  # of an event, for its prefixes
+INTERNAL: Final = "xstate."  # prefix of the events that XState raises itself
+STATE_DONE: Final = "xstate.done.state."  # followed by the state's id
 INVOKE_ENDS: Final = ("done.invoke.", "error.invoke.")
 NOTHING_AFTER_THE_END: Final = (
-    "the end of the machine is the end of the agent, which nothing follows",
-    "drop it, or do it where a final state is entered",
+    "the end of the machine ends the agent, so nothing can follow",
+    "drop it, or move it to the entry of a final state",
 )
 TO_JSON: Final = (
-    "this is what machine.toJSON() has, which leaves out the context, `always` and all functions",
+    "this is the output of machine.toJSON(), which leaves out the context, `always` and all functions",
     "write JSON.stringify(machine.config)",
 )
 NO_PARALLEL_OUTPUT: Final = (
-    "a parallel machine ends in several states at once, so it hands nothing on",
-    "drop it; let an action of the final states keep in the context what matters",
+    "a parallel machine ends in several states at once, so it has no output",
+    "drop it; let actions of the final states store the values in the context",
 )
-_DEFINITION: Final = ("key", "order", "transitions")  # what toJSON() writes of each state, and no config has
+_DEFINITION: Final = ("key", "order", "transitions")  # toJSON() writes these for each state, and no config has them
 _RENAMED: Final = {"xstate.done.actor.": "done.invoke.", "xstate.error.actor.": "error.invoke."}
 _WILDCARDS: Final = {
     "xstate.done.*": "done.*",
@@ -63,7 +63,7 @@ def event_of(name: str) -> str:
 
 
 def by_precedence(transitions: Iterable[TransitionForm]) -> list[TransitionForm]:
-    """Return the transitions of a state in the order in which XState asks them."""
+    """Return the transitions of a state in XState's order of evaluation."""
     return sorted(transitions, key=lambda each: _rank(each.event.name))
 
 
@@ -73,33 +73,33 @@ def _rank(descriptor: str | None) -> tuple[bool, int]:
 
 
 def is_wild(descriptor: str) -> bool:
-    """Whether the descriptor takes events of any name, or of any with this beginning."""
+    """Return whether the descriptor matches events of any name, or of any name with this prefix."""
     return descriptor == "*" or descriptor.endswith(".*")
 
 
 def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the longer events by the whole words that they begin with, in alphabetical order.
+    """Return the longer events by their prefixes of whole words, in alphabetical order.
 
     >>> by_beginning(["a.b.c", "a.b", "d"])
     {'a': ('a.b', 'a.b.c'), 'a.b': ('a.b.c',)}
     """
-    found: dict[str, tuple[str, ...]] = {}
+    longer: dict[str, tuple[str, ...]] = {}
     for event in sorted(set(events)):
         words = event.split(".")
         for count in range(1, min(len(words), _MOST_WORDS)):
             beginning = ".".join(words[:count])
-            found[beginning] = (*found.get(beginning, ()), event)
-    return found
+            longer[beginning] = (*longer.get(beginning, ()), event)
+    return longer
 
 
 def not_taken(
     descriptor: str, known: Collection[str], longer: Mapping[str, tuple[str, ...]], beginnings: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the events that SCXML would give to the descriptor and XState does not, in alphabetical order.
+    """Return the events that match the descriptor in SCXML, but not in XState, in alphabetical order.
 
-    known: all events that the chart knows of. longer: the same as `by_beginning` has them. beginnings: those of its
-    wildcards, without `.*`: where one takes longer events than the descriptor, those are all excepted; elsewhere the
-    descriptor also takes unknown ones that it is a prefix of. A space is a part of XState's names.
+    known: all events of the chart. longer: the result of `by_beginning`. beginnings: prefixes of the chart's wildcards,
+    without `.*`. If such a wildcard takes longer events than the descriptor, all of these are excepted; otherwise the
+    descriptor also takes unknown events that it is a prefix of. In XState's names, a space is an ordinary character.
 
     >>> known = ["GO", "GO.AWAY", "GONE", "GO BACK"]
     >>> [not_taken(each, known, by_beginning(known), ()) for each in ("GO", "GO BACK")]
@@ -117,35 +117,35 @@ def not_taken(
 
 
 def is_definition(machine: Spot) -> bool:
-    """Whether the machine was written by `machine.toJSON()`, as `JSON.stringify(machine)` does."""
+    """Return whether the machine is the output of `machine.toJSON()`, as `JSON.stringify(machine)` writes it."""
     return all(machine.get(key) is not None for key in _DEFINITION)
 
 
 def lost(what: str, place: str) -> tuple[str, str]:
-    """Return the fault of a function that JSON does not hold. place: what is in its place.
+    """Return the fault of a function that JSON cannot hold. place: describes the value in the function's position.
 
-    >>> lost("action", "'xstate.assign' does not say what one does")[0]
-    "JSON holds no functions, and 'xstate.assign' does not say what one does"
+    >>> lost("action", "the name 'xstate.assign' does not identify one")[0]
+    "JSON holds no functions, and the name 'xstate.assign' does not identify one"
     """
     remedy = f"give the {what} a name in XState's setup({{{what}s: ...}}), write that name, and bind it with bind="
     return f"JSON holds no functions, and {place}", remedy
 
 
 def segments(path: str) -> list[str]:
-    r"""Split a target at its dots; a backslash makes a part of the name of what follows it.
+    r"""Split a target at its dots; a backslash escapes the next character.
 
     >>> segments(r"#foo\.bar.child"), segments(".child")
     (['#foo.bar', 'child'], ['', 'child'])
     """
-    found = _SEGMENT.findall(f"{path}.")
-    return [_ESCAPED.sub(r"\1", each) for each in found]
+    pieces = _SEGMENT.findall(f"{path}.")
+    return [_ESCAPED.sub(r"\1", each) for each in pieces]
 
 
 def wrapped(chart: ChartForm) -> ChartForm:
-    """Return the chart with its machine as a state of its own, if the machine is more than its states, or has none.
+    """Return the chart with its machine wrapped in a state, if the machine has more than states, or none.
 
-    The state is final if it can end at all, because a machine's end is the agent's. The machine's output becomes that
-    of its final states, which XState does not hand on from there.
+    The state is final if it can end, because the machine's end ends the agent. The machine's output becomes the data of
+    its final states, because XState does not pass on their own output.
     """
     root = _with_output_below(chart.root)
     chart = replace(chart, root=root)
@@ -163,7 +163,7 @@ def _with_output_below(root: StateForm) -> StateForm:
 
 
 def _can_end(state: StateForm) -> bool:
-    """Whether a final state ends it, or each of its regions if it is parallel."""
+    """Return whether a final state ends it, or each of its regions if it is parallel."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if not child.history)
     return any(child.final for child in state.states)
@@ -182,21 +182,21 @@ def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:
 
 
 def stays_there(left: Sequence[StateForm], name: str) -> tuple[str, str]:
-    """Return the fault of a transition that leaves states in which XState would stay. name: of the first of them."""
+    """Return the fault of a transition that leaves states that XState would keep. name: the first of these states."""
     things = ", ".join(dict.fromkeys(key for state in left for key in doings(state)))
-    told = f"its {things}" if things else "the regions beside it"
-    problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {told}"
-    return problem, f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
+    effects = f"its {things}" if things else "the regions beside it"
+    problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {effects}"
+    return problem, f"put {name!r} into a compound state{f', and give that {effects}' if things else ''}"
 
 
 def doings(state: StateForm) -> Iterator[str]:
     """Yield the keys of the state that would take effect if it were left and entered again."""
-    found = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
-    yield from (key for key, value in found.items() if value)
+    actions_by_key = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
+    yield from (key for key, value in actions_by_key.items() if value)
     if any(child.history for child in state.states):
         yield "history"
 
 
 def _text_at(state: StateForm, text: str) -> Spot:
-    """Return a text that is not in the file, with the position of the state."""
+    """Return a text that is not in the file, at the position of the state."""
     return Spot(Node(text, state.spot.node.line, state.spot.node.column, text), state.spot.path)

@@ -1,4 +1,4 @@
-"""Plain data as YAML that reads well."""
+"""Write plain data as readable YAML."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gatechart.charts.source import scalar_of
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
 _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_LONGEST_LINE: Final = 100  # of a list in brackets
-_LONGEST_KEY: Final = 500  # with a mark of its own beyond; YAML allows 1,024 characters without
+_LONGEST_LINE: Final = 100  # characters of a list in brackets
+_LONGEST_KEY: Final = 500  # longer keys are written after `?`; YAML allows 1,024 characters without it
 
 
 def write_yaml(value: Mapping[str, Any]) -> str:
@@ -54,7 +54,7 @@ def _under(head: str, value: Any) -> Iterator[str]:
 
 
 def _is_flow(value: Any) -> bool:
-    """Whether it fits on one line: a scalar, nothing, or a short list of scalars."""
+    """Return whether it fits on one line: a scalar, nothing, or a short list of scalars."""
     if isinstance(value, list):
         return not any(isinstance(each, Mapping | list) for each in value) and len(_flow(value)) <= _LONGEST_LINE
     return not isinstance(value, Mapping) or not value

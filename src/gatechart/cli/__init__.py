@@ -12,14 +12,14 @@ Exit codes, for scripts:
 | 5 | failure outside: the database, a file, Graphviz, a disk that is too full for the output |
 | 6 | `doctor` found something that is worth a look |
 | 7 | `doctor` found something critical |
-| 8 | an agent went round in circles, found no way out, and ended as failed: `show` and `send` tell |
+| 8 | an agent could not escape a loop, and ended as failed (`show`, `send`) |
 | 70 | a bug |
 | 130 | interrupted with Ctrl-C |
-| 141 | the reader of the output has gone |
+| 141 | the reader of the output closed the pipe |
 
-Results go to stdout, as tables or, with `--json`, as one JSON document. All else goes to stderr: an error is one line
-or, with `--json`, one JSON document with the keys `error`, `message`, `exit_code` and `facts`, and with `--debug` also
-`traceback`.
+Results go to stdout, as tables or, with `--json`, as one JSON document. Everything else goes to stderr: an error is one
+line or, with `--json`, one JSON document with the keys `error`, `message`, `exit_code` and `facts`, and
+with `--debug` also `traceback`.
 """
 
 from gatechart.cli.main import main

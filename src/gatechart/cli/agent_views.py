@@ -1,4 +1,4 @@
-"""Agents, turns and mail as tables and as JSON, whose keys are stable."""
+"""Agents, turns and mail as tables and as JSON with stable keys."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from gatechart.values.transfers import TRANSFER
 
 @value
 class Accepted:
-    """The events that an agent accepts or defers, guards aside."""
+    """The events that an agent accepts or defers, without regard to guards."""
 
-    edges: Mapping[EventName, Sequence[Edge]]  # transitions of each accepted event, in the order guards are asked
-    deferred: tuple[EventName, ...] = ()  # events that are deferred unless a guard agrees
+    edges: Mapping[EventName, Sequence[Edge]]  # transitions of each accepted event, in the order of evaluation
+    deferred: tuple[EventName, ...] = ()  # deferred unless a guard accepts them
 
     @property
     def events(self) -> tuple[EventName, ...]:
-        """All of them, accepted ones first."""
+        """All events, accepted ones first."""
         return tuple(dict.fromkeys((*self.edges, *self.deferred)))
 
 
@@ -71,7 +71,7 @@ def outcome_document(agent_id: str, outcome: Outcome) -> Document:
 
 
 def counts_document(counts: Sequence[GraphCount]) -> Document:
-    """Describe how many agents there are."""
+    """Describe the numbers of agents."""
     document: Document = COUNTS.plain(counts)
     return document
 
@@ -97,7 +97,7 @@ def running_document(running: ActiveInvocation) -> Document:
 
 
 def accepted_document(accepted: Accepted) -> list[Document]:
-    """Describe the events that an agent accepts or defers, each with its transitions in the order guards are asked."""
+    """Describe the events that an agent accepts or defers, with their transitions in the order of evaluation."""
     return [
         {
             "event": event,
@@ -121,16 +121,20 @@ _LONGEST: Final = 200  # characters of a value in a history; --json has all of i
 
 
 def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
-    """Find the events that an agent accepts or defers now, guards aside."""
+    """Find the events that an agent accepts or defers now, without regard to guards."""
     if snapshot.status is not Status.ACTIVE:
         return NOTHING
     here = snapshot.configuration
-    edges = {name: found for event in awaited_events(graph, here) for name, found in _taken(graph, here, event)}
+    edges = {
+        name: edges_of_event
+        for event in awaited_events(graph, here)
+        for name, edges_of_event in _taken(graph, here, event)
+    }
     return Accepted(edges, deferred_events(graph, here))
 
 
 def _taken(graph: AnyGraph, here: Configuration, event: EventName) -> Iterator[tuple[EventName, Sequence[Edge]]]:
-    """Yield the part of an awaited descriptor that a caller may send and no state defers, with its transitions."""
+    """Yield the part of an awaited descriptor that callers may send and no state defers, with its transitions."""
     whole = sendable(event)
     name = without_hidden(graph, here, whole)
     if name:
@@ -140,7 +144,7 @@ def _taken(graph: AnyGraph, here: Configuration, event: EventName) -> Iterator[t
 
 
 def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Print an agent in short: its state, and the events it accepts or defers."""
+    """Print an agent briefly: its state, and the events that it accepts or defers."""
     print_facts([*_agent_facts(snapshot), *_accepts_facts(graph, snapshot)])
 
 
@@ -165,25 +169,25 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
         return
     if outcome.deferred:
         where = ", ".join(outcome.configuration)
-        print_hint(f"{outcome.event} is deferred in {where}: it is mail now, for a later state")
+        print_hint(f"{outcome.event} is deferred in {where}: it is now mail for a later state")
     elif outcome.repeat:
-        print_hint(f"an event with this id was applied before, as version {outcome.version}; nothing was done again")
+        print_hint(f"an event with this id was already applied, as version {outcome.version}; nothing was done again")
     took = [] if outcome.deferred else [("took", Text("\n".join(outcome.taken)))]
     print_facts([*took, *_agent_facts(snapshot), *_accepts_facts(graph, snapshot)])
 
 
 def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
-    """Print agents, a row each, and how many have which status."""
+    """Print agents, one per row, and the number with each status."""
     columns = ("AGENT", "STATUS", "IDLE", "STATE", "GRAPH")
-    print_table(columns, (_agent_row(each, now) for each in agents), whole=columns[:3])
-    found = Counter(each.status for each in agents)
-    counts = ", ".join(f"{found[status]:,} {status.value}" for status in Status if found[status])
+    print_table(columns, (_agent_row(agent, now) for agent in agents), whole=columns[:3])
+    statuses = Counter(each.status for each in agents)
+    counts = ", ".join(f"{statuses[status]:,} {status.value}" for status in Status if statuses[status])
     print_hint(f"{len(agents):,} agent{'s' * (len(agents) != 1)}: {counts}")
 
 
 def print_counts(counts: Sequence[GraphCount]) -> None:
-    """Print how many agents there are: a row for each graph, and one for each state below it."""
-    print_table(("GRAPH", "STATE", "AGENTS"), (row for each in counts for row in _count_rows(each)))
+    """Print the numbers of agents: a row for each graph, followed by a row for each of its states."""
+    print_table(("GRAPH", "STATE", "AGENTS"), (row for count in counts for row in _count_rows(count)))
     agents = sum(each.agents for each in counts)
     print_hint(f"{agents:,} agent{'s' * (agents != 1)} in {len(counts):,} graph{'s' * (len(counts) != 1)}")
 
@@ -196,7 +200,7 @@ def _count_rows(counted: GraphCount) -> Iterator[Sequence[Cell]]:
 
 
 def print_history(entries: Sequence[HistoryEntry]) -> None:
-    """Print turns, a row each."""
+    """Print turns, one per row."""
     columns = ("VERSION", in_zone("TIME"), "BY", "EVENT → STATE, TRANSITION, CHANGES")
     print_table(columns, map(_entry_row, entries), whole=columns[:2])
 
@@ -238,7 +242,7 @@ def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
 
 
 def refusal_text(event: EventName, refusal: Refusal) -> str:
-    """Say why an event was refused, and which one may have been meant."""
+    """Return why an event was refused, and suggest a similar one."""
     is_unknown = refusal.reason is RefusalReason.NO_TRANSITION
     near = nearest(event, (*refusal.accepts, *refusal.defers)) if is_unknown else ()
     meant = f". Did you mean {near[0]!r}?" if near else ""
@@ -255,22 +259,22 @@ def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
 
 
 def turn_text(entry: HistoryEntry) -> Text:
-    """Write a turn: its event, where it led, the transitions that it took, and what they changed."""
+    """Write a turn: its event, target, transitions and changes."""
     entry = shown(entry)
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
-    begins = not entry.source  # then every field has changed; show those with a value
-    told = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
-    told.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
-    told.append("".join(f"\n  {line}" for line in (*_choice(entry.event), *attempt_lines(entry.event))), "dim")
+    begins = not entry.source  # then every field has changed; show only fields with a value
+    cell = Text(f"{entry.event.name}{moved}{_origin(entry.event)}")
+    cell.append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
+    cell.append("".join(f"\n  {line}" for line in (*_choice(entry.event), *attempt_lines(entry.event))), "dim")
     if entry.fired is not None:
-        told.append("".join(f"\n  {line}" for line in fired_lines(entry.fired)), "yellow")
+        cell.append("".join(f"\n  {line}" for line in fired_lines(entry.fired)), "yellow")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
-    return told.append("".join(f"\n  {change}" for change in changes), "dim")
+    return cell.append("".join(f"\n  {change}" for change in changes), "dim")
 
 
 def _choice(event: Event) -> Iterator[str]:
-    """Yield what a model chose among its state's transfers, with which arguments, and what remains."""
+    """Yield the transfer that a model chose, its arguments, and the number of choices left."""
     if event.name.startswith(TRANSFER) and "tool" in event.payload:
         chosen = event.payload
         given = ", ".join(f"{name}={_short(value)}" for name, value in chosen.get("arguments", {}).items())
@@ -279,7 +283,7 @@ def _choice(event: Event) -> Iterator[str]:
 
 
 def _origin(event: Event) -> str:
-    """Say of which agent's past a new agent is a copy."""
+    """Return the agent and version that a new agent was copied from."""
     return ", as {agent} was at version {version}".format_map(event.payload) if event.name == FORKED else ""
 
 
@@ -301,13 +305,13 @@ _STYLES: Final = {
 
 
 def print_mail(mail: Sequence[Mail]) -> None:
-    """Mail, a row each."""
+    """Print mail, one per row."""
     columns = ("MAIL", "STATUS", "AGENT", in_zone("WHEN"), "EVENT, REASON")
     print_table(columns, map(_mail_row, mail), whole=columns[:4])
 
 
 def print_whole_mail(mail: Mail) -> None:
-    """All that is known of mail."""
+    """Print all details of mail."""
     facts: list[tuple[str, Cell]] = [
         ("mail", str(mail.number)),
         ("agent", mail.recipient),
@@ -331,7 +335,7 @@ def print_whole_mail(mail: Mail) -> None:
 
 
 def origin_text(event: Event) -> str:
-    """Say who made an event happen, and an operator's reason."""
+    """Return the origin of an event, with an operator's reason."""
     if event.origin is Origin.OPERATOR:
         return f"operator: {event.operator_reason}"
     return f"agent {event.sender}" if event.origin is Origin.AGENT else event.origin.value
@@ -344,7 +348,7 @@ def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> 
         print_table(("WAITS", in_zone("WHEN"), ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
     if running:
         print_line()
-        rows = [(each.invocation.invoke, each.invocation.state) for each in running]
+        rows = [(invocation.invocation.invoke, invocation.invocation.state) for invocation in running]
         print_table(("INVOKES", "IN"), rows)
 
 
@@ -357,10 +361,10 @@ def print_dead(mail: Sequence[Mail]) -> None:
 
 
 def _mail_row(mail: Mail) -> Sequence[Cell]:
-    told = Text(mail.event)
+    cell = Text(mail.event)
     if mail.reason:
-        told.append(f"\n{mail.reason}", "dim")
-    return str(mail.number), _status_text(mail), mail.recipient, _when(mail), told
+        cell.append(f"\n{mail.reason}", "dim")
+    return str(mail.number), _status_text(mail), mail.recipient, _when(mail), cell
 
 
 def _status_text(mail: Mail) -> Text:
@@ -369,7 +373,7 @@ def _status_text(mail: Mail) -> Text:
 
 
 def _when(mail: Mail) -> str:
-    """When waiting mail is due, or when other mail was accepted."""
+    """Return when waiting mail is due, or when other mail was accepted."""
     moment = (mail.retry_at or mail.due) if mail.status is MailStatus.WAITING else mail.accepted
     return _time(moment) or "at once"
 
@@ -378,18 +382,18 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else moment_text(moment)
 
 
-def print_accepted(found: Sequence[AcceptedEvent]) -> None:
-    """Print the events that an agent could take or defer now, a row for each transition."""
-    if found:
+def print_accepted(events: Sequence[AcceptedEvent]) -> None:
+    """Print the events that an agent could take or defer now, one row per transition."""
+    if events:
         print_table(
-            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in accepted_rows(each))
+            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in events for row in accepted_rows(each))
         )
     else:
         print_hint("nothing is accepted")
 
 
 def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
-    """Yield a row for each transition, the first with the event: event, verdict, targets, guard, and why not."""
+    """Yield one row per transition, the first with the event: event, verdict, targets, guard, and why not."""
     if not event.transitions:
         yield event.event, _verdict(event), "", "", event.why_not
     for place, each in enumerate(event.transitions):
@@ -399,14 +403,14 @@ def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
 
 
 def _verdict(event: AcceptedEvent) -> str:
-    """Say whether the event would be taken: what guards agree to, or that it is deferred."""
+    """Return whether the event would be taken, by its guards, or deferred."""
     if not event.deferred:
         return event.agrees.value
     return "deferred" if event.agrees is Agrees.NO else f"{event.agrees.value}, else deferred"
 
 
 def failure_document(failure: FailureReport) -> Document:
-    """Return what made an agent fail as JSON values."""
+    """Describe the cause of an agent's failure as JSON values."""
     return {
         "version": failure.version,
         "at": failure.at.isoformat(),
@@ -425,13 +429,13 @@ def failure_document(failure: FailureReport) -> Document:
 
 
 def print_failure(failure: FailureReport | None) -> None:
-    """Print what made an agent fail, if anything did, and how to have it go on."""
+    """Print the cause of an agent's failure, if it failed, and how to continue."""
     if failure is None:
         return
     what = ": ".join(filter(None, (failure.type, failure.message)))
     facts = [("failed on", f"{failure.event} in {', '.join(failure.source)}"), ("because", what)]
     if failure.reason not in what:
-        facts.append(("no way out of", failure.reason))
+        facts.append(("no escape from", failure.reason))
     facts += [("tool", f"{failure.tool} {failure.code}".strip()), ("attempts", str(failure.attempts or ""))]
     print_facts([(name, visible(text)) for name, text in facts if text])
-    print_hint(f"`gatechart retry {failure.agent_id} --reason WHY` has it go on from where it was before")
+    print_hint(f"`gatechart retry {failure.agent_id} --reason WHY` continues it from where it was before")

@@ -79,7 +79,7 @@ NewIdOption = Annotated[
     typer.Option("--id", metavar="AGENT", help="The id of the agent. Default: a new one.", show_default=False),
 ]
 OrResumeOption = Annotated[
-    bool, typer.Option("--or-resume", help="Leave the agent with this --id as it is if there is one.")
+    bool, typer.Option("--or-resume", help="If an agent with this --id exists, leave it unchanged.")
 ]
 VersionArgument = Annotated[
     int,
@@ -87,7 +87,9 @@ VersionArgument = Annotated[
         metavar="VERSION", min=1, help="The version, as `gatechart history` numbers it.", show_default=False
     ),
 ]
-TurnsOption = Annotated[int, typer.Option("--turns", metavar="N", min=1, help="How many turns of the model.")]
+TurnsOption = Annotated[
+    int, typer.Option("--turns", metavar="N", min=1, help="How many turns of the model to leave out.")
+]
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)
 ]
@@ -129,23 +131,25 @@ async def start_agent(
     """
     if or_resume and id is None:
         raise UsageError("--or-resume needs the --id of the agent")
-    brought = read_payload(payload)
+    fields = read_payload(payload)
     chosen, entry = _entry_point(loading.load_graphs(settings), graph, at, on)
-    # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
-    turn_arguments.fit_payload(chosen.name, entry, brought)
+    # checked before a database is created needlessly; the runtime evaluates an entry guard, after the database exists
+    turn_arguments.fit_payload(chosen.name, entry, fields)
 
     async def start(reached: Connection) -> None:
         if or_resume and id is not None:
-            agent = await reached.home.start_or_resume(chosen.name, at=entry.name, payload=brought, agent_id=id)
+            agent = await reached.home.start_or_resume(chosen.name, at=entry.name, payload=fields, agent_id=id)
         else:
-            agent = await reached.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)
+            agent = await reached.home.start(chosen.name, at=entry.name, payload=fields, agent_id=id)
         started = agent.snapshot
         _print(settings, chosen, started)
         await reached.hint_at_waiting(settings, chosen, started)
 
     await connection.execute(settings, (chosen,), start, timeout_s=timeout)
     if settings.store == memory.MEMORY_URL:
-        print_warning(f"this agent is gone already, as {memory.MEMORY_URL} keeps nothing; name a database with --store")
+        print_warning(
+            f"this agent is already gone, because {memory.MEMORY_URL} keeps nothing; name a database with --store"
+        )
 
 
 async def send_event(
@@ -159,11 +163,11 @@ async def send_event(
     """Send an event to an agent and wait until it is applied.
 
     When the command returns, the event is applied and durable. A refused event changes nothing: the exit code is 1, and
-    the message says why it was refused and what the agent accepts. It is 8 if the agent has ended by then because it
-    went round in circles and found no way out.
+    the message says why it was refused and which events the agent accepts. The exit code is 8 if the agent has ended
+    because it could not escape a loop.
 
     Mail and timers that are already due are applied first. If a host is running, such as `gatechart run`, it applies
-    the event; a request that it has not begun within --timeout, or when you press Ctrl-C, is withdrawn. If no host is
+    the event; a request that it has not started within --timeout, or when you press Ctrl-C, is withdrawn. If no host is
     running, this command applies the event, and invokes, later timers and other agents wait for the next host.
 
     Examples:
@@ -171,13 +175,13 @@ async def send_event(
       gatechart send case-1 FEEDBACK_RECEIVED -p '{"rating": 5}' --id form-4711
       jq '{rating: .stars}' form.json | gatechart send case-1 FEEDBACK_RECEIVED -p -
     """
-    brought = read_payload(payload)
+    fields = read_payload(payload)
     graph, before = await _stored(agent, settings)
 
     async def send(reached: Connection) -> ExitCode | None:
         await reached.home.read(agent)
         await _hint_at_waits(reached.home, agent)
-        outcome = await reached.home.send(agent, event, brought, event_id=id)
+        outcome = await reached.home.send(agent, event, fields, event_id=id)
         after = await reached.home.read(agent)
         await _hint_at_turns_before(reached.home, before, outcome)
         emit(
@@ -222,8 +226,8 @@ async def erase_agent(
 ) -> None:
     """Erase an agent for good: its context, its history and its mail.
 
-    Nothing can bring it back. Agents that wait for its answer are told that it is gone. To end an agent and keep its
-    history, use `gatechart stop`. Works without an app.
+    This cannot be undone. Agents that wait for its answer are notified. To end an agent and keep its history, use
+    `gatechart stop`. Works without an app.
 
     Examples:
       gatechart erase case-1
@@ -254,7 +258,7 @@ async def roll_back_agent(
 
     The restored state becomes a new version; the history keeps all turns and the reason. No action runs, and mail that
     was sent stays sent. Timers and invokes of the restored states start again. If a host is running, such as
-    `gatechart run`, it does this. To look first, use `gatechart show AGENT --version VERSION`.
+    `gatechart run`, it does this. To preview that version, use `gatechart show AGENT --version VERSION`.
 
     Examples:
       gatechart rollback case-1 7 --reason "answered the wrong customer"
@@ -275,10 +279,10 @@ async def retry_agent(
     reason: ReasonOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Have an agent that failed go on from where it was before it failed.
+    """Continue a failed agent from where it was before it failed.
 
-    The last version before becomes a new one; the history keeps all turns and the reason. Timers and invokes of the
-    states there start again. `gatechart show AGENT` shows what made it fail. If a host is running, such as
+    The last version before the failure becomes a new version; the history keeps all turns and the reason. Timers and
+    invokes of its states start again. `gatechart show AGENT` shows why the agent failed. If a host is running, such as
     `gatechart run`, it does this.
 
     Examples:
@@ -307,8 +311,8 @@ async def cut_transcript(
 ) -> None:
     """Leave the newest turns of the model out of the transcript of an agent's model loops.
 
-    The results of their calls go with them; messages of users stay. The loop does so when it begins next: send an event
-    that enters its state again, or `gatechart retry` an agent that failed. Calls that were made may be made again.
+    The results of their calls are left out, too; messages of users stay. The change applies when the loop next starts:
+    send an event that enters its state again, or `gatechart retry` a failed agent. Completed calls may be repeated.
 
     Examples:
       gatechart cut case-1 --turns 2 --reason "the provider refuses its last turns"
@@ -318,7 +322,7 @@ async def cut_transcript(
     async def cut(home: AgentHome) -> None:
         left_out = (await home.cut(agent, turns, reason=reason, journal=journal)).left_out
         document = {"agent_id": agent, "journal": journal, "left_out": list(left_out)}
-        emit(settings, document, f"{agent}: {', '.join(left_out) or 'nothing'} left out when the loop begins next")
+        emit(settings, document, f"{agent}: {', '.join(left_out) or 'nothing'} left out when the loop next starts")
 
     if server or engine:
         async with asyncio.timeout(timeout), connection.elsewhere(server, engine, namespace) as home:
@@ -335,11 +339,11 @@ async def fork_agent(
     id: NewIdOption = None,  # noqa: A002
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Start another agent as this one was at a version.
+    """Start a copy of an agent as it was at a version.
 
-    The agent itself stays as it is, whether it is active or has ended. No action runs; timers and invokes of the active
-    states start for the new agent, whose history begins with its origin. Mail and handoffs stay with the first agent.
-    If a host is running, such as `gatechart run`, it does this.
+    The original stays as it is, active or ended. No action runs; timers and invokes of the active states start for the
+    copy, whose history starts with its origin. Mail and handoffs stay with the original. If a host is running, such as
+    `gatechart run`, it does this.
 
     Examples:
       gatechart fork case-1 7 --id case-1-again
@@ -355,23 +359,23 @@ async def fork_agent(
 
 
 def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
-    """Find the graph and the entry point to start at. Raises UsageError if the options do not say which."""
-    asked = loading.newest(graphs) if name is None else (registry.Registry(graphs).graph(name),)
+    """Find the graph and the entry point to start at. Raises UsageError if the options are ambiguous."""
+    searched = loading.newest(graphs) if name is None else (registry.Registry(graphs).graph(name),)
     if at is not None and on is not None:
         raise UsageError("--at and --on contradict each other; give one of them")
     if on is not None:
-        return registry.Registry(asked).opened_by(on)
+        return registry.Registry(searched).opened_by(on)
     if at is None:
-        doors = "; ".join(f"{graph.name}: {', '.join(graph.entry_points)}" for graph in asked)
+        doors = "; ".join(f"{graph.name}: {', '.join(graph.entry_points)}" for graph in searched)
         raise UsageError(f"no entry point; give one with --at, or a trigger with --on. Entry points: {doors}")
-    if len(asked) > 1:
-        names = ", ".join(graph.name for graph in asked)
-        raise UsageError(f"no graph; say which one has the entry point {at!r}: {names}")
-    return asked[0], asked[0].entry_point(at)
+    if len(searched) > 1:
+        names = ", ".join(graph.name for graph in searched)
+        raise UsageError(f"no graph; name the one with the entry point {at!r}: {names}")
+    return searched[0], searched[0].entry_point(at)
 
 
 async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
-    """Load an agent and its graph, reading only, so that an unknown agent does not create a database."""
+    """Load an agent and its graph with a reader, so that an unknown agent does not create a database."""
     graphs = loading.load_graphs(settings)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
@@ -379,17 +383,17 @@ async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
 
 
 async def _hint_at_waits(home: AgentHome, agent: str) -> None:
-    """Say why the event may take a while: failed mail holds the queue until it is tried again."""
+    """Explain why the event may take a while: failed mail blocks the queue until its next attempt."""
     for mail in await home.mail(agent, status=MailStatus.WAITING):
         if mail.retry_at is not None and mail.due is None:
             print_hint(
-                f"the event waits for mail {mail.number} ({mail.event}), which failed and is tried again at "
+                f"the event waits for mail {mail.number} ({mail.event}), which failed and is retried at "
                 f"{clock_text(mail.retry_at)}"
             )
 
 
 async def _hint_at_turns_before(home: AgentHome, before: Snapshot, outcome: Outcome) -> None:
-    """Say which events were applied before this one."""
+    """Print the events that were applied before this one."""
     own = outcome.applied and not outcome.repeat
     entries = await home.history(before.agent_id, after=before.version)
     last = outcome.version - own  # a host may have applied more since

@@ -1,4 +1,4 @@
-"""`gatechart alarm`: tells agents of something that was noticed outside."""
+"""The command `gatechart alarm`, which notifies agents of something that was noticed outside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AlarmIdOption = Annotated[
     typer.Option(
         "--id",
         metavar="ID",
-        help="The id of the alarm: repeating the command with the same id tells nobody again.",
+        help="The id of the alarm: repeating the command with the same id notifies no agent again.",
         show_default=False,
     ),
 ]
@@ -40,16 +40,16 @@ ToOption = Annotated[
         "--to",
         metavar="AGENT",
         autocompletion=complete_agents,
-        help="An agent that is told. May be repeated.",
+        help="An agent to notify. May be repeated.",
         show_default=False,
     ),
 ]
 GraphOption = Annotated[
     str | None,
-    typer.Option("--graph", metavar="GRAPH", help="Tell the active agents of this graph.", show_default=False),
+    typer.Option("--graph", metavar="GRAPH", help="Notify the active agents of this graph.", show_default=False),
 ]
 MostOption = Annotated[
-    int, typer.Option("--most", min=1, metavar="NUMBER", help="If more agents match, none of them is told.")
+    int, typer.Option("--most", min=1, metavar="NUMBER", help="If more agents match, none of them is notified.")
 ]
 
 
@@ -66,33 +66,33 @@ async def raise_alarm(
 ) -> None:
     """Raise an alarm: agents get alarm.NAME as durable mail.
 
-    It goes to the agents that --to names, or to the active ones of --graph, of which --where chooses. An agent that
-    does not handle it where it is refuses it, as `gatechart mail --status refused` shows. A host, such as `gatechart
-    run`, delivers it. Programs that watch agents can post alarms to `gatechart serve`.
+    --to names the agents, or --graph selects its active agents, which --where can narrow. An agent whose state does not
+    handle the event refuses it, as `gatechart mail --status refused` shows. A host, such as `gatechart run`, delivers
+    the mail. Programs that watch agents can post alarms to `gatechart serve`.
 
     Examples:
       gatechart alarm disk --id m-4711 --to case-1 -p '{"level": 90}'
       gatechart alarm prices.changed --id 2026-07-01 --graph orders --where 'total>=10'
     """
     if bool(to) == (graph is not None):
-        raise UsageError("say whom the alarm goes to: either --to AGENT, or --graph GRAPH")
+        raise UsageError("name the recipients: either --to AGENT, or --graph GRAPH")
     if where and graph is None:
-        raise UsageError("--where chooses among the agents of a graph; give --graph as well")
+        raise UsageError("--where selects among the agents of a graph; add --graph")
     chosen = conditions.parsed(where) if where else None
-    brought = read_payload(payload)
+    fields = read_payload(payload)
     graphs = loading.load_graphs(settings)
 
-    async def tell(reached: Connection) -> RaisedAlarm:
+    async def raise_in(reached: Connection) -> RaisedAlarm:
         return await reached.home.alarm(
-            name, alarm_id=id, payload=brought, to=to or (), graph=graph, where=chosen, most=most
+            name, alarm_id=id, payload=fields, to=to or (), graph=graph, where=chosen, most=most
         )
 
-    raised = await connection.execute(settings, graphs, tell, timeout_s=timeout)
-    told = {"alarm_id": raised.alarm_id, "event": raised.event, "recipients": [*raised.recipients]}
-    emit(settings, {**told, "repeat": raised.repeat}, _text(raised))
+    raised = await connection.execute(settings, graphs, raise_in, timeout_s=timeout)
+    document = {"alarm_id": raised.alarm_id, "event": raised.event, "recipients": [*raised.recipients]}
+    emit(settings, {**document, "repeat": raised.repeat}, _text(raised))
 
 
 def _text(raised: RaisedAlarm) -> str:
-    names = ", ".join(raised.recipients) or "nobody: no agent matches"
-    again = "; it was raised before, and nobody is told again" if raised.repeat else ""
+    names = ", ".join(raised.recipients) or "no agent: none matches"
+    again = "; it was raised before, so no agent is notified again" if raised.repeat else ""
     return f"{raised.event} goes to {names}{again}"

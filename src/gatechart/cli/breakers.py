@@ -46,14 +46,14 @@ NameArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="[PATH]", help="The file to write; the source is printed without one.")
+    Path | None, typer.Argument(metavar="[PATH]", help="The file to write. Default: print the source.")
 ]
 AfterOption = Annotated[
     str | None, typer.Option("--after", metavar="NAME", help="Only breakers after this one.", show_default=False)
 ]
 ReasonOption = Annotated[
     str,
-    typer.Option("--reason", metavar="TEXT", help="Why, for whoever lists or meets it.", show_default=False),
+    typer.Option("--reason", metavar="TEXT", help="The reason, shown in lists and errors.", show_default=False),
 ]
 
 
@@ -65,9 +65,9 @@ async def list_breakers(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """List the circuit breakers that are not closed: those that keep invokes and tools from being called.
+    """List the circuit breakers that are not closed, and so refuse calls of invokes and tools.
 
-    One that is open lets a call through again after its next try. Works without an app.
+    An open breaker allows a call again at its next try. Works without an app.
 
     Examples:
       gatechart breakers
@@ -78,8 +78,8 @@ async def list_breakers(
       gatechart breakers --engine http://127.0.0.1:8080
     """
     async with connection.looked_at(settings, server, engine, namespace) as home:
-        found = await home.breakers(after=after, limit=limit + 1)
-    print_page(settings, "breakers", found, limit, _document, _print, key="name")
+        breakers = await home.breakers(after=after, limit=limit + 1)
+    print_page(settings, "breakers", breakers, limit, _document, _print, key="name")
 
 
 async def isolate_breaker(
@@ -91,7 +91,7 @@ async def isolate_breaker(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """Let no call through a circuit breaker until it is closed.
+    """Refuse all calls through a circuit breaker until it is closed.
 
     Examples:
       gatechart breakers isolate crm --reason 'the CRM moves tonight'
@@ -108,7 +108,7 @@ async def close_breaker(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> None:
-    """Let calls through a circuit breaker again.
+    """Allow calls through a circuit breaker again.
 
     Examples:
       gatechart breakers close crm
@@ -148,11 +148,11 @@ async def _do(
     timeout_s: float,
     named: AbstractAsyncContextManager[AgentHome] | None,
 ) -> None:
-    """Change a breaker, and print it as it is then. named: the home of agents that was given; else the database."""
+    """Change a breaker, and print its new state. named: the home of agents that was given; else the database."""
 
     async def change(home: AgentHome) -> None:
-        found = await verb(home)
-        emit(settings, _document(found), lambda: _print([found]))
+        breaker = await verb(home)
+        emit(settings, _document(breaker), lambda: _print([breaker]))
 
     if named is not None:
         async with asyncio.timeout(timeout_s), named as home:
@@ -167,8 +167,8 @@ def _document(breaker: BreakerRecord) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[BreakerRecord]) -> None:
-    print_table(("BREAKER", "STATE", in_zone("SINCE"), in_zone("NEXT TRY"), "BREAKS", "REASON"), map(_row, found))
+def _print(breakers: Sequence[BreakerRecord]) -> None:
+    print_table(("BREAKER", "STATE", in_zone("SINCE"), in_zone("NEXT TRY"), "BREAKS", "REASON"), map(_row, breakers))
 
 
 def _row(breaker: BreakerRecord) -> Sequence[Cell]:

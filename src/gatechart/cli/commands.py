@@ -1,4 +1,4 @@
-"""The table of commands, and their parser."""
+"""The table of commands and its parser."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ EPILOG: Final = """[bold]Examples[/]
     5  failure outside: the database, a file, Graphviz, a full disk
     6  `doctor` found something that is worth a look
     7  `doctor` found something critical
-    8  the agent went round in circles, found no way out and ended as failed (`show`, `send`)
+    8  the agent could not escape a loop and ended as failed (`show`, `send`)
    70  a bug in gatechart
   130  interrupted with Ctrl-C
-  141  the reader of the output has gone"""
+  141  the reader of the output closed the pipe"""
 
 
 FOLDED: Final = (
@@ -196,7 +196,7 @@ RESTATE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
 
 
 class _FoldsCommonOptions:
-    """Leaves the options of every command out of the help of one; completion still knows them."""
+    """Hides the common options in the help of a command; completion still offers them."""
 
     params: list[Any]
 
@@ -204,7 +204,7 @@ class _FoldsCommonOptions:
         """Print the help."""
         for parameter in self.params:
             if getattr(parameter, "rich_help_panel", None) == COMMON_PANEL:
-                parameter.hidden = True  # they are this command's own copies
+                parameter.hidden = True  # each command has its own copies
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
@@ -217,14 +217,14 @@ class _Group(_FoldsCommonOptions, TyperGroup):
 
 
 def _help_of(command: Callable[..., object]) -> _Help:
-    """Make the help of a command from its docstring, with the examples as the epilog."""
-    told = escape(cleandoc(command.__doc__ or ""))  # brackets, such as those of an extra, are no markup
-    prose, _, examples = told.partition("\n\nExamples:\n")
+    """Build the help of a command from its docstring, with the examples as the epilog."""
+    text = escape(cleandoc(command.__doc__ or ""))  # brackets, such as those around an extra, are not markup
+    prose, _, examples = text.partition("\n\nExamples:\n")
     paragraphs = (" ".join(paragraph.split()) for paragraph in prose.split("\n\n"))
     return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}\n\n{FOLDED}"}
 
 
-def _add(to: typer.Typer, commands: Mapping[str, Callable[..., Work]]) -> None:
+def _add_commands(to: typer.Typer, commands: Mapping[str, Callable[..., Work]]) -> None:
     for name, command in commands.items():
         to.command(name, cls=_Command, **_help_of(command))(with_settings(command))
 
@@ -237,7 +237,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(common_options)
-_add(app, COMMANDS)
+_add_commands(app, COMMANDS)
 for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
@@ -248,35 +248,35 @@ for _group, _first, _commands in (
 ):
     _typer = typer.Typer(cls=_Group, invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))
     _typer.callback()(with_settings(_first))
-    _add(_typer, _commands)
+    _add_commands(_typer, _commands)
     app.add_typer(_typer, name=_group)
 _restate = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=RESTATE)
-_add(_restate, RESTATE_COMMANDS)
+_add_commands(_restate, RESTATE_COMMANDS)
 app.add_typer(_restate, name="restate")
 
 
 def parse(arguments: Sequence[str]) -> Job | int:
-    """Parse the command line: a command, ready to run, or an exit code if typer did it all, such as `--help`.
+    """Parse the command line: return a command, ready to run, or an exit code if typer handled it, such as `--help`.
 
     Raises typer.TyperException if the arguments are wrong.
     """
-    asked: Job | int = _parser()(list(arguments), prog_name="gatechart", standalone_mode=False)
-    return asked
+    parsed: Job | int = _parser()(list(arguments), prog_name="gatechart", standalone_mode=False)
+    return parsed
 
 
 @cache
 def _parser() -> Any:
-    """Return the parser of all commands. Making it takes longer than most commands, so a process makes it once."""
+    """Return the parser of all commands. A process builds it once, because that takes longer than most commands."""
     command: Any = get_command(app)
     _adapt(command, typer.Context(command, **command.context_settings))
     return command
 
 
 def _adapt(command: Any, context: typer.Context) -> None:
-    """Keep typer from showing Python types, such as `--help <bool>`, and from checking what need not be checked.
+    """Keep typer from showing Python types, such as `--help <bool>`, and from needless checks.
 
-    It checks with pydantic: the options of a group, before it sees the `--help` of a command in it, and what stands
-    before the word that is to be completed.
+    Typer checks with pydantic: the options of a group before it sees the `--help` of a subcommand, and all words before
+    the one to complete.
     """
     is_group = hasattr(command, "commands")
     for parameter in (*command.params, command.get_help_option(context)):
@@ -285,8 +285,8 @@ def _adapt(command: Any, context: typer.Context) -> None:
         elif parameter.is_flag and parameter.metavar is None:
             parameter.metavar = ""
         parameter.process_value = partial(_processed, parameter, parameter.process_value, is_group=is_group)
-    for each in getattr(command, "commands", {}).values():
-        _adapt(each, typer.Context(each, parent=context))
+    for subcommand in getattr(command, "commands", {}).values():
+        _adapt(subcommand, typer.Context(subcommand, parent=context))
 
 
 def _processed(option: Any, check: Callable[[Any, Any], Any], context: Any, value: Any, *, is_group: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Completion of the names of agents, graphs, states and events at a shell. What cannot be read is not offered."""
+"""Shell completion of the names of agents, graphs, states and events. Unreadable names are not offered."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ else:
         "gatechart.cli.agent_views", "gatechart.cli.loading", "gatechart.hosting.registry", "gatechart.stores"
     )
 
-_MOST: Final = 1_000  # agents that are looked at
+_MOST: Final = 1_000  # agents that are read
 
 
 def complete_agents(context: typer.Context) -> list[str]:
     """Offer the ids of agents in the database."""
-    return _offered(lambda: (each.agent_id for each in _agents(context)))
+    return _offered(lambda: (agent.agent_id for agent in _agents(context)))
 
 
 def complete_schedules(context: typer.Context) -> list[str]:
@@ -41,7 +41,7 @@ def complete_schedules(context: typer.Context) -> list[str]:
 
 
 def complete_entries(context: typer.Context) -> list[str]:
-    """Offer the ids of the entries of the directory: those that are kept, and entry points of the app."""
+    """Offer the ids of the entries of the directory: stored entries, and entry points of the app."""
 
     def known() -> Iterable[str]:
         yield from (each.agent_id.partition(":")[2] for each in _agents(context, DIRECTORY_GRAPH))
@@ -52,7 +52,7 @@ def complete_entries(context: typer.Context) -> list[str]:
 
 
 def complete_targets(context: typer.Context) -> list[str]:
-    """Offer whom work can be handed to: graphs of the app, and entries of the directory."""
+    """Offer the targets of handoffs: graphs of the app, and entries of the directory."""
     return list(dict.fromkeys((*complete_graphs(context), *complete_entries(context))))
 
 
@@ -61,7 +61,7 @@ def complete_breakers(context: typer.Context) -> list[str]:
 
     async def read() -> Iterable[str]:
         async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
-            return [each.name for each in await store.breakers()]
+            return [breaker.name for breaker in await store.breakers()]
 
     return _offered(lambda: asyncio.run(read()))
 
@@ -72,10 +72,10 @@ def complete_graphs(context: typer.Context) -> list[str]:
 
 
 def complete_states(context: typer.Context) -> list[str]:
-    """Offer the states of the graph that is named, or of all."""
+    """Offer the states of the named graph, or of all graphs."""
     wanted = context.params.get("graph")
     return _offered(
-        lambda: (state for each in _graphs(context) if wanted in (None, each.name) for state in each.states)
+        lambda: (state for graph in _graphs(context) if wanted in (None, graph.name) for state in graph.states)
     )
 
 
@@ -83,7 +83,7 @@ def complete_events(context: typer.Context) -> list[str]:
     """Offer the events that the agent accepts or defers."""
 
     def accepted() -> Iterable[str]:
-        snapshot = next(each for each in _agents(context) if each.agent_id == context.params.get("agent"))
+        snapshot = next(agent for agent in _agents(context) if agent.agent_id == context.params.get("agent"))
         graphs = loading.load_graphs(settings_of(context, context.params))
         return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot).events
 
@@ -97,11 +97,11 @@ AgentArgument = Annotated[
 
 
 def _offered(find: Callable[[], Iterable[str]]) -> list[str]:
-    """Return what is found without repeats; nothing if that fails, for a shell has no place for errors."""
-    found: list[str] = []
+    """Return the names without repeats; nothing if that fails, because a shell cannot show errors."""
+    names: list[str] = []
     with suppress(Exception, SystemExit), redirect_stdout(StringIO()):  # an app may print while it is imported
-        found.extend(dict.fromkeys(find()))
-    return found
+        names.extend(dict.fromkeys(find()))
+    return names
 
 
 def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:

@@ -1,4 +1,4 @@
-"""Conditions for searchable fields, as they are written at a shell."""
+"""Conditions on searchable fields, in shell notation."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _NAMES: Final = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "^=": "prefix"}
 
 
 def parsed(conditions: Sequence[str]) -> dict[str, Any]:
-    """Return conditions as `find` takes them. Raises UsageError.
+    """Parse conditions into the form that `find` takes. Raises UsageError.
 
     >>> parsed(["customer=Ada", "total>=10", "total<20"])
     {'customer': 'Ada', 'total': {'ge': 10, 'lt': 20}}
     """
     where: dict[str, Any] = {}
     for text in conditions:
-        found = _CONDITION.fullmatch(text)
-        if found is None:
-            raise UsageError(f"--where {text!r} is no condition: write customer=Ada, total>=10 or name^=A")
-        field, operator, value = found[1].strip(), found[2], found[3].strip()
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise UsageError(f"--where {text!r} is not a condition: write customer=Ada, total>=10 or name^=A")
+        field, operator, value = match[1].strip(), match[2], match[3].strip()
         wanted = _equal(value) if operator == "=" else {_NAMES[operator]: _bound(operator, value)}
         before = where.setdefault(field, wanted)
         if before is not wanted:
             if not isinstance(before, dict) or not isinstance(wanted, dict) or before.keys() & wanted.keys():
-                raise UsageError(f"--where {text!r}: there is another condition for {field} already")
+                raise UsageError(f"--where {text!r}: another condition for {field} contradicts it")
             before |= wanted
     return where
 
 
 def _equal(value: str) -> Any:
-    """Return the value; what could be a number, too, is sought as both, because a shell knows no types."""
+    """Return the value; search for a possible number also as text, because a shell has no types."""
     plain = _value(value)
     return plain if isinstance(plain, str | list) or value.startswith('"') else [plain, value]
 
@@ -45,7 +45,7 @@ def _bound(operator: str, value: str) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Return JSON that agents are found by, such as 10, true or ["a", "b"]; anything else as the text that it is."""
+    """Parse a searchable JSON value, such as 10, true or ["a", "b"]; return anything else as text."""
     try:
         value = json.loads(text)
     except ValueError:

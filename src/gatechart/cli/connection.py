@@ -1,4 +1,4 @@
-"""How commands reach agents: with a runtime of their own, or through the owner of the database."""
+"""Connections of commands to agents: through their own runtime, or through the owner of the database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gatechart.values.mail import MailStatus
 
 @asynccontextmanager
 async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIterator[Runtime]:
-    """Open a runtime that does only what the command asks; all other mail, timers and invokes wait for a host."""
+    """Open a runtime that executes only the command; all other mail, timers and invokes wait for a host."""
     async with (
         opened_services(settings) as services,
         Runtime.open(
@@ -54,12 +54,12 @@ async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIte
 
 @asynccontextmanager
 async def elsewhere(server: str | None, engine: str | None, namespace: str) -> AsyncIterator[AgentHome]:
-    """Open the home that a command names in place of the database: a server, else Restate.
+    """Open the home that replaces the database for a command: a server, else Restate.
 
     Raises UsageError, ServerUnreachableError, ClientTokenError, ExtraMissingError.
     """
     if server is not None and engine is not None:
-        raise UsageError("--server and --engine name two homes of agents; give one of them")
+        raise UsageError("--server and --engine contradict each other; give one of them")
     if server is not None:
         token = os.environ.get(TOKEN_VARIABLE)
         with needing("client", "--server"):
@@ -77,20 +77,20 @@ async def elsewhere(server: str | None, engine: str | None, namespace: str) -> A
 async def looked_at(
     settings: Settings, server: str | None, engine: str | None, namespace: str
 ) -> AsyncIterator[AgentHome]:
-    """Open the home that a command names, or else the database, to read only."""
+    """Open the home that a command names, else the database, for reading only."""
     is_named = server is not None or engine is not None
     async with elsewhere(server, engine, namespace) if is_named else inspect(settings) as home:
         yield home
 
 
 def inspect(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AbstractAsyncContextManager[Runtime]:
-    """Open a runtime that only reads."""
+    """Open a runtime for reading only."""
     return Runtime.open(settings.store, graphs=graphs, role=Role.READER)
 
 
 @asynccontextmanager
 async def inspect_directory(settings: Settings, graphs: Sequence[AnyGraph]) -> AsyncIterator[Runtime]:
-    """Open a runtime that only reads, and chooses as a host with the same settings would."""
+    """Open a runtime for reading only that chooses targets like a host with the same settings."""
     async with (
         opened_choosing(settings) as choosing,
         Runtime.open(settings.store, graphs=graphs, role=Role.READER, choosing=choosing) as runtime,
@@ -112,11 +112,11 @@ async def open_host(
 ) -> AsyncIterator[Runtime]:
     """Open a runtime that hosts all agents of the graphs. creates: create the database if it does not exist.
 
-    watching: whom it alerts, and what watches; nothing by default.
+    watching: alert sinks and watchdog; none by default.
     """
     if not creates:
         await check_there(settings)
-    watched: dict[str, Any] = {**(watching or {})}
+    options: dict[str, Any] = {**(watching or {})}
     async with (
         opened_choosing(settings) as choosing,
         opened_services(settings) as services,
@@ -131,23 +131,23 @@ async def open_host(
             tool_policies=load_tool_policies(),
             retention=retention,
             choosing=choosing,
-            **watched,
+            **options,
         ) as runtime,
     ):
         yield runtime
 
 
 async def check_there(settings: Settings) -> None:
-    """Raise what `open_store` raises if there is no sound database, so that none is created."""
+    """Raise the error of `open_store` if there is no intact database, so that none is created."""
     async with open_store(settings.store, role=Role.READER):
         pass
 
 
 async def hint_at_waiting(settings: Settings, runtime: Runtime, graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Say so if work of the agent waits for a host."""
+    """Print a hint if work of the agent waits for a host."""
     if settings.store == MEMORY_URL:
         return
-    if any(each.side is Side.ASKED and not each.is_accepted for each in snapshot.handoffs):
+    if any(handoff.side is Side.ASKED and not handoff.is_accepted for handoff in snapshot.handoffs):
         agent = snapshot.agent_id
         print_hint(
             f"a handoff from {agent!r} waits for a host: `gatechart handoffs --source {agent}` lists it, "
@@ -164,19 +164,19 @@ T = TypeVar("T")
 _GIVEN_UP: Final = {  # by whether the request was withdrawn
     True: "the request was withdrawn; nothing was done",
     False: "the owner of the database has started on the request, and will finish it",
-    None: "the database cannot be reached, so it is unknown whether the request was carried out",
+    None: "the database cannot be reached, so the outcome of the request is unknown",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How a command reaches the agents."""
+    """A command's connection to the agents."""
 
     home: AgentHome
     runtime: Runtime | None  # None if another process hosts the agents
 
     async def hint_at_waiting(self, settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
-        """Say so if work of the agent waits for a host and there is none."""
+        """Print a hint if work of the agent waits for a host and there is none."""
         if self.runtime is not None:
             await hint_at_waiting(settings, self.runtime, graph, snapshot)
 
@@ -193,22 +193,22 @@ async def execute(
     timeout_s: float = TIMEOUT_S,
     opening: Opening | None = None,
 ) -> T:
-    """Do work that makes one change, here or through the owner of the database; return what it returns.
+    """Do work that makes one change, here or through the owner of the database, and return its result.
 
-    The work makes its change before it prints anything. If the owner ends before it has answered, the work starts again
-    under the id of the request that the owner may have carried out, so that nothing is done twice.
-    opening: opens the command's own runtime; by default, one that only visits.
-    Raises RequestTimeoutError, KeyboardInterrupt if interrupted, and what the work raises.
+    The work makes its change before it prints. If the owner ends before it answers, the work starts again under the id
+    of the request, which the owner may have carried out, so that nothing is done twice.
+    opening: opens the command's own runtime; by default, a visitor.
+    Raises RequestTimeoutError, KeyboardInterrupt if interrupted, and the errors of the work.
     """
     ends = monotonic() + timeout_s
-    begun: OwnerGoneError | None = None
+    started: OwnerGoneError | None = None
     while True:
-        request = None if begun is None else begun.request
+        request = None if started is None else started.request
         try:
             async with visit(settings, graphs) if opening is None else opening() as runtime:
                 return await _settled(
                     settings,
-                    begun,
+                    started,
                     work(Connection(runtime if request is None else UnderRequest(runtime, request), runtime)),
                 )
         except StoreOwnedError as error:
@@ -219,33 +219,33 @@ async def execute(
             async with _interruptible(opened) as asker:
                 return await work(Connection(asker, None))
         except OwnerGoneError as gone:
-            begun = None if gone.withdrawn else gone
+            started = None if gone.withdrawn else gone
         except StoreMissingError:  # its owner has only just started to create it
             raise owned from None
 
 
-async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Awaitable[T]) -> T:
-    """Finish the work, then delete the request that an owner had started on."""
-    if begun is None:
+async def _settled(settings: Settings, started: OwnerGoneError | None, work: Awaitable[T]) -> T:
+    """Finish the work, then delete the request that an owner had started."""
+    if started is None:
         return await work
     try:
         return await work
     finally:
-        with suppress(OutsideError):  # it is deleted after a while anyway
+        with suppress(OutsideError):  # it expires anyway
             async with open_asking(settings.store) as asking:
-                await asking.forget(begun.number)
+                await asking.forget(started.number)
 
 
 @asynccontextmanager
 async def _interruptible(
     opened: Callable[..., AbstractAsyncContextManager[DatabaseClient]],
 ) -> AsyncIterator[DatabaseClient]:
-    """Open a database client. If it is interrupted during a request, the KeyboardInterrupt says what became of it."""
-    became: list[bool | None] = []
+    """Open a database client. If a request is interrupted, the KeyboardInterrupt contains its outcome."""
+    outcomes: list[bool | None] = []
     try:
-        async with opened(given_up=became.append) as asker:
+        async with opened(given_up=outcomes.append) as asker:
             yield asker
     except asyncio.CancelledError:
-        if not became:
+        if not outcomes:
             raise
-        raise KeyboardInterrupt(_GIVEN_UP[became[0]]) from None
+        raise KeyboardInterrupt(_GIVEN_UP[outcomes[0]]) from None

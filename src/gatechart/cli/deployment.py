@@ -1,4 +1,4 @@
-"""What a deployment names beside its graphs: services, how it chooses, packet migrations and policies of tool calls."""
+"""Objects that a deployment names besides its graphs: services, choosing, packet migrations and tool policies."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gatechart.values.tool_policies import ToolPolicies
 
 @asynccontextmanager
 async def opened_services(settings: Settings) -> AsyncIterator[Any]:
-    """Open the services that the settings or the project name; None if neither does.
+    """Open the services that the settings or the project name; yield None if neither does.
 
-    A function or class is called, what it returns is awaited if it can be, and entered if it is an async context
+    A function or class is called, its result is awaited if it is awaitable, and entered if it is an async context
     manager. Raises ServicesError, AppModuleError, AppImportError.
     """
     app = _named(settings.services, "services")
@@ -35,7 +35,7 @@ async def opened_services(settings: Settings) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def opened_choosing(settings: Settings) -> AsyncIterator[Choosing]:
-    """Open how whom work is handed to is chosen, which the settings or the project name as they do services.
+    """Open the Choosing that the settings or the project name, in the same way as services.
 
     Raises ChoosingError, InvalidChoosingError, AppConfigError, AppModuleError, AppImportError.
     """
@@ -60,7 +60,7 @@ def load_packet_migrations() -> tuple[PacketMigration, ...]:
         return ()
     value = _attribute(app, PacketMigrationsError)
     migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
-    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
+    if not migrations or not all(isinstance(migration, PacketMigration) for migration in migrations):
         raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
     return migrations
 
@@ -68,7 +68,7 @@ def load_packet_migrations() -> tuple[PacketMigration, ...]:
 def load_tool_policies() -> Mapping[str, ToolPolicies]:
     """Load the policies of tool calls from the file that the environment or the project names, if any.
 
-    Raises AppConfigError, and InvalidChartError for what the file has wrong.
+    Raises AppConfigError, and InvalidChartError for faults in the file.
     """
     file = _named(os.environ.get(TOOL_POLICIES_VARIABLE), "tool_policies")
     if file is None:
@@ -79,7 +79,7 @@ def load_tool_policies() -> Mapping[str, ToolPolicies]:
 
 
 def _named(given: str | None, key: str) -> App | None:
-    """Return what is named by an option or a variable, else by the key of the project; None if it is by neither."""
+    """Return the name in an option or a variable, else in the project's key; None if neither has one."""
     folder = Path.cwd()
     return App(given, folder, what=key) if given else of_project(folder, key)
 
@@ -97,22 +97,22 @@ def _attribute(app: App, error: type[ServicesError | ChoosingError | PacketMigra
 
 
 def _others(app: App) -> str:
-    """Return a clause that lists what a Choosing may be taken from in its module; nothing for other things."""
+    """Return a clause that lists the Choosing objects of the module; empty for other kinds."""
     if app.what != "choosing":
         return ""
     module_name, _, attribute = app.name.partition(":")
     members = vars(imported(app, module_name)).items()
-    found = tuple(name for name, each in members if isinstance(each, Choosing) and not name.startswith("_"))
-    return f"; of Choosing, {suggestion(attribute, found)}" if found else ""
+    names = tuple(name for name, member in members if isinstance(member, Choosing) and not name.startswith("_"))
+    return f"; of Choosing, {suggestion(attribute, names)}" if names else ""
 
 
 @asynccontextmanager
 async def _opened(app: App, value: Any, error: type[ServicesError | ChoosingError]) -> AsyncIterator[Any]:
-    """Call a function or class, await what it returns if it can be, and enter it if it is an async context manager."""
+    """Call a function or class, await its result if it is awaitable, and enter it if it is an async context manager."""
     async with AsyncExitStack() as stack:
         try:
-            made = value() if isroutine(value) or isinstance(value, type) else value
-            opened = await made if isawaitable(made) else made
+            created = value() if isroutine(value) or isinstance(value, type) else value
+            opened = await created if isawaitable(created) else created
             if hasattr(opened, "__aenter__") and hasattr(opened, "__aexit__"):
                 opened = await stack.enter_async_context(opened)
         except Exception as raised:

@@ -146,8 +146,10 @@ async def list_cases(
     """
     desks = _desks(loading.load_graphs(settings), desk)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = [case async for case in _cases(store, desks, state)]
-    chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
+        open_cases = [case async for case in _cases(store, desks, state)]
+    chosen = sorted(
+        (case for case in open_cases if operator in (None, case.context.operator)), key=lambda case: case.rank
+    )
     cases, now = chosen[:limit], datetime.now(UTC)
     more = len(chosen) - len(cases)
 
@@ -163,17 +165,17 @@ async def list_cases(
 
 
 async def show_case(settings: Settings, case: CaseArgument) -> None:
-    """Show a case: who handed it over and why, the problem, the conversation, and what was tried.
+    """Show a case: who handed it over and why, the problem, the conversation, and earlier attempts.
 
     Examples:
       gatechart desk show case-7
       gatechart desk show case-7 --json | jq .context.messages
     """
-    _, found = await _found(settings, case)
+    _, shown = await _find_case(settings, case)
     now = datetime.now(UTC)
-    emit(settings, desk_views.whole_document(found, now), partial(desk_views.print_case, found, now))
-    if found.context.evidence:
-        print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the whole packet")
+    emit(settings, desk_views.whole_document(shown, now), partial(desk_views.print_case, shown, now))
+    if shown.context.evidence:
+        print_hint(f"`gatechart handoffs show {shown.context.handoff}` shows the whole packet")
 
 
 async def take_case(
@@ -191,8 +193,8 @@ async def take_case(
     """
     if not operator.strip():
         raise UsageError(f"--operator: {operator!r} is not a name; write it like 'ana'")
-    graph, found = await _found(settings, case)
-    return await _send(settings, timeout, graph, found, "TAKE", {"operator": operator})
+    graph, current = await _find_case(settings, case)
+    return await _send(settings, timeout, graph, current, "TAKE", {"operator": operator})
 
 
 async def release_case(
@@ -205,8 +207,8 @@ async def release_case(
     Examples:
       gatechart desk release case-7
     """
-    graph, found = await _found(settings, case)
-    return await _send(settings, timeout, graph, found, "RELEASE", {})
+    graph, current = await _find_case(settings, case)
+    return await _send(settings, timeout, graph, current, "RELEASE", {})
 
 
 async def answer_case(
@@ -222,8 +224,8 @@ async def answer_case(
     """
     if not text.strip():
         raise UsageError("TEXT is empty; write the answer in quotes")
-    graph, found = await _found(settings, case)
-    return await _send(settings, timeout, graph, found, "ANSWER", {"text": text})
+    graph, current = await _find_case(settings, case)
+    return await _send(settings, timeout, graph, current, "ANSWER", {"text": text})
 
 
 async def resolve_case(
@@ -238,17 +240,17 @@ async def resolve_case(
 ) -> ExitCode | None:
     """Resolve a case. If an agent waits for the result, it gets it.
 
-    All of it is kept with the handoff that brought the case. `gatechart directory evaluate` counts, for each signal
-    that handed on, how often that was needless, in time or too late.
+    The feedback is kept with the handoff that brought the case. For each signal that caused handoffs, `gatechart
+    directory evaluate` counts how many were needless, in time or too late.
 
     Examples:
       gatechart desk resolve case-7 --answer "Your refund is on its way." --rating 5
       gatechart desk resolve case-7 --rating 2 --note "the order number was missing"
       gatechart desk resolve case-7 --needed --late
     """
-    graph, found = await _found(settings, case)
-    concluded = {"rating": rating, "needed": needed, "in_time": in_time, "note": note}
-    return await _send(settings, timeout, graph, found, "RESOLVE", {"answer": answer or "", **concluded})
+    graph, current = await _find_case(settings, case)
+    feedback = {"rating": rating, "needed": needed, "in_time": in_time, "note": note}
+    return await _send(settings, timeout, graph, current, "RESOLVE", {"answer": answer or "", **feedback})
 
 
 async def return_case(
@@ -263,26 +265,26 @@ async def return_case(
 ) -> ExitCode | None:
     """Return a case to the agent that handed it over.
 
-    An agent that waits for the result gets the outcome "returned". An agent that gave the case away is offered it
+    An agent that waits for the result gets the outcome "returned". An agent that transferred the case is offered it
     again, at the entry point --at; until it accepts, the case stays at the desk.
 
     Examples:
       gatechart desk return case-7 --note "ask for the order number first"
       gatechart desk return case-7 --at TAKING_BACK --needless
     """
-    graph, found = await _found(settings, case)
-    concluded = {"note": note, "rating": rating, "needed": needed, "in_time": in_time}
-    is_open = found.snapshot.status is Status.ACTIVE
-    if found.context.mode is Mode.TRANSFER and is_open:
-        entry = await _way_back(settings, found, at)
-        return await _send(settings, timeout, graph, found, "RETURN_TO_AGENT", {**concluded, "at": entry})
+    graph, current = await _find_case(settings, case)
+    feedback = {"note": note, "rating": rating, "needed": needed, "in_time": in_time}
+    is_open = current.snapshot.status is Status.ACTIVE
+    if current.context.mode is Mode.TRANSFER and is_open:
+        entry = await _return_entry(settings, current, at)
+        return await _send(settings, timeout, graph, current, "RETURN_TO_AGENT", {**feedback, "at": entry})
     if at is not None and is_open:
-        raise UsageError(f"--at: {_why_no_entry_point(found)}")
-    return await _send(settings, timeout, graph, found, "RETURN", concluded)
+        raise UsageError(f"--at: {_why_no_entry_point(current)}")
+    return await _send(settings, timeout, graph, current, "RETURN", feedback)
 
 
 def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
-    """Choose the desk graphs, in every version. Raises NoDeskError, UnknownGraphError."""
+    """Return every version of the desk graphs. Raises NoDeskError, UnknownGraphError."""
     desks = tuple(graph for graph in graphs if issubclass(graph.context, human_desk.DeskContext))
     if not desks:
         raise NoDeskError(tuple(graph.name for graph in loading.newest(graphs)))
@@ -293,7 +295,7 @@ def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
 
 
 async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) -> AsyncIterator[desk_views.Case]:
-    """Read the open cases of every desk."""
+    """Yield the open cases of every desk."""
     for desk in loading.newest(desks):
         leaves = None if state is None else (ActiveIn(desk.name, tuple(desk.leaves(state))),)
         query = Query(desk.name, leaves, Status.ACTIVE)
@@ -314,52 +316,52 @@ def _case(desks: Graphs, snapshot: Snapshot) -> desk_views.Case:
     return desk_views.Case(snapshot, context)
 
 
-async def _found(settings: Settings, name: str) -> tuple[AnyGraph, desk_views.Case]:
+async def _find_case(settings: Settings, name: str) -> tuple[AnyGraph, desk_views.Case]:
     """Find a case and its graph. Raises NoCaseError."""
     desks = _desks(loading.load_graphs(settings))
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await _stored(store, name)
         if snapshot is None or not any(graph.name == snapshot.graph for graph in desks):
-            known = [case.snapshot.agent_id async for case in _cases(store, desks)]
-            raise NoCaseError(name, None if snapshot is None else snapshot.graph, tuple(known))
+            open_cases = [case.snapshot.agent_id async for case in _cases(store, desks)]
+            raise NoCaseError(name, None if snapshot is None else snapshot.graph, tuple(open_cases))
     return registry.Registry(desks).graph_for(snapshot), _case(desks, snapshot)
 
 
 async def _stored(store: Store, name: str) -> Snapshot | None:
     """Load the agent of this id, or the target of the handoff of this id."""
-    brought = [each.target for each in await store.handoffs(HandoffQuery(id=name))]
-    found = {snapshot.agent_id: snapshot for snapshot in await store.load_many([name, *brought])}
-    return next((found[each] for each in (name, *brought) if each in found), None)
+    targets = [handoff.target for handoff in await store.handoffs(HandoffQuery(id=name))]
+    snapshots = {snapshot.agent_id: snapshot for snapshot in await store.load_many([name, *targets])}
+    return next((snapshots[each] for each in (name, *targets) if each in snapshots), None)
 
 
-async def _way_back(settings: Settings, found: desk_views.Case, at: str | None) -> str:
+async def _return_entry(settings: Settings, case: desk_views.Case, at: str | None) -> str:
     """Find the entry point to return to. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
-    context = found.context
+    context = case.context
     asking = registry.Registry(loading.load_graphs(settings)).graph(context.asked_graph)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         try:
             status = (await store.load(context.asked_by)).status
         except UnknownAgentError:
-            raise NoWayBackError(found.snapshot.agent_id, context.asked_by, "gone") from None
+            raise NoWayBackError(case.snapshot.agent_id, context.asked_by, "gone") from None
     if status is not Status.ACTIVE:
-        raise NoWayBackError(found.snapshot.agent_id, context.asked_by, status.value)
+        raise NoWayBackError(case.snapshot.agent_id, context.asked_by, status.value)
     if at is None:
-        entries = ", ".join(_taking_back(asking)) or "none that it has a transition for"
+        entries = ", ".join(_taking_back(asking)) or "none, because it has no transition for an offer"
         raise UsageError(
             f"missing --at: name the entry point at which {context.asked_by} takes the case back, one of {entries}"
         )
     return asking.entry_point(at).name
 
 
-def _why_no_entry_point(found: desk_views.Case) -> str:
-    """Say why --at does not apply."""
-    if found.context.mode is Mode.DELEGATE:
-        return f"{found.context.asked_by} waits for the result and goes on where it is; leave out --at"
-    return f"no agent handed the case over; end it with `gatechart desk resolve {found.snapshot.agent_id}`"
+def _why_no_entry_point(case: desk_views.Case) -> str:
+    """Return why --at does not apply."""
+    if case.context.mode is Mode.DELEGATE:
+        return f"{case.context.asked_by} waits for the result and continues in its state; leave out --at"
+    return f"no agent handed the case over; end it with `gatechart desk resolve {case.snapshot.agent_id}`"
 
 
 def _taking_back(graph: AnyGraph) -> Iterable[str]:
-    """List the entry points at which a living agent of the graph can take an offer."""
+    """List the entry points where an active agent of the graph can accept an offer."""
     return (entry for entry in graph.entry_points if f"{OFFERED}{entry}" in graph.events)
 
 
@@ -387,7 +389,7 @@ async def _send(
 
 
 async def _hint_at_news(runtime: Runtime, case: desk_views.Case) -> None:
-    """Say that an answer or an offer waits for a host."""
+    """Print a hint that an answer or an offer waits for a host."""
     asking = case.context.asked_by
     if asking and any(mail.sender == case.snapshot.agent_id for mail in await _waiting(runtime, asking)):
         print_hint(f"the answer to {asking!r} waits for a host: `gatechart run` delivers it")

@@ -1,4 +1,4 @@
-"""Cases at a desk as tables and as JSON."""
+"""Cases at a desk as tables and JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def state(self) -> str:
-        """Its state."""
+        """The active states."""
         return ", ".join(self.snapshot.configuration)
 
     @property
@@ -55,12 +55,12 @@ class Case:
         return self.snapshot.status is not Status.ACTIVE, RANKS[self.context.priority], since, self.snapshot.agent_id
 
     def age(self, now: datetime) -> timedelta:
-        """Tell how long the case has been at the desk."""
+        """Return how long the case has been at the desk."""
         return now - (self.context.arrived or now)
 
 
 def case_document(case: Case, now: datetime) -> Document:
-    """Describe a case in short."""
+    """Describe a case briefly."""
     context = case.context
     return {
         "agent_id": case.snapshot.agent_id,
@@ -82,18 +82,18 @@ def case_document(case: Case, now: datetime) -> Document:
 
 
 def whole_document(case: Case, now: datetime) -> Document:
-    """Describe all of a case."""
+    """Describe a case with its whole context."""
     return {**case_document(case, now), "context": snapshot_document(case.snapshot)["context"]}
 
 
 def print_cases(cases: Sequence[Case], now: datetime) -> None:
-    """Print cases, a row each."""
+    """Print cases, one per row."""
     columns = ("CASE", "STATE", "PRIORITY", "AGE", "OPERATOR", "FROM, REASON, PROBLEM")
     print_table(columns, (_row(case, now) for case in cases), whole=columns[:5])
 
 
 def print_case(case: Case, now: datetime) -> None:
-    """Print all that an operator needs to know of a case."""
+    """Print everything that an operator needs to know about a case."""
     print_facts(_facts(case, now))
     if problem := fact_cells(descriptions.problem_facts(case.context)):
         print_line()
@@ -107,12 +107,12 @@ def print_case(case: Case, now: datetime) -> None:
 
 
 def hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
-    """Say what to do first when an event was refused."""
+    """Print the next step when an event was refused."""
     name, operator = case.snapshot.agent_id, case.context.operator
     if outcome.status is not Status.ACTIVE:
         print_hint(f"the case is {outcome.status.value}; see `gatechart desk show {name}`")
     elif outcome.configuration == ("WAITING",):
-        print_hint(f"nobody has taken the case; take it with `gatechart desk take {name} --operator NAME`")
+        print_hint(f"the case has not been taken; take it with `gatechart desk take {name} --operator NAME`")
     elif outcome.configuration == ("RETURNING",):
         print_hint(
             f"the case is offered to {case.context.asked_by}; `gatechart send {name} KEEP` withdraws the offer, "
@@ -126,11 +126,11 @@ def hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
 
 def _row(case: Case, now: datetime) -> Sequence[Cell]:
     context = case.context
-    told = Text(visible(_asking(context)))
+    cell = Text(visible(_origin_text(context)))
     if context.current_problem:
-        told.append(f"\n{_short(context.current_problem)}", "dim")
+        cell.append(f"\n{_short(context.current_problem)}", "dim")
     agent, age = case.snapshot.agent_id, age_text(case.age(now))
-    return agent, case.state, _priority(context), age, context.operator or "–", told
+    return agent, case.state, _priority(context), age, context.operator or "–", cell
 
 
 def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
@@ -143,7 +143,7 @@ def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
     if context.arrived is not None:
         yield "arrived", f"{zoned_text(context.arrived)}, {age_text(case.age(now))} ago"
     yield "operator", context.operator or "–"
-    yield "asked by", _asking(context, whole=True)
+    yield "asked by", _origin_text(context, whole=True)
     if context.handoff:
         yield "handoff", context.handoff
     if snapshot.status is not Status.ACTIVE:
@@ -152,30 +152,30 @@ def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
         yield "note", prose(context.remark or "–")
 
 
-def _asking(context: DeskContext, *, whole: bool = False) -> str:
-    """Say who handed the case over, and why."""
+def _origin_text(context: DeskContext, *, whole: bool = False) -> str:
+    """Return who handed the case over, and why."""
     if not context.asked_by:
-        return "nobody; it was started at the desk"
+        return "no agent; it was started at the desk"
     reason = f": {context.reason.value}" if context.reason else ""
     if not whole:
         return f"{context.asked_by} ({context.asked_graph}){reason}"
     state = f", in {context.asked_state}" if context.asked_state else ""
-    waits = "it waits for the result" if context.mode is Mode.DELEGATE else "it gave the case away"
+    waits = "it waits for the result" if context.mode is Mode.DELEGATE else "it transferred the case"
     return f"{context.asked_by}, of {context.asked_graph}{state}{reason}; {waits}"
 
 
 def _priority(context: DeskContext) -> Text:
-    told = Text(context.priority.value, _STYLES[context.priority])
-    return told.append(", overdue", "bold red") if context.overdue else told
+    cell = Text(context.priority.value, _STYLES[context.priority])
+    return cell.append(", overdue", "bold red") if context.overdue else cell
 
 
 def _subtask_row(subtask: Subtask) -> Sequence[Cell]:
     where = f"{subtask.graph} at {subtask.entry_point}"
-    told = Text(visible(subtask.task or where))
+    cell = Text(visible(subtask.task or where))
     if subtask.task:
-        told.append(f"\n{visible(where)}", "dim")
-    came = subtask.details or ", ".join(f"{name}={value}" for name, value in subtask.result.items())
-    return told, Text(subtask.status.value, _STEPS.get(subtask.status, "dim")), prose(came)
+        cell.append(f"\n{visible(where)}", "dim")
+    details = subtask.details or ", ".join(f"{name}={value}" for name, value in subtask.result.items())
+    return cell, Text(subtask.status.value, _STEPS.get(subtask.status, "dim")), prose(details)
 
 
 def _short(text: str) -> str:

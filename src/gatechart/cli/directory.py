@@ -43,7 +43,7 @@ else:
         "gatechart.api.directory",
     )
 
-_TOLD: Final = 10  # pieces of work that are shown of an entry
+_MOST_OUTCOMES: Final = 10  # outcomes shown of an entry
 
 EntryArgument = Annotated[
     str,
@@ -63,18 +63,18 @@ GraphArgument = Annotated[
     ),
 ]
 AtOption = Annotated[
-    str, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which work begins.", show_default=False)
+    str, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which work starts.", show_default=False)
 ]
 AgentOption = Annotated[
     str, typer.Option("--agent", metavar="AGENT", help="An existing agent that takes the work. Default: a new one.")
 ]
 CanOption = Annotated[
-    list[str] | None, typer.Option("--can", metavar="CAPABILITY", help="What it can do; may be repeated.")
+    list[str] | None, typer.Option("--can", metavar="CAPABILITY", help="A capability; may be repeated.")
 ]
 DomainOption = Annotated[
-    list[str] | None, typer.Option("--domain", metavar="DOMAIN", help="What it knows about; may be repeated.")
+    list[str] | None, typer.Option("--domain", metavar="DOMAIN", help="A domain, such as refunds; may be repeated.")
 ]
-TierOption = Annotated[int | None, typer.Option("--tier", min=1, max=HIGHEST_TIER, metavar="NUMBER", help="Its tier.")]
+TierOption = Annotated[int | None, typer.Option("--tier", min=1, max=HIGHEST_TIER, metavar="NUMBER", help="A tier.")]
 LanguageOption = Annotated[
     list[str] | None, typer.Option("--language", metavar="CODE", help="A language, such as de; may be repeated.")
 ]
@@ -83,11 +83,11 @@ ProfileOption = Annotated[
     typer.Option(
         "--profile",
         metavar="JSON|@FILE|-",
-        help="The whole profile as a JSON object, with samples and hours. The other options go before it.",
+        help="The whole profile as a JSON object, with samples and hours. Other options override it.",
         show_default=False,
     ),
 ]
-TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="What it is for, in words.")]
+TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="Its purpose, in words.")]
 CapacityOption = Annotated[
     int | None,
     typer.Option(
@@ -95,32 +95,32 @@ CapacityOption = Annotated[
         min=0,
         max=HIGHEST_CAPACITY,
         metavar="NUMBER",
-        help="Pieces of work that it takes at once.",
+        help="How many pieces of work it takes at once.",
     ),
 ]
-PersonOption = Annotated[bool, typer.Option("--person", help="Say that it is a person.")]
+PersonOption = Annotated[bool, typer.Option("--person", help="The entry is a person.")]
 LastsOption = Annotated[
     float | None,
-    duration_option("--lasts", 0.001, "How long it stays unless registered again, such as 5m.", most_s=LONGEST_S),
+    duration_option("--lasts", 0.001, "How long it stays registered unless renewed, such as 5m.", most_s=LONGEST_S),
 ]
 RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
-ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="What is to be done, in words.")]
+ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="The task, in words.")]
 OfOption = Annotated[
     str | None,
     typer.Option(
         "--of",
         metavar="GRAPH",
         autocompletion=complete_graphs,
-        help="Choose as the handoffs of this graph would: by their rules and order, then by their fallbacks.",
+        help="Choose like the handoffs of this graph: by their rules and order, then by their fallbacks.",
         show_default=False,
     ),
 ]
 WorkReasonOption = Annotated[
     Reason | None,
-    typer.Option("--reason", metavar="REASON", help="Why work is handed on, such as 'knowledge gap'; with --of."),
+    typer.Option("--reason", metavar="REASON", help="Why work is handed on, such as 'knowledge gap'; needs --of."),
 ]
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="The id of the user.", show_default=False)]
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever reads the directory.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, shown in the directory.")]
 AfterOption = Annotated[
     str | None, typer.Option("--after", metavar="ENTRY", help="Only entries after this one.", show_default=False)
 ]
@@ -129,16 +129,17 @@ NeededOption = Annotated[
 ]
 InTimeOption = Annotated[bool | None, typer.Option("--in-time/--late", help="Whether it was handed on soon enough.")]
 QualityOption = Annotated[
-    float | None, typer.Option("--quality", min=0, max=1, metavar="NUMBER", help="How good the work was, from 0 to 1.")
+    float | None,
+    typer.Option("--quality", min=0, max=1, metavar="NUMBER", help="The quality of the work, from 0 to 1."),
 ]
 
 
 async def list_directory(
     settings: Settings, after: AfterOption = None, limit: LimitOption = 100, server: ServerOption = None
 ) -> None:
-    """List whom work can be handed to: entry points with profiles, people, and agents of other programs.
+    """List the targets for handoffs: entry points with profiles, people, and agents of other programs.
 
-    Each with its open work, its availability, and how its work went. Without an app, only what is kept of them is
+    Each is listed with its open work, its availability, and its performance. Without an app, only stored entries are
     known.
 
     Examples:
@@ -150,22 +151,22 @@ async def list_directory(
       gatechart directory --server http://127.0.0.1:8700
     """
     async with looked_at(settings, server) as home:
-        found = await home.directory(after=after, limit=limit + 1)
-    print_page(settings, "entries", found, limit, _document, _print, key="id")
+        entries = await home.directory(after=after, limit=limit + 1)
+    print_page(settings, "entries", entries, limit, _document, _print, key="id")
 
 
 async def show_entry(settings: Settings, who: EntryArgument, server: ServerOption = None) -> None:
-    """Show an entry of the directory: what it can do, how things stand there, and what came of its latest work.
+    """Show an entry of the directory: its profile, its current work, and the outcomes of its latest work.
 
     Examples:
       gatechart directory show refunds.REVIEWING
       gatechart directory show anna --json
     """
     async with looked_at(settings, server) as home:
-        found = await home.directory(who)
-    if not found:
+        entries = await home.directory(who)
+    if not entries:
         raise UnknownEntryError(who)
-    emit(settings, _document(found[0]), lambda: _show(found[0]))
+    emit(settings, _document(entries[0]), lambda: _show(entries[0]))
 
 
 async def register_entry(
@@ -187,9 +188,9 @@ async def register_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Register a person or an agent to whom work can be handed, or renew and change that.
+    """Register a person or an agent as a target for handoffs, or renew and change the entry.
 
-    Its work begins at an entry point of a graph of the app. What the profile leaves out is taken from there.
+    Its work starts at an entry point of a graph of the app, which supplies the defaults of the profile.
 
     Examples:
       gatechart directory register anna human_desk --at NORMAL --person --tier 3 --can talk --capacity 4
@@ -200,7 +201,7 @@ async def register_entry(
     if not isinstance(given, dict):
         raise UsageError('--profile takes a JSON object, such as \'{"capabilities": ["talk"]}\'')
     own = {"capabilities": can, "domains": domain, "tier": tier, "languages": language}
-    whole = given | {name: each for name, each in own.items() if each}
+    whole = given | {name: option for name, option in own.items() if option}
     fields: dict[str, Any] = {
         "id": who,
         "graph": graph,
@@ -215,8 +216,8 @@ async def register_entry(
     }
 
     async def register(home: AgentHome) -> DirectoryEntry:
-        found: DirectoryEntry = await home.execute(arguments.made(verbs.RegisterEntryCommand, **fields))
-        return found
+        entry: DirectoryEntry = await home.execute(arguments.made(verbs.RegisterEntryCommand, **fields))
+        return entry
 
     await _do(settings, register, timeout, server)
 
@@ -227,7 +228,7 @@ async def deregister_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Take a registered entry out of the directory. The work that it has goes on.
+    """Remove a registered entry from the directory. Its current work continues.
 
     Examples:
       gatechart directory deregister anna
@@ -243,7 +244,7 @@ async def pin_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Let an entry go before all others that fit the work.
+    """Let an entry be chosen before all others that fit the work.
 
     Examples:
       gatechart directory pin anna --reason 'she knows the new tariff'
@@ -258,7 +259,7 @@ async def exclude_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Let an entry be chosen no more. What names it still reaches it.
+    """Exclude an entry from being chosen. Handoffs that name it still reach it.
 
     Examples:
       gatechart directory exclude crm-bot --reason 'it guesses'
@@ -273,7 +274,7 @@ async def close_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Let an entry take no more work. What it has goes on.
+    """Stop new work for an entry. Its current work continues.
 
     Examples:
       gatechart directory close refunds.REVIEWING --reason stocktaking
@@ -287,7 +288,7 @@ async def open_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Undo what `pin`, `exclude` or `close` did to an entry.
+    """Undo `pin`, `exclude` or `close` of an entry.
 
     Examples:
       gatechart directory open refunds.REVIEWING
@@ -306,10 +307,10 @@ async def choose_entry(
     reason: WorkReasonOption = None,
     server: ServerOption = None,
 ) -> None:
-    """Tell whom work would be handed to now, and why. Nothing is offered, and nothing is stored.
+    """Show the target that work would be handed to now, and why. Nothing is offered, and nothing is stored.
 
-    It is chosen as a host would by the same --choosing; a --server chooses by its own. The exit code is 0 even if
-    nobody is right for it.
+    The target is chosen as by a host with the same --choosing; a --server uses its own. The exit code is 0 even if
+    there is no suitable target.
 
     Examples:
       gatechart directory choose --problem "I want my money back"
@@ -324,11 +325,11 @@ async def choose_entry(
         graph = registry.Registry(known_graphs(settings)).graph(of)
         async with looked_at(settings, server) as home:
             runs = await dry_runs.dry_runs(home, graph, packet, needs)
-        told: dict[str, object] = {"graph": graph.name, "handoffs": [each.document for each in runs]}
-        emit(settings, told, lambda: dry_runs.show(runs))
+        dry_run_document: dict[str, object] = {"graph": graph.name, "handoffs": [run.document for run in runs]}
+        emit(settings, dry_run_document, lambda: dry_runs.show(runs))
         return
     if reason is not None:
-        raise UsageError("--reason matters to the rules of a graph; add --of GRAPH")
+        raise UsageError("--reason is for the rules of a graph; add --of GRAPH")
     async with looked_at(settings, server) as home:
         choice = await home.choose(packet, needs=needs)
     document: dict[str, object] = codec.CHOICE.plain(choice)
@@ -341,13 +342,13 @@ async def forget_user(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Forget what the directory keeps about a user. Numbers that it has counted stay.
+    """Delete the directory's data about a user. Numbers already counted stay.
 
     Examples:
       gatechart directory forget ada
     """
     await _execute(settings, lambda home: home.forget_user(user), timeout, server)
-    emit(settings, {"user": user, "forgotten": True}, f"what was kept about {user} was forgotten")
+    emit(settings, {"user": user, "forgotten": True}, f"the data about {user} was deleted")
 
 
 async def rate_handoff(
@@ -359,22 +360,22 @@ async def rate_handoff(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Say whether a handoff was right, and how good the work after it was.
+    """Rate a handoff, and the work after it.
 
     Examples:
       gatechart directory rate HANDOFF --needed --in-time --quality 0.9
       gatechart directory rate HANDOFF --needless
     """
     given = {"needed": needed, "in_time": in_time, "quality": quality}
-    if all(each is None for each in given.values()):
-        raise UsageError("say something of it: --needed or --needless, --in-time or --late, --quality NUMBER")
+    if all(value is None for value in given.values()):
+        raise UsageError("give a rating: --needed or --needless, --in-time or --late, --quality NUMBER")
     await _execute(settings, lambda home: home.rate_handoff(rated, **given), timeout, server)  # type: ignore[arg-type]
     emit(settings, {"handoff": rated} | given, f"the handoff {rated} was rated")
 
 
 @asynccontextmanager
 async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[AgentHome]:
-    """Open a server, which chooses by its own Choosing, or else the database, to read only."""
+    """Open a server, which chooses by its own Choosing, or else the database, for reading only."""
     if server is not None:
         async with connection.elsewhere(server, None, "") as home:
             yield home
@@ -384,15 +385,15 @@ async def looked_at(settings: Settings, server: str | None) -> AsyncIterator[Age
 
 
 def needs_given(can: list[str] | None, domain: list[str] | None, tier: int | None, language: list[str] | None) -> Needs:
-    """Return what work needs, as the options say; None for those that were not given."""
+    """Return the needs of work that the options declare."""
     return Needs(tuple(can or ()), tuple(domain or ()), tier or 0, tuple(language or ()))
 
 
 def known_graphs(settings: Settings) -> tuple[AnyGraph, ...]:
-    """Load the graphs of the app; none, with a hint, if there is no app."""
+    """Load the graphs of the app; without an app, print a hint and return none."""
     if loading.find_app(settings.app) is not None:
         return loading.load_graphs(settings)
-    print_hint("without an app, the entry points of its graphs are not known; name it with --app")
+    print_hint("without an app, the entry points of its graphs are unknown; name it with --app")
     return ()
 
 
@@ -402,11 +403,11 @@ async def _do(
     timeout_s: float,
     server: str | None,
 ) -> None:
-    """Change an entry, and print it as it is then."""
+    """Change an entry, and print its new state."""
 
     async def change(home: AgentHome) -> None:
-        found = await verb(home)
-        emit(settings, _document(found), lambda: _print([found]))
+        entry = await verb(home)
+        emit(settings, _document(entry), lambda: _print([entry]))
 
     await _execute(settings, change, timeout_s, server)
 
@@ -427,9 +428,9 @@ def _document(entry: DirectoryEntry) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[DirectoryEntry]) -> None:
-    headings = ("ENTRY", "WORK BEGINS", "CAN", "TIER", "WORK", "PERFORMANCE", "AVAILABLE")
-    print_table(headings, map(_row, found))
+def _print(entries: Sequence[DirectoryEntry]) -> None:
+    headings = ("ENTRY", "WORK STARTS", "CAN", "TIER", "WORK", "PERFORMANCE", "AVAILABLE")
+    print_table(headings, map(_row, entries))
 
 
 def _row(entry: DirectoryEntry) -> Sequence[Cell]:
@@ -450,7 +451,7 @@ def _show(entry: DirectoryEntry) -> None:
     print_facts(handoff_views.fact_cells(descriptions.entry_facts(entry)))
     if entry.outcomes:
         headings = (in_zone("ENDED"), "HANDOFF", "HOW", "USER", "FROM", "NEEDED", "IN TIME", "QUALITY")
-        print_table(headings, map(_outcome, entry.outcomes[-_TOLD:]), whole=("HANDOFF",))
+        print_table(headings, map(_outcome, entry.outcomes[-_MOST_OUTCOMES:]), whole=("HANDOFF",))
 
 
 def _outcome(outcome: WorkOutcome) -> Sequence[Cell]:

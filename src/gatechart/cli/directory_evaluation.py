@@ -1,4 +1,4 @@
-"""The command that tells whether learning whom to hand work to is better, and when to hand work on."""
+"""The command that evaluates learned choices of handoff targets, and the timing of handoffs."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ else:
     )
 
 ShareOption = Annotated[
-    float, typer.Option("--exploring", min=0, max=1, metavar="SHARE", help="Part of the choices that would be drawn.")
+    float, typer.Option("--exploring", min=0, max=1, metavar="SHARE", help="The share of choices to draw at random.")
 ]
 ConfidenceOption = Annotated[
-    float, typer.Option("--confidence", min=0.5, max=0.999, metavar="NUMBER", help="Of the intervals.")
+    float,
+    typer.Option("--confidence", min=0.5, max=0.999, metavar="NUMBER", help="The confidence level of the intervals."),
 ]
 
 
 async def evaluate_directory(
     settings: Settings, exploring: ShareOption = 0.0, confidence: ConfidenceOption = 0.95, server: ServerOption = None
 ) -> None:
-    """Tell from recorded choices whether learning is better than text scores, and when to hand work on.
+    """Evaluate from recorded choices whether learning beats text scores, and when to hand work on.
 
-    Better, worse, or that it cannot be told, with intervals. Then, by signal and threshold, how often people said that
-    handing on was needless, in time or too late. Last, when those signals would fire in the same histories by the
-    graphs of the app as they are now: change a threshold, and evaluate again. Histories are played without services.
-    What learning would be, and what an outcome is worth, is as --choosing says, by its learned= and reward=.
+    The verdict is better, worse or undecided, with intervals. A table then counts, by signal and threshold, how often
+    people rated a handoff needless, in time or too late. The last table shows when those signals would fire in the same
+    histories with the current graphs of the app: change a threshold, and evaluate again. Histories are played without
+    services. The settings learned= and reward= of --choosing define the learning and the rewards.
 
     Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
 
@@ -66,7 +67,7 @@ async def evaluate_directory(
         connection.looked_at(settings, server, None, "") as home,
         _played_from(settings, graphs) as store,
     ):
-        found = await evaluating.evaluate_directory(
+        results = await evaluating.evaluate_directory(
             home,
             choosing.learned,
             drawn,
@@ -75,12 +76,12 @@ async def evaluate_directory(
             store=store,
             graphs=graphs,
         )
-    emit(settings, _document(found), lambda: _print(found))
+    emit(settings, _document(results), lambda: _print(results))
 
 
 @asynccontextmanager
 async def _played_from(settings: Settings, graphs: Sequence[AnyGraph]) -> AsyncIterator[Store | None]:
-    """Open the database whose histories are played; none without graphs."""
+    """Open the database whose histories are played; yield None without graphs."""
     if not graphs:
         yield None
         return
@@ -88,28 +89,32 @@ async def _played_from(settings: Settings, graphs: Sequence[AnyGraph]) -> AsyncI
         yield store
 
 
-def _document(found: evaluating.DirectoryEvaluation) -> dict[str, object]:
-    told = found.learning
+def _document(results: evaluating.DirectoryEvaluation) -> dict[str, object]:
+    learning = results.learning
     intervals = {
         name: {"estimate": each.estimate, "low": each.low, "high": each.high}
-        for name, each in (("ips", told.propensity), ("snips", told.normalised), ("doubly_robust", told.robust))
+        for name, each in (
+            ("ips", learning.propensity),
+            ("snips", learning.normalised),
+            ("doubly_robust", learning.robust),
+        )
     }
     return {
         "learning": {
-            "verdict": told.verdict.value,
-            "details": told.details,
-            "choices": told.choices,
-            "evidence": told.evidence,
-            "overlap": told.overlap,
+            "verdict": learning.verdict.value,
+            "details": learning.details,
+            "choices": learning.choices,
+            "evidence": learning.evidence,
+            "overlap": learning.overlap,
             **intervals,
         },
         "timeliness": [
-            {name: getattr(each, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
-            for each in found.timeliness
+            {name: getattr(row, name) for name in ("signal", "detector", "threshold", *_COUNTS)}
+            for row in results.timeliness
         ],
         "retimed": [
             {"signal": each.signal, "said": each.said.value, **{name: getattr(each, name) for name in _SHIFTS}}
-            for each in found.retimed
+            for each in results.retimed
         ],
     }
 
@@ -118,33 +123,33 @@ _COUNTS = ("needless", "in_time", "late", "needed")
 _SHIFTS = ("sooner", "same", "later", "unknown")
 
 
-def _print(found: evaluating.DirectoryEvaluation) -> None:
-    told = found.learning
+def _print(results: evaluating.DirectoryEvaluation) -> None:
+    learning = results.learning
     print_facts(
         [
-            ("learning is", told.verdict.value),
-            ("because", told.details),
-            ("choices", str(told.choices)),
-            ("evidence", f"{told.evidence} of them"),
-            ("doubly robust", str(told.robust)),
-            ("inverse propensity", str(told.propensity)),
-            ("self-normalised", str(told.normalised)),
+            ("learning is", learning.verdict.value),
+            ("because", learning.details),
+            ("choices", str(learning.choices)),
+            ("evidence", f"{learning.evidence} of them"),
+            ("doubly robust", str(learning.robust)),
+            ("inverse propensity", str(learning.propensity)),
+            ("self-normalised", str(learning.normalised)),
         ]
     )
-    if found.timeliness:
-        print_table(("SIGNAL", "DETECTOR", "THRESHOLD", "NEEDLESS", "IN TIME", "TOO LATE", "NEEDED"), _rows(found))
-    if found.retimed:
-        headings = ("SIGNAL", "SAID", "FIRES SOONER NOW", "AS BEFORE", "LATER OR NOT", "NOT KNOWN")
-        print_table(headings, map(_shifts, found.retimed))
+    if results.timeliness:
+        print_table(("SIGNAL", "DETECTOR", "THRESHOLD", "NEEDLESS", "IN TIME", "TOO LATE", "NEEDED"), _rows(results))
+    if results.retimed:
+        headings = ("SIGNAL", "RATED", "FIRES SOONER NOW", "AS BEFORE", "LATER OR NOT", "UNKNOWN")
+        print_table(headings, map(_shifts, results.retimed))
 
 
-def _rows(found: evaluating.DirectoryEvaluation) -> Sequence[Sequence[Cell]]:
+def _rows(results: evaluating.DirectoryEvaluation) -> Sequence[Sequence[Cell]]:
     return [
         (each.signal or "(no signal)", each.detector, each.threshold, *(str(getattr(each, name)) for name in _COUNTS))
-        for each in found.timeliness
+        for each in results.timeliness
     ]
 
 
 def _shifts(each: timeliness.Retimed) -> Sequence[Cell]:
-    said = each.said.value.replace("_", " ").replace("late", "too late")
-    return (each.signal, said, *(str(getattr(each, name)) for name in _SHIFTS))
+    rating = each.said.value.replace("_", " ").replace("late", "too late")
+    return (each.signal, rating, *(str(getattr(each, name)) for name in _SHIFTS))

@@ -1,4 +1,4 @@
-"""`gatechart doctor`: shows the findings that a home gathers by `watchdog.rules`."""
+"""The command `gatechart doctor`, which shows the findings of a home's `watchdog.rules`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLES = {Severity.NOTICE: "dim", Severity.WARNING: "yellow", Severity.CRITICAL
 
 UrlArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[URL]", help="The store to look at. Default: that of --store.", show_default=False),
+    typer.Argument(metavar="[URL]", help="The store to examine. Default: --store.", show_default=False),
 ]
 
 
@@ -37,10 +37,10 @@ async def examine_home(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> ExitCode | None:
-    """Look for what is wrong: agents that stand still, mail that waits, fails or is dead, open breakers, silent hosts.
+    """Look for problems: agents that stand still, mail that waits, fails or is dead, open breakers, silent hosts.
 
-    It only reads, and needs no host. With an app, it knows how long the states of its graphs are expected to take; for
-    other states it learns from the agents' histories what is normal. Each finding says what would help.
+    The command only reads, and needs no host. With an app, it knows the expected duration of the states of its graphs;
+    for other states, it learns the usual duration from the agents' histories. Each finding names a remedy.
 
     The exit code is 0 if nothing is wrong, 6 if something is worth a look, and 7 if something is critical.
 
@@ -49,25 +49,25 @@ async def examine_home(
       gatechart doctor postgresql+asyncpg://gatechart@db/agents --json
       gatechart doctor --server http://127.0.0.1:8700
     """
-    asked = settings if url is None else replace(settings, store=url)
+    chosen = settings if url is None else replace(settings, store=url)
     if server is not None or engine is not None:
         async with connection.elsewhere(server, engine, namespace) as home:
-            found = await home.findings(limit=_MOST)
+            findings = await home.findings(limit=_MOST)
     else:
-        is_known = loading.find_app(asked.app) is not None
-        graphs = loading.load_graphs(asked) if is_known else ()
+        is_known = loading.find_app(chosen.app) is not None
+        graphs = loading.load_graphs(chosen) if is_known else ()
         if not is_known:
-            print_hint("how long states are expected to take (`expects=`) is known only with --app")
-        async with connection.inspect(asked, graphs) as runtime:
-            found = await runtime.findings(limit=_MOST)
-    emit(settings, {"findings": [{"key": each.key, **each.document()} for each in found]}, lambda: _print(found))
-    if not found:
+            print_hint("the expected duration of states (`expects=`) is known only with --app")
+        async with connection.inspect(chosen, graphs) as runtime:
+            findings = await runtime.findings(limit=_MOST)
+    emit(settings, {"findings": [{"key": each.key, **each.document()} for each in findings]}, lambda: _print(findings))
+    if not findings:
         return None
-    return ExitCode.CRITICAL if any(each.severity is Severity.CRITICAL for each in found) else ExitCode.FOUND
+    return ExitCode.CRITICAL if any(finding.severity is Severity.CRITICAL for finding in findings) else ExitCode.FOUND
 
 
-def _print(found: Sequence[HealthFinding]) -> None:
-    if not found:
+def _print(findings: Sequence[HealthFinding]) -> None:
+    if not findings:
         print_line("nothing is wrong")
         return
     rows = [
@@ -78,8 +78,8 @@ def _print(found: Sequence[HealthFinding]) -> None:
             "" if each.since is None else moment_text(each.since),
             each.text,
         )
-        for each in found
+        for each in findings
     ]
-    print_table(("severity", "kind", "subject", in_zone("since"), "what"), rows, whole=("subject",))
-    for each in found:
-        print_line(f"{each.key}: {each.remedy}")
+    print_table(("severity", "kind", "subject", in_zone("since"), "problem"), rows, whole=("subject",))
+    for finding in findings:
+        print_line(f"{finding.key}: {finding.remedy}")

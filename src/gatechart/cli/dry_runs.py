@@ -1,4 +1,4 @@
-"""Dry runs of the handoffs that a graph declares: whom each would go to, one selection after another."""
+"""Dry runs of the handoffs that a graph declares: the target of each, one selection after another."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ _Rung: TypeAlias = "Best | Fallback"
 
 @value
 class DryRun:
-    """What would come of a handoff now."""
+    """The target that a handoff would get now."""
 
-    places: tuple[str, ...]  # where the graph declares it
-    choices: tuple[tuple[str, Choice], ...]  # by the names of the selections, which are made until somebody matches
-    then: str = ""  # who is named for what nobody matched; empty if nobody is
-    reason: str = ""  # for which the work would be handed on; empty if nothing says one
+    places: tuple[str, ...]  # states and events of the graph that declare it
+    choices: tuple[tuple[str, Choice], ...]  # selection names and choices, up to the first match
+    then: str = ""  # the fallback if no selection has a match; empty if there is none
+    reason: str = ""  # the reason for the handoff; empty if none is declared
 
     @property
     def document(self) -> dict[str, object]:
-        """As JSON values."""
-        made = [{"best": name, **codec.CHOICE.plain(choice)} for name, choice in self.choices]
-        return {"from": list(self.places), "reason": self.reason or None, "choices": made, "then": self.then or None}
+        """Describe the dry run as JSON values."""
+        choices = [{"best": name, **codec.CHOICE.plain(choice)} for name, choice in self.choices]
+        return {"from": list(self.places), "reason": self.reason or None, "choices": choices, "then": self.then or None}
 
 
 def show(runs: Iterable[DryRun]) -> None:
     """Print dry runs."""
-    for place, run in enumerate(runs):
+    for position, run in enumerate(runs):
         for number, (name, choice) in enumerate(run.choices):
-            if place or number:
+            if position or number:
                 print_line()
             chosen = "nobody" if choice.candidate is None else choice.candidate.id
             facts = {"from": ", ".join(run.places), "reason": run.reason, "selection": name, "chosen": chosen}
@@ -74,46 +74,50 @@ def show(runs: Iterable[DryRun]) -> None:
 
 
 async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, needs: Needs | None) -> tuple[DryRun, ...]:
-    """Return what would come of each handoff of a graph whose target is chosen. needs: besides what it declares.
+    """Dry-run every handoff of a graph whose target is chosen. needs: additional needs.
 
-    Raises UsageError if there is none, and what `AgentHome.choose` raises.
+    Raises UsageError if there is none, and the errors of `AgentHome.choose`.
     """
-    own = packets.PathStep(agent="", graph=graph.name)  # so that its own entry points are left out
-    asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
-    found: dict[tuple[object, ...], DryRun] = {}
-    for each in compiling.askings(graph.nodes):
-        if each.handoff.best is None:
+    own = packets.PathStep(agent="", graph=graph.name)  # excludes the graph's own entry points
+    source_packet = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
+    runs: dict[tuple[object, ...], DryRun] = {}
+    for declared in compiling.askings(graph.nodes):
+        if declared.handoff.best is None:
             continue
-        rungs = tuple(_rungs(each))
-        key = (rungs, each.handoff.reason)
-        if key in found:
-            found[key] = replaced(found[key], places=(*found[key].places, _place(each)))
+        rungs = tuple(_rungs(declared))
+        key = (rungs, declared.handoff.reason)
+        if key in runs:
+            runs[key] = replaced(runs[key], places=(*runs[key].places, _location(declared)))
             continue
-        given = asked.model_copy(update={"reason": each.handoff.reason or packet.reason})
-        run = await _run(home, rungs, given, needs, _place(each))
-        found[key] = replaced(run, reason="" if given.reason is Reason.OTHER else given.reason.value)
-    if not found:
-        raise UsageError(f"no handoff of {graph.name!r} has its target chosen; leave out --of, or name another graph")
-    return tuple(found.values())
+        packet_with_reason = source_packet.model_copy(update={"reason": declared.handoff.reason or packet.reason})
+        run = await _run(home, rungs, packet_with_reason, needs, _location(declared))
+        runs[key] = replaced(
+            run, reason="" if packet_with_reason.reason is Reason.OTHER else packet_with_reason.reason.value
+        )
+    if not runs:
+        raise UsageError(
+            f"{graph.name!r} declares no handoff with a chosen target; leave out --of, or name another graph"
+        )
+    return tuple(runs.values())
 
 
 async def _run(
     home: AgentHome, rungs: Iterable[_Rung], packet: HandoffPacket, needs: Needs | None, place: str
 ) -> DryRun:
-    made: list[tuple[str, Choice]] = []
+    choices: list[tuple[str, Choice]] = []
     for rung in rungs:
         if isinstance(rung, selections.Best):
             choice = await home.choose(packet.model_copy(update={"selection": _terms(rung, packet)}), needs=needs)
-            made.append((rung.name, choice))
+            choices.append((rung.name, choice))
             if choice.candidate is not None:
                 break
         elif isinstance(rung, fallbacks.OtherGraph | fallbacks.Human):
-            return DryRun((place,), tuple(made), f"{rung.graph} at {rung.at}")
-    return DryRun((place,), tuple(made))
+            return DryRun((place,), tuple(choices), f"{rung.graph} at {rung.at}")
+    return DryRun((place,), tuple(choices))
 
 
 def _terms(best: Best, packet: HandoffPacket) -> SelectionTerms:
-    """Return the terms of a selection. Raises SelectionFunctionError, and SelectionAnswerError."""
+    """Return the terms of a selection. Raises SelectionFunctionError, SelectionAnswerError."""
     try:
         return selection.terms_of(best, packet)
     except GatechartError:
@@ -130,6 +134,6 @@ def _rungs(asking: Asking) -> Iterator[_Rung]:
         yield from asking.handoff.fallbacks.steps
 
 
-def _place(asking: Asking) -> str:
+def _location(asking: Asking) -> str:
     event = None if asking.edge is None else asking.edge.event
     return f"{asking.state} on {event}" if event else asking.state

@@ -1,4 +1,4 @@
-"""Exit codes, and the errors of the command line."""
+"""Exit codes and the errors of the command line."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class ExitCode(IntEnum):
     DEFINITION = 3
     EVENT = 4
     OUTSIDE = 5
-    FOUND = 6  # by `doctor`: something is worth a look
-    CRITICAL = 7  # by `doctor`: something is to be acted on
-    LOOPED = 8  # an agent found no way out of a loop, and ended as failed
+    FOUND = 6  # `doctor` found something that is worth a look
+    CRITICAL = 7  # `doctor` found something critical
+    LOOPED = 8  # an agent could not escape a loop, and ended as failed
     BUG = 70  # EX_SOFTWARE of sysexits.h
-    INTERRUPTED = 130  # as a shell has it for SIGINT
-    BROKEN_PIPE = 141  # as a shell has it for SIGPIPE
+    INTERRUPTED = 130  # as shells report SIGINT
+    BROKEN_PIPE = 141  # as shells report SIGPIPE
 
 
 _CODES: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
@@ -53,7 +53,7 @@ def code_of(error: BaseException) -> ExitCode:
 
 
 class UsageError(typer.TyperException):
-    """The command line parses, but makes no sense."""
+    """The command line parses, but its arguments are invalid together."""
 
 
 @dataclass(eq=False)
@@ -64,8 +64,8 @@ class OutputError(OutsideError):
 
     def __str__(self) -> str:
         return (
-            f"the output cannot be written ({self.problem}); free some space or send it elsewhere, and run the command "
-            "again if it only reads: what it changed stays changed"
+            f"the output cannot be written ({self.problem}); free some space or send it elsewhere. Repeat the command "
+            "only if it just reads: its changes are kept"
         )
 
 
@@ -97,7 +97,7 @@ class AppConfigError(DefinitionError):
 
 @dataclass(eq=False)
 class AppNameError(DefinitionError):
-    """The name of an app is malformed."""
+    """The name of the app is malformed."""
 
     app: str
     is_several_charts: bool = False
@@ -105,8 +105,8 @@ class AppNameError(DefinitionError):
     def __str__(self) -> str:
         if self.is_several_charts:
             return (
-                f"the app {self.app!r} is several chart files; load each with gatechart.charts.load in a module, and "
-                "name the list of their graphs as module:attribute"
+                f"the app {self.app!r} names several chart files; load each with gatechart.charts.load in a module, "
+                "and name the list of their graphs as module:attribute"
             )
         return (
             f"malformed app {self.app!r}; write module:attribute for graphs in Python, like 'statecharts:graphs', or "
@@ -133,7 +133,7 @@ class AppModuleError(DefinitionError):
 
 @dataclass(eq=False)
 class AppAttributeError(DefinitionError):
-    """The module has no such attribute."""
+    """The module has no attribute of this name."""
 
     app: str
     module: str
@@ -147,7 +147,7 @@ class AppAttributeError(DefinitionError):
 
 @dataclass(eq=False)
 class AppBindingsError(DefinitionError):
-    """The module that a chart is bound to has no such attribute."""
+    """The module that a chart is bound to has no attribute of this name."""
 
     app: str
     module: str
@@ -198,13 +198,13 @@ class ServicesError(DefinitionError):
     def __str__(self) -> str:
         return (
             f"services {self.services!r} cannot be loaded: {self.problem}; name a value, or a function or class that "
-            "makes it, as module:attribute, with --services, GATECHART_SERVICES or in pyproject.toml"
+            "creates it, as module:attribute, with --services, GATECHART_SERVICES or in pyproject.toml"
         )
 
 
 @dataclass(eq=False)
 class ChoosingError(DefinitionError):
-    """How whom work is handed to is chosen cannot be loaded."""
+    """The rules for choosing handoff targets cannot be loaded."""
 
     choosing: str
     problem: str
@@ -212,7 +212,7 @@ class ChoosingError(DefinitionError):
     def __str__(self) -> str:
         return (
             f"choosing {self.choosing!r} cannot be loaded: {self.problem}; name a Choosing, or a function that "
-            "makes one, as module:attribute, with --choosing, GATECHART_CHOOSING or in pyproject.toml"
+            "creates one, as module:attribute, with --choosing, GATECHART_CHOOSING or in pyproject.toml"
         )
 
 
@@ -256,11 +256,11 @@ class NoDeskError(DefinitionError):
 
 @dataclass(eq=False)
 class NoCaseError(EventError):
-    """Unknown case. Nothing was changed."""
+    """There is no case with this id. Nothing was changed."""
 
     case: str
-    graph: str | None  # of the agent that has the id, if any has
-    cases: tuple[str, ...]  # that are open
+    graph: str | None  # graph of the agent with this id, if there is one
+    cases: tuple[str, ...]  # the open cases
 
     def __str__(self) -> str:
         is_agent = f": that is an agent of {self.graph!r}" if self.graph else ""
@@ -270,7 +270,7 @@ class NoCaseError(EventError):
 
 @dataclass(eq=False)
 class HandoffStandsError(EventError):
-    """A transfer that was accepted cannot be withdrawn. Nothing was changed."""
+    """An accepted transfer cannot be withdrawn. Nothing was changed."""
 
     handoff: str
     owner: str
@@ -285,7 +285,7 @@ class HandoffStandsError(EventError):
 
 @dataclass(eq=False)
 class OtherGraphError(EventError):
-    """The agent to hand the work to is of another graph. Nothing was changed."""
+    """The agent to hand the work to belongs to another graph. Nothing was changed."""
 
     agent_id: str
     graph: str
@@ -300,7 +300,7 @@ class OtherGraphError(EventError):
 
 @dataclass(eq=False)
 class NoWayBackError(EventError):
-    """The agent that gave a case away has ended and cannot take it back. Nothing was changed."""
+    """The agent that transferred a case has ended and cannot take it back. Nothing was changed."""
 
     case: str
     agent_id: str
@@ -308,6 +308,6 @@ class NoWayBackError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r}, which gave case {self.case!r} away, is {self.status} and cannot take it back; "
+            f"agent {self.agent_id!r}, which transferred case {self.case!r}, is {self.status} and cannot take it back; "
             f"resolve the case, or hand it over with `gatechart handoff {self.case} --to GRAPH --at ENTRY_POINT`"
         )

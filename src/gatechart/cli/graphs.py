@@ -62,21 +62,25 @@ else:
 def check_document(
     graphs: Sequence[AnyGraph], reports: Mapping[str, Report], unbound: Sequence[str], *, has_failed: bool
 ) -> Document:
-    """Describe graphs, and the findings in them; `failed` says the same as the exit code.
+    """Describe graphs and their findings; `failed` agrees with the exit code.
 
-    unbound: names of a chart file that no module was named for.
+    unbound: names of a chart file without a module.
     """
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
-        "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
-        "allowed": [_allowed_document(name, each) for name, report in reports.items() for each in report.allowed],
+        "findings": [
+            _finding_document(name, finding) for name, report in reports.items() for finding in report.findings
+        ],
+        "allowed": [
+            _allowed_document(name, allowance) for name, report in reports.items() for allowance in report.allowed
+        ],
         "not_bound": unbound,
         "failed": has_failed,
     }
 
 
 def _graph_document(graph: AnyGraph) -> Document:
-    """Describe a graph by the names it declares."""
+    """Describe a graph by its declared names."""
     reached = checks.reach(graph)
     return {
         "graph": graph.name,
@@ -121,27 +125,27 @@ _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow", "note"
 
 
 def print_graphs(graphs: Sequence[AnyGraph]) -> None:
-    """Print graphs, a row each."""
+    """Print graphs, one per row."""
     columns = ("GRAPH", "VERSION", "STATES", "TRANSITIONS", "ENTRY POINTS")
     print_table(columns, map(_graph_row, graphs), whole=("VERSION", "STATES", "TRANSITIONS"))
     print_line()
 
 
 def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
-    """Print the findings in graphs, and how many there are.
+    """Print the findings of graphs, and their number.
 
-    with_allowed: print allowed findings, too, with the reason in place of the remedy; they are counted in any case.
+    with_allowed: also print allowed findings, with the reason in place of the remedy; they are counted in any case.
     """
-    allowed = [(name, each) for name, report in reports.items() for each in report.allowed]
+    allowed = [(name, allowance) for name, report in reports.items() for allowance in report.allowed]
     findings = [(name, each) for name, report in reports.items() for each in report.findings]
     _print_rows("PLACE, PROBLEM → REMEDY", [_finding_row(name, each, each.remedy) for name, each in findings])
     if with_allowed:
         rows = [_finding_row(name, each.finding, f"allowed: {each.reason}") for name, each in allowed]
         _print_rows("PLACE, PROBLEM → REASON", rows)
-    found = Counter(finding.severity for _, finding in findings)
-    counts = [_count(found[severity], severity) for severity in checks.Severity if found[severity]]
-    told = f": {', '.join(counts)}" if counts else ": no findings"
-    print_line(f"{_count(len(reports), 'graph')}{told}{f'; {len(allowed)} allowed' if allowed else ''}")
+    by_severity = Counter(finding.severity for _, finding in findings)
+    counts = [_count(by_severity[severity], severity) for severity in checks.Severity if by_severity[severity]]
+    text = f": {', '.join(counts)}" if counts else ": no findings"
+    print_line(f"{_count(len(reports), 'graph')}{text}{f'; {len(allowed)} allowed' if allowed else ''}")
 
 
 def _print_rows(heading: str, rows: Sequence[Sequence[Cell]]) -> None:
@@ -156,11 +160,11 @@ def _graph_row(graph: AnyGraph) -> Sequence[Cell]:
 
 
 def _finding_row(graph: str, finding: Finding, then: str) -> Sequence[Cell]:
-    told = Text(drawing_text.visible(f"{graph}: {finding.place}"), "bold")
-    told.append(f"\n{drawing_text.visible(finding.problem)}", "not bold").append(
+    text = Text(drawing_text.visible(f"{graph}: {finding.place}"), "bold")
+    text.append(f"\n{drawing_text.visible(finding.problem)}", "not bold").append(
         f"\n→ {drawing_text.visible(then)}", "not bold dim"
     )
-    return finding.code, Text(finding.severity, _SEVERITY_STYLES[finding.severity]), told
+    return finding.code, Text(finding.severity, _SEVERITY_STYLES[finding.severity]), text
 
 
 def _count(number: int, what: str) -> str:
@@ -172,7 +176,7 @@ def _entry_cell(entry: EntryPoint) -> Text:
 
 
 class Language(StrEnum):
-    """The languages in which a drawing can be printed."""
+    """The languages of printed drawings."""
 
     DOT = "dot"
     MERMAID = "mermaid"
@@ -189,17 +193,17 @@ CheckedGraphsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[GRAPH]...",
-        help="The names of the graphs, or CHART.yaml, or CHART.yaml:MODULE. Default: all of the app.",
+        help="The names of the graphs, or CHART.yaml, or CHART.yaml:MODULE. Default: all graphs of the app.",
         show_default=False,
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings as well as on errors.")]
 AllowedOption = Annotated[
-    bool, typer.Option("--allowed", help="Also print findings that the graphs allow, and the reasons they give.")
+    bool, typer.Option("--allowed", help="Also print findings that the graphs allow, with the reasons.")
 ]
 DirectoryOption = Annotated[
     bool,
-    typer.Option("--directory", help="Count what is registered in the directory of the database as known, too."),
+    typer.Option("--directory", help="Also accept the entries registered in the directory of the database as targets."),
 ]
 DrawnArgument = Annotated[
     list[str] | None,
@@ -210,33 +214,31 @@ DrawnArgument = Annotated[
         show_default=False,
     ),
 ]
-PacketOption = Annotated[bool, typer.Option("--packet", help="Print the schema of packets, which handoffs carry.")]
+PacketOption = Annotated[bool, typer.Option("--packet", help="Print the schema of handoff packets.")]
 MapOption = Annotated[
-    bool, typer.Option("--map", help="Draw a map of the graphs, all if none is named, with their entry points.")
+    bool, typer.Option("--map", help="Draw a map of the named graphs, or of all graphs, with their entry points.")
 ]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="The file to write.", show_default=False)
 ]
 FormatOption = Annotated[
     Language | None,
-    typer.Option("--format", "-f", help="What to print if no file is named. Default: dot.", show_default=False),
+    typer.Option("--format", "-f", help="The language to print if no file is named. Default: dot.", show_default=False),
 ]
 ThemeOption = Annotated[Theme, typer.Option("--theme", help="The colours of the drawing.")]
-LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the signs that occur in the drawing.")]
-PayloadsOption = Annotated[
-    bool, typer.Option("--payloads", help="Write declared events with the payloads that they take.")
-]
+LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the symbols in the drawing.")]
+PayloadsOption = Annotated[bool, typer.Option("--payloads", help="Show the payloads of declared events.")]
 LoadsOption = Annotated[
-    bool, typer.Option("--loads", help="On a map, write at entry points how much work they have now, by the database.")
+    bool, typer.Option("--loads", help="On a map, show the current work of each entry point, from the database.")
 ]
 LimitOption = Annotated[
     float,
-    duration_option("--limit", 0.1, "How long Graphviz may take. A larger chart then gets a plainer layout."),
+    duration_option("--limit", 0.1, "How long Graphviz may take. After that, the chart gets a plainer layout."),
 ]
 DrawnAgentOption = Annotated[
     str | None,
     typer.Option(
-        "--agent", metavar="AGENT", help="Highlight the states of this agent and the way it took.", show_default=False
+        "--agent", metavar="AGENT", help="Highlight the states of this agent and the path it took.", show_default=False
     ),
 ]
 
@@ -252,12 +254,12 @@ async def check_graphs(
 
     If a graph is invalid, all its faults are listed at once. A valid graph may still have findings: an error fails when
     it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
-    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and what
-    selections need must be in one of their profiles; with --directory, also in that of whoever is registered.
-    Of a chart file that is named here, and not as the app, only what stands in it is checked.
+    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and the needs of selections must match
+    one of their profiles; with --directory, also the profile of a registered entry. A chart file that is named as an
+    argument, and not as the app, is checked without other graphs.
 
     The functions that a chart file names need not exist yet, unless the app names a module for them: CHART.yaml alone
-    is checked without them, with a warning that lists them.
+    is checked without them, with a warning that lists their names.
 
     A graph can allow a finding and give a reason: under `allow` in a chart file, or with allow= in Python. Allowed
     findings are only counted; --allowed prints them, and --json always includes them.
@@ -273,15 +275,15 @@ async def check_graphs(
     """
     named = graphs or ()
     settings, graphs = loading.with_chart(settings, named)
-    is_alone = len(graphs) < len(named)  # a chart file, and the other graphs of its application are not known
+    is_alone = len(graphs) < len(named)  # a chart file without the other graphs of its application
     unbound = _stand_ins()
-    found = loading.newest(loading.load_as_written(settings, unbound))
-    chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    entries = await _entries(settings, found) if has_directory else []
-    registered = [each.candidate for each in entries if not each.candidate.is_local]
-    among = None if is_alone else found
+    known_graphs = loading.newest(loading.load_as_written(settings, unbound))
+    chosen = tuple(map(registry.Registry(known_graphs).graph, dict.fromkeys(graphs))) if graphs else known_graphs
+    entries = await _entries(settings, known_graphs) if has_directory else []
+    registered = [entry.candidate for entry in entries if not entry.candidate.is_local]
+    among = None if is_alone else known_graphs
     reports = {graph.name: checks.report(graph, among=among, registered=registered) for graph in chosen}
-    severities = {finding.severity for each in reports.values() for finding in each.findings}
+    severities = {finding.severity for report in reports.values() for finding in report.findings}
     failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
     has_failed = not severities.isdisjoint(failing) or (strict and bool(unbound.names))
 
@@ -298,12 +300,12 @@ async def check_graphs(
 def _warn_of_unbound(settings: Settings, names: Iterable[str]) -> None:
     app = loading.find_app(settings.app)
     file = "" if app is None else app.name
-    told = f"checked without what {file} only names: {', '.join(names)}"
-    print_warning(f"{told}; to check that, too, name the module that has it: {file}:package.module")
+    text = f"checked without the functions and types that {file} names: {', '.join(names)}"
+    print_warning(f"{text}; to check them, too, name their module: {file}:package.module")
 
 
 def _stand_ins() -> StandIns:
-    """Return what stands in for functions of a chart that is only looked at, so that none is called."""
+    """Return stand-ins for the functions of a chart that is only inspected, so that none is called."""
     return stand_ins.StandIns(lambda _question: False)
 
 
@@ -339,9 +341,9 @@ async def draw_graph(
     """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
 
     The file's extension selects the format: .svg, .png and .pdf are drawn by Graphviz, .dot is Graphviz source, and
-    .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and the way it took are
-    highlighted. A chart, or a map, that takes Graphviz longer than --limit gets a plainer layout. The functions of a
-    chart file need not exist, unless the app names a module for them.
+    .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and its path are
+    highlighted. A chart or map that takes Graphviz longer than --limit gets a plainer layout. The functions of a chart
+    file need not exist, unless the app names a module for them.
 
     Examples:
       gatechart draw customer_service support.svg
@@ -355,7 +357,7 @@ async def draw_graph(
     """
     settings, drawn = loading.with_chart(settings, drawn or ())
     graphs = loading.load_as_written(settings, _stand_ins())
-    names, path = _parted(graphs, drawn)
+    names, path = _split_file(graphs, drawn)
     file = only_file(path, output, format)
     look = {"theme": theme.value, "legend": legend, "payloads": payloads}
     if is_map or len(names) > 1:
@@ -366,14 +368,14 @@ async def draw_graph(
         await draw_or_print(settings, several, file, format, limit, loads=loads, **look)
         return
     if has_loads:
-        raise UsageError("loads are written on maps; add --map, or leave out --loads")
-    snapshot, trail = await _life_of(settings, agent)
+        raise UsageError("loads are shown on maps; add --map, or leave out --loads")
+    snapshot, trail = await _load_with_history(settings, agent)
     chosen = _chosen(graphs, names[0] if names else None, snapshot)
     await draw_or_print(settings, chosen, file, format, limit, highlight=snapshot, trail=trail, **look)
 
 
-def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
-    """Part the names of graphs from the file: the last argument, if it has an extension and names no graph."""
+def _split_file(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
+    """Split the file from the names of graphs: the last argument, if it has an extension and is not a graph."""
     known = {graph.name for graph in graphs}
     if drawn and drawn[-1] not in known and Path(drawn[-1]).suffix:
         return drawn[:-1], Path(drawn[-1])
@@ -400,7 +402,7 @@ async def draw_or_print(
 
 
 def only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
-    """Return the file that is named, if any. Raises UsageError if the options contradict each other."""
+    """Return the named file, if any. Raises UsageError if the options contradict each other."""
     if path is not None and output is not None:
         raise UsageError("PATH and --output both name a file; give one of them")
     file = path or output
@@ -413,7 +415,7 @@ def only_file(path: Path | None, output: Path | None, language: Language | None)
     return file
 
 
-async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | None, Sequence[HistoryEntry]]:
+async def _load_with_history(settings: Settings, agent: str | None) -> tuple[Snapshot | None, Sequence[HistoryEntry]]:
     if agent is None:
         return None, ()
     async with stores.open_store(settings.store, role=Role.READER) as store:
@@ -421,18 +423,18 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
 
 
 async def _loads_of(settings: Settings, graphs: Graphs) -> dict[str, str]:
-    """Return the work that entry points of the graphs have now, in words, by "graph.ENTRY_POINT".
+    """Return the current work at entry points of the graphs as text, by "graph.ENTRY_POINT".
 
-    It includes that of whoever is registered there, such as people.
+    It includes the work of entries registered there, such as people.
     """
     at: dict[str, list[DirectoryEntry]] = {}
     for each in await _entries(settings, graphs):
         at.setdefault(f"{each.candidate.graph}.{each.candidate.entry_point}", []).append(each)
-    return {door: _loads_text(door, found) for door, found in at.items()}
+    return {door: _loads_text(door, entries) for door, entries in at.items()}
 
 
 def _loads_text(door: str, entries: Sequence[DirectoryEntry]) -> str:
-    own = [_load_text(each) for each in entries if each.id == door]
+    own = [_load_text(entry) for entry in entries if entry.id == door]
     registered = [each for each in entries if each.id != door]
     if registered:
         work = sum(each.candidate.held for each in registered)
@@ -442,12 +444,12 @@ def _loads_text(door: str, entries: Sequence[DirectoryEntry]) -> str:
 
 
 async def _entries(settings: Settings, graphs: Graphs) -> list[DirectoryEntry]:
-    """Return all entries of the directory, in the order of their ids."""
-    found: list[DirectoryEntry] = []
+    """Return all entries of the directory, ordered by id."""
+    entries: list[DirectoryEntry] = []
     async with connection.inspect(settings, graphs) as home:
-        while page := await home.directory(after=found[-1].id if found else None):
-            found += page
-    return found
+        while page := await home.directory(after=entries[-1].id if entries else None):
+            entries += page
+    return entries
 
 
 def _load_text(entry: DirectoryEntry) -> str:
@@ -458,7 +460,7 @@ def _load_text(entry: DirectoryEntry) -> str:
 
 
 def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyGraph:
-    """Choose the graph: by name, of the agent, or the only one; in the agent's version, if the app has it."""
+    """Choose the graph: by name, of the agent, or the only one; in the agent's version if the app has it."""
     known = registry.Registry(graphs)
     if name is None and snapshot is None:
         if len(known.graphs) > 1:
@@ -477,7 +479,7 @@ def _title(drawn: AnyGraph | Graphs) -> str:
 
 
 def _names(drawn: AnyGraph | Graphs) -> dict[str, Any]:
-    """Name what was drawn, for JSON."""
+    """Return the names of the drawn graphs for JSON."""
     if not isinstance(drawn, tuple):
         return {"graph": drawn.name}
     return {"graphs": [graph.name for graph in drawn]}

@@ -1,4 +1,4 @@
-"""Handoffs and packets as tables and as JSON."""
+"""Handoffs and packets as tables and JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gatechart.values.secrets import shown
 
 
 def handoff_document(handoff: HandoffRecord) -> Document:
-    """Describe a handoff, without its packet and why its target was chosen."""
+    """Describe a handoff, without its packet and the explanation of its choice."""
     return {name: value for name, value in HANDOFF.plain(handoff).items() if name not in ("packet", "choice")}
 
 
@@ -52,25 +52,27 @@ _STYLES: Final = {
 
 
 def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
-    """Print handoffs, a row each."""
+    """Print handoffs, one per row."""
     columns = ("HANDOFF", "STATUS", in_zone("OFFERED"), "FROM → TO, REASON")
     print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", in_zone("OFFERED")))
 
 
 def print_handoff(handoff: HandoffRecord, earlier: Iterable[HandoffRecord] = ()) -> None:
-    """Print a handoff in short: from whom, to whom, and its status. earlier: attempts that were in vain."""
+    """Print a handoff briefly: source, target and status. earlier: failed attempts."""
     tried = (f"{each.target_graph} at {each.entry_point}: {each.changes[-1].details}" for each in earlier)
     print_facts(
-        [*_facts(handoff), *fact_cells([("details", handoff.changes[-1].details), ("in vain", "; ".join(tried))])]
+        [*_facts(handoff), *fact_cells([("details", handoff.changes[-1].details), ("failed before", "; ".join(tried))])]
     )
 
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:
-    """Print a handoff with its changes, why its target was chosen, its result and its packet."""
+    """Print a handoff with its changes, the explanation of its choice, its result and its packet."""
     handoff = shown(handoff)
     print_facts(_facts(handoff))
     print_line()
-    changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
+    changes = [
+        (moment_text(change.time), status_cell(change.status), prose(change.details)) for change in handoff.changes
+    ]
     print_table((in_zone("WHEN"), "CHANGE", ""), changes, whole=(in_zone("WHEN"),))
     if handoff.choice is not None:
         print_line()
@@ -87,17 +89,17 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
 
 
 def print_choice(why: Explanation, facts: Sequence[descriptions.Fact] = ()) -> None:
-    """Print why a target was chosen, or nobody: each candidate with its scores, or why it fell out.
+    """Print the explanation of a choice: each candidate with its scores, or why it was excluded.
 
-    facts: what is printed before.
+    facts: printed before the candidates.
     """
     table = choice_table(why)
     print_facts(fact_cells([*facts, *table.facts]))
-    headings = (*map(visible, table.headings), "why it fell out")
+    headings = (*map(visible, table.headings), "why excluded")
     rows: list[Sequence[Cell]] = [
         (visible(each.id), *each.scores, Text(visible(each.fell), "dim")) for each in table.rows
     ]
-    _print_table("CANDIDATE", rows, [each.upper() for each in headings])
+    _print_table("CANDIDATE", rows, [heading.upper() for heading in headings])
     if table.left_out:
         print_line(f"and {table.left_out} more")
 
@@ -113,7 +115,7 @@ def print_packet(packet: HandoffPacket) -> None:
 
 def print_conversation(messages: Iterable[Message]) -> None:
     """Print messages and tool calls, oldest first."""
-    rows = [(_clock(each.time), each.role, _said(each)) for each in messages]
+    rows = [(_clock(message.time), message.role, _message_text(message)) for message in messages]
     _print_table("CONVERSATION", rows, ("", ""))
 
 
@@ -135,10 +137,10 @@ def prose(text: str) -> Text:
 
 
 def _row(handoff: HandoffRecord) -> Sequence[Cell]:
-    told = Text(visible(descriptions.route_text(handoff)))
+    text = Text(visible(descriptions.route_text(handoff)))
     details = handoff.changes[-1].details
-    told.append(f"\n{handoff.reason.value}{f'; {visible(details)}' if details else ''}", "dim")
-    return handoff.id, status_cell(handoff.status), moment_text(handoff.changes[0].time), told
+    text.append(f"\n{handoff.reason.value}{f'; {visible(details)}' if details else ''}", "dim")
+    return handoff.id, status_cell(handoff.status), moment_text(handoff.changes[0].time), text
 
 
 def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
@@ -147,7 +149,7 @@ def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
 
 
 def fact_cells(facts: Iterable[descriptions.Fact]) -> list[tuple[str, Cell]]:
-    """Show the texts that are not empty with their lines, and moments in local time."""
+    """Show non-empty texts with their line breaks, and moments in local time."""
     return [(name, zoned_text(fact) if isinstance(fact, datetime) else prose(fact)) for name, fact in facts if fact]
 
 
@@ -162,8 +164,8 @@ def _clock(time: datetime | None) -> str:
     return "" if time is None else moment_text(time)
 
 
-def _said(message: Message) -> Text:
-    told = prose(text_of_parts(message.parts) if message.parts else message.content)
+def _message_text(message: Message) -> Text:
+    text = prose(text_of_parts(message.parts) if message.parts else message.content)
     for call in message.tool_calls:
-        told.append(f"{chr(10) if told else ''}{visible(descriptions.tool_call_text(call))}", "dim")
-    return told
+        text.append(f"{chr(10) if text else ''}{visible(descriptions.tool_call_text(call))}", "dim")
+    return text

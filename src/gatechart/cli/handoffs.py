@@ -59,10 +59,10 @@ else:
         "gatechart.turn.turns",
     )
 
-_COUNTED: Final = 100  # attempts of a request at most
-_LOOKS_S: Final = 0.05  # between two looks at an agent that another process hosts
+_MOST_COUNTED: Final = 100  # attempts of a request that are counted
+_POLL_S: Final = 0.05  # between two reads of an agent that another process hosts
 _WAITS: Final = (HandoffStatus.CHOOSING, HandoffStatus.PENDING)
-_GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
+_SUCCEEDED: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
 HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The id of the handoff.", show_default=False)]
 SourceOption = Annotated[str | None, typer.Option("--source", metavar="AGENT", help="Only handoffs from this agent.")]
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="AGENT", help="Only handoffs to this agent.")]
@@ -78,7 +78,7 @@ AfterOption = Annotated[
         "--after",
         min=0,
         metavar="NUMBER",
-        help="Only handoffs listed after the one with this number.",
+        help="Only handoffs listed after this number.",
         show_default=False,
     ),
 ]
@@ -102,14 +102,14 @@ AtOption = Annotated[
     str | None, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which that graph takes the work.")
 ]
 BestOption = Annotated[
-    bool, typer.Option("--best", help="Hand it to the best in the directory, by what the packet says.")
+    bool, typer.Option("--best", help="Hand the work to the best match in the directory for the packet.")
 ]
 LivingOption = Annotated[
     str | None,
     typer.Option("--agent", metavar="AGENT", help="An existing agent of that graph. Default: a new one."),
 ]
 ModeOption = Annotated[
-    Mode, typer.Option("--mode", help="transfer gives the work away; delegate waits for the result.")
+    Mode, typer.Option("--mode", help="transfer: the other agent takes over; delegate: wait for its result.")
 ]
 DeadlineOption = Annotated[
     str | None,
@@ -122,13 +122,11 @@ DeadlineOption = Annotated[
 ReasonOption = Annotated[Reason, typer.Option("--reason", help="Why the work is handed over.")]
 ProblemOption = Annotated[
     str | None,
-    typer.Option(
-        "--problem", metavar="TEXT", help="What is to be done. Default: the current problem in the agent's context."
-    ),
+    typer.Option("--problem", metavar="TEXT", help="The task. Default: the current problem in the agent's context."),
 ]
 TranscriptOption = Annotated[
     bool,
-    typer.Option("--transcript/--no-transcript", help="Whether the messages of the agent's model loops go along, too."),
+    typer.Option("--transcript/--no-transcript", help="Whether to include the messages of the agent's model loops."),
 ]
 WaitOption = Annotated[
     bool,
@@ -160,12 +158,12 @@ async def hand_on(
 ) -> ExitCode | None:
     """Hand the work of an agent to another agent.
 
-    --to and --at name who gets it. --to alone names an entry of the directory, such as a person, who gets it unless
-    away, full or closed. --best leaves it to the directory, and so do --can, --domain, --tier and
-    --language, which say what the work needs.
+    --to and --at name the target graph and entry point. --to alone names an entry of the directory, such as a person,
+    who gets the work unless away, full or closed. With --best, the directory chooses the target. So it does with --can,
+    --domain, --tier or --language, which declare the needs of the work.
 
-    The packet has the conversation in the agent's context, with the messages of its model loops. The agent stays in its
-    state; when a transfer is accepted, it ends, unless its graph says otherwise.
+    The packet has the conversation in the agent's context and the messages of its model loops. The agent stays in its
+    state; when a transfer is accepted, it ends, unless its graph declares otherwise.
 
     When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,
     which accepts or rejects it; with --wait, this command waits for that. The exit code is 1 if the offer was rejected,
@@ -198,18 +196,20 @@ async def hand_on(
             )
             return await reached.home.handoff(agent, offer)
 
-        asked = await (_answered(reached, agent, ask, timeout) if wait else ask())
-        return await reached.home.handoffs(request=asked), reached.runtime is None
+        request = await (_wait_for_answer(reached, agent, ask, timeout) if wait else ask())
+        return await reached.home.handoffs(request=request), reached.runtime is None
 
     opening = partial(connection.open_host, settings, graphs, SystemClock()) if wait else None
     attempts, is_hosted = await connection.execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
-    *earlier, made = attempts
-    emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made, earlier))
-    if made.status in _WAITS and not is_hosted:
-        print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
-    if best and made.status is HandoffStatus.REJECTED and not made.packet.get("current_problem"):
-        print_hint("nothing says what is to be done; add --problem, or needs such as --can, --domain or --tier")
-    return None if made.status in (*_WAITS, *_GOES_ON) else ExitCode.REFUSED
+    *earlier, newest = attempts
+    emit(settings, handoff_views.handoff_document(newest), partial(handoff_views.print_handoff, newest, earlier))
+    if newest.status in _WAITS and not is_hosted:
+        print_hint(
+            f"the handoff waits for a host: `gatechart run` delivers it, `gatechart handoffs show {newest.id}` shows it"
+        )
+    if best and newest.status is HandoffStatus.REJECTED and not newest.packet.get("current_problem"):
+        print_hint("the packet has no problem to match; add --problem, or needs such as --can, --domain or --tier")
+    return None if newest.status in (*_WAITS, *_SUCCEEDED) else ExitCode.REFUSED
 
 
 async def list_handoffs(
@@ -222,9 +222,9 @@ async def list_handoffs(
     after: AfterOption = 0,
     limit: LimitOption = 100,
 ) -> None:
-    """List handoffs, in the order offered or the newest first: from whom, to whom, why, and with what outcome.
+    """List handoffs, in the order offered or newest first: source, target, reason and outcome.
 
-    A rejected handoff may be offered to another target. Each attempt is a handoff of its own, and --request lists all
+    A rejected handoff may be offered to another target. Each attempt is a separate handoff, and --request lists all
     attempts. Works without an app.
 
     Examples:
@@ -236,14 +236,14 @@ async def list_handoffs(
     """
     query = HandoffQuery(source, target, status, request, None, after, limit + 1, newest_first)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await store.handoffs(query)
-    print_page(settings, "handoffs", found, limit, handoff_views.handoff_document, handoff_views.print_handoffs)
+        handoffs = await store.handoffs(query)
+    print_page(settings, "handoffs", handoffs, limit, handoff_views.handoff_document, handoff_views.print_handoffs)
 
 
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
-    """Show a handoff: its changes, its result and its packet, which is what the other agent gets.
+    """Show a handoff: its changes, its result, and the packet for the other agent.
 
-    If its target was chosen in the directory: each candidate with its scores, or why it fell out.
+    If its target was chosen in the directory, show each candidate with its scores, or why it was excluded.
 
     Works without an app.
 
@@ -253,17 +253,17 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .choice
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await known_handoff(store, handoff)
-        attempts = await store.handoffs(HandoffQuery(request=found.request, limit=_COUNTED + 1))
+        record = await known_handoff(store, handoff)
+        attempts = await store.handoffs(HandoffQuery(request=record.request, limit=_MOST_COUNTED + 1))
 
     def show() -> None:
-        handoff_views.print_whole_handoff(found)
+        handoff_views.print_whole_handoff(record)
         if len(attempts) > 1:
-            count = f"more than {_COUNTED}" if len(attempts) > _COUNTED else len(attempts)
-            print_hint(f"one of {count} attempts; see `gatechart handoffs list --request {found.request}`")
+            count = f"more than {_MOST_COUNTED}" if len(attempts) > _MOST_COUNTED else len(attempts)
+            print_hint(f"one of {count} attempts; see `gatechart handoffs list --request {record.request}`")
 
-    more = {"choice": found.choice, "packet": found.packet}
-    emit(settings, {**handoff_views.handoff_document(found), **more}, show)
+    more = {"choice": record.choice, "packet": record.packet}
+    emit(settings, {**handoff_views.handoff_document(record), **more}, show)
 
 
 async def cancel_handoff(
@@ -272,52 +272,52 @@ async def cancel_handoff(
     reason: WhyOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Withdraw an offer, or a delegation that is under way. An accepted transfer cannot be withdrawn.
+    """Withdraw an offer or a running delegation. An accepted transfer cannot be withdrawn.
 
     A host, such as `gatechart run`, delivers the withdrawal to the other agent. If that agent has accepted or finished
-    by then, the withdrawal comes too late. The agent that offered the work is told why.
+    by then, the withdrawal comes too late. The agent that offered the work gets the reason.
 
     Examples:
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await known_handoff(store, handoff)
-    _check_can_be_cancelled(found)
+        record = await known_handoff(store, handoff)
+    _check_can_be_cancelled(record)
 
     async def cancel(reached: Connection) -> tuple[Receipt, bool]:
         return await reached.home.cancel_handoff(handoff, reason=reason), reached.runtime is None
 
     receipt, is_hosted = await connection.execute(settings, (), cancel, timeout_s=timeout)
-    is_deleted = found.status is HandoffStatus.UNREADABLE
-    withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {found.target}"
+    is_deleted = record.status is HandoffStatus.UNREADABLE
+    withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {record.target}"
     emit(
         settings,
-        {**handoff_views.handoff_document(found), "mail": receipt.number},
+        {**handoff_views.handoff_document(record), "mail": receipt.number},
         f"the unreadable handoff {handoff} was deleted" if is_deleted else withdraws,
     )
     if not (settings.json or is_deleted or is_hosted):
-        print_hint("it waits for a host: `gatechart run` delivers it")
+        print_hint("the withdrawal waits for a host: `gatechart run` delivers it")
 
 
 async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
     """Load the handoff of this id. Raises NoHandoffError."""
-    found = await store.handoffs(HandoffQuery(id=handoff))
-    if not found:
+    records = await store.handoffs(HandoffQuery(id=handoff))
+    if not records:
         raise NoHandoffError(handoff, None)
-    return found[0]
+    return records[0]
 
 
-def _check_can_be_cancelled(found: HandoffRecord) -> None:
-    if not lifecycle.is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
-        raise NoHandoffError(found.id, found.status.value)
-    if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
-        raise HandoffStandsError(found.id, found.target)
+def _check_can_be_cancelled(record: HandoffRecord) -> None:
+    if not lifecycle.is_open(record.status) and record.status is not HandoffStatus.UNREADABLE:
+        raise NoHandoffError(record.id, record.status.value)
+    if record.status is HandoffStatus.ACCEPTED and record.mode is Mode.TRANSFER:
+        raise HandoffStandsError(record.id, record.target)
 
 
 def _target(
     graphs: Graphs, to: str | None, at: str | None, living: str | None, needs: Needs, *, is_best: bool
 ) -> str | Best:
-    """Return the graph, whose entry point is checked, or what chooses the target.
+    """Return the target graph, after checking its entry point, or the selection that chooses the target.
 
     Raises UsageError, UnknownGraphError, EntryRefusedError.
     """
@@ -325,7 +325,9 @@ def _target(
     is_chosen = is_best or needs != Needs()
     if is_chosen and (to or at or living):
         given = "--to" if to else "--at" if at else "--agent"
-        raise UsageError(f"{given} names who gets the work, and --best and needs leave it open; give one of them")
+        raise UsageError(
+            f"{given} names the target, and --best and needs let the directory choose it; use one or the other"
+        )
     if is_chosen:
         return selection.Best(needs)
     names = ", ".join(graph.name for graph in loading.newest(graphs))
@@ -336,7 +338,7 @@ def _target(
         )
     if at is None and to not in (graph.name for graph in known.graphs):
         if living is not None:
-            raise UsageError(f"--agent goes with --to GRAPH --at ENTRY_POINT, and {to!r} is none of {names}")
+            raise UsageError(f"--agent needs --to GRAPH --at ENTRY_POINT, and {to!r} is not one of {names}")
         return selection.Best(entries=to)
     graph = known.graph(to)
     if at is None:
@@ -354,24 +356,28 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
     return packet if problem is None else packet.model_copy(update={"current_problem": problem})
 
 
-async def _answered(reached: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
-    """Ask for a handoff, and return its id once an offer is accepted or the last one has failed.
+async def _wait_for_answer(
+    reached: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float
+) -> str:
+    """Request a handoff, and return its id once an offer is accepted or the last one has failed.
 
     timeout_s: how long to wait if another process hosts the agents; the handoff may still be pending then.
     """
     if reached.runtime is None:
-        asked, ends = await ask(), monotonic() + timeout_s
-        while monotonic() < ends and await _is_offered(reached.home, agent, asked):  # noqa: ASYNC110  nobody tells a reader
-            await asyncio.sleep(_LOOKS_S)
-        return asked
+        request, ends = await ask(), monotonic() + timeout_s
+        while monotonic() < ends and await _is_offered(reached.home, agent, request):  # noqa: ASYNC110  readers get no events
+            await asyncio.sleep(_POLL_S)
+        return request
     async with reached.runtime.changes() as changes:
-        asked = await ask()
-        while await _is_offered(reached.home, agent, asked):
+        request = await ask()
+        while await _is_offered(reached.home, agent, request):
             with suppress(FeedLaggedError):
                 await anext(changes)
-    return asked
+    return request
 
 
 async def _is_offered(home: AgentHome, agent: AgentId, request: str) -> bool:
-    standing = (await home.read(agent)).handoffs
-    return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in standing)
+    handoffs = (await home.read(agent)).handoffs
+    return any(
+        handoff.side is Side.ASKED and handoff.request == request and not handoff.is_accepted for handoff in handoffs
+    )

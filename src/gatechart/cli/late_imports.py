@@ -1,7 +1,7 @@
-"""Modules that are imported when they are first used, so that `--help` and completion are quick.
+"""Modules that are imported on first use, so that `--help` and completion are fast.
 
-A module that declares commands is imported to print any help. What only a running command needs, it names twice: for
-the type checker as an import, and for Python as `late(...)`. SQLAlchemy, pydantic and Graphviz come with those.
+Printing any help imports every module that declares commands. Such a module names the imports of running commands
+twice: for the type checker as an import, and for Python as `late(...)`. SQLAlchemy, pydantic and Graphviz are late.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ class _LateModule:
 
 
 def late(*names: str) -> Any:
-    """Return modules that are imported when an attribute of them is first used: one, or a tuple of several."""
+    """Return modules that are imported when one of their attributes is first used: one, or a tuple of several."""
     modules = tuple(map(_LateModule, names))
     return modules if len(modules) > 1 else modules[0]

@@ -1,4 +1,4 @@
-"""`gatechart forget-lessons`: deletes the lessons of a graph."""
+"""The command `gatechart forget-lessons`, which deletes the lessons of a graph."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ async def forget_lessons(
     graph: GraphArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Delete the lessons that agents of a graph learned from their escapes.
+    """Delete the lessons that agents of a graph have learned from their escapes.
 
-    Their escape plans then try strategies in the order written, and learn from the start.
-    If a host is running, such as `gatechart run`, it does this.
+    Escape plans then try strategies in the declared order, and start to learn again. If a host is running, such as
+    `gatechart run`, it does this.
 
     Examples:
       gatechart forget-lessons support

@@ -1,4 +1,4 @@
-"""Apps: the modules and chart files that a project or an option names, and the graphs in them."""
+"""Apps: the modules and chart files that a project or an option names, and their graphs."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from gatechart.hosting.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The name of an app, or of what else a deployment names, and the folder from which its modules are imported."""
+    """The name of an app, or of another object of a deployment, and the folder of its modules."""
 
     name: str  # `module:attribute`, or `chart.yaml:module` and the like
     folder: Path
-    dialect: str | None = None  # of a chart file; None leaves it to the file
-    what: str = "app"  # or the key of something else that a project names as it does its app
+    dialect: str | None = None  # of a chart file; None: the file declares it
+    what: str = "app"  # or another key of [tool.gatechart]
 
 
 def imported(app: App, module: str) -> ModuleType:
-    """Import a module of an app. Raises AppModuleError, AppImportError, and errors of gatechart raised on the way."""
+    """Import a module of an app. Raises AppModuleError, AppImportError, and gatechart errors raised by the module."""
     if str(app.folder) not in sys.path:
         sys.path.insert(0, str(app.folder))
     try:
@@ -65,7 +65,7 @@ def _not_found(app: App, module: str) -> AppModuleError:
     package, _, _ = module.rpartition(".")
     paths = list(getattr(sys.modules[package], "__path__", ())) if package else [str(app.folder)]
     prefix = f"{package}." if package else ""
-    is_file = bool(package) and module == f"{package}.py"  # the module was named as a file is
+    is_file = bool(package) and module == f"{package}.py"  # the module has the name of a file
     modules = (package,) if is_file else tuple(found.name for found in iter_modules(paths, prefix))
     where = paths[0] if paths else f"the module {package!r}"
     return AppModuleError(app.name, module, where, modules, app.what)
@@ -73,24 +73,24 @@ def _not_found(app: App, module: str) -> AppModuleError:
 
 def _broken(app: App, error: BaseException) -> AppImportError:
     raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    place = _place(app, error)
+    location = _location(app, error)
     if isinstance(error, RuntimeError) and _has_unstarted(error):
         remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
-        return AppImportError(app.name, raised, place, remedy, what=app.what)
-    return AppImportError(app.name, raised, place, what=app.what)
+        return AppImportError(app.name, raised, location, remedy, what=app.what)
+    return AppImportError(app.name, raised, location, what=app.what)
 
 
 def _has_unstarted(error: RuntimeError) -> bool:
-    """Close the coroutines that an error, such as that of a second event loop, kept from running; tell whether any."""
+    """Close coroutines that an error, such as a second event loop, kept from running; return whether there are any."""
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
-    unstarted = [each for frame in frames for each in frame.f_locals.values() if iscoroutine(each)]
-    for each in unstarted:
-        each.close()  # else Python adds to the error that it was never awaited
+    unstarted = [value for frame in frames for value in frame.f_locals.values() if iscoroutine(value)]
+    for coroutine in unstarted:
+        coroutine.close()  # otherwise Python adds a warning that it was never awaited
     return bool(unstarted)
 
 
-def _place(app: App, error: BaseException) -> str:
-    """Find the innermost line of the app's own code that was running, if there is one."""
+def _location(app: App, error: BaseException) -> str:
+    """Find the innermost line of the app's own code in the traceback; else the innermost line."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     frames = extract_tb(error.__traceback__)
@@ -106,18 +106,18 @@ def _is_own(app: App, file: Path) -> bool:
 _FILE: Final = r".+?\.(?P<ending>yaml|yml|json|scxml)"
 _BINDING: Final = r"[^:/\\,]+(:\w+)?"
 _FORM: Final = re.compile(rf"(?P<file>{_FILE})(:(?P<bindings>{_BINDING}(,{_BINDING})*))?", re.IGNORECASE | re.DOTALL)
-_BEGINNING: Final = re.compile(rf"{_FILE}(:|$)", re.IGNORECASE | re.DOTALL)
-_UNBOUND: Final = "pass it with bind="  # how `gatechart.charts` puts it, for whoever calls from Python
+_PREFIX: Final = re.compile(rf"{_FILE}(:|$)", re.IGNORECASE | re.DOTALL)
+_UNBOUND: Final = "pass it with bind="  # the text of `gatechart.charts` for callers in Python
 Unbound: TypeAlias = Callable[[str, str], Any]
 
 
 def is_chart(name: str) -> bool:
-    """Whether an app is a chart file.
+    """Return whether an app is a chart file.
 
     >>> is_chart("charts/lamp.yaml:lamp"), is_chart("json:graphs")
     (True, False)
     """
-    return _BEGINNING.match(name) is not None
+    return _PREFIX.match(name) is not None
 
 
 def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = None) -> AnyGraph:
@@ -132,7 +132,7 @@ def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = 
         raise AppNameError(app.name)
     if _is_several(app, form):
         raise AppNameError(app.name, is_several_charts=True)
-    path = _seen_from_here(app.folder / form["file"])
+    path = _relative_to_here(app.folder / form["file"])
     bind = [_bindings(app, name) for name in form["bindings"].split(",")] if form["bindings"] else []
     if form["ending"].lower() == "scxml":
         return _scxml(app, path, bind, entries)
@@ -142,7 +142,7 @@ def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = 
 
 
 def _is_several(app: App, form: re.Match[str]) -> bool:
-    # A file that is there may have a comma in its name.
+    # An existing file may have a comma in its name.
     is_there = (app.folder / form["file"]).exists()
     others = form["bindings"] or "" if is_there else app.name.partition(",")[2]
     return any(map(is_chart, others.split(",")))
@@ -163,7 +163,7 @@ def _scxml(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> Any
     from gatechart.contrib.scxml.reader import read  # noqa: PLC0415  only this needs it, and it is slow to import
 
     if app.dialect is not None and app.dialect != Dialect.SCXML:
-        raise AppDialectError(app.name, app.dialect, "an .scxml file has its own; leave out --dialect")
+        raise AppDialectError(app.name, app.dialect, "an .scxml file has its own dialect; leave out --dialect")
     context = _only_context(app, bind)
     return read(path, entry_points=entries, context=context)
 
@@ -188,12 +188,12 @@ def _of_transitions(app: App, path: Path, bind: list[Any], entries: Sequence[str
 
 
 def _only_context(app: App, bind: list[Any]) -> type[AgentContext] | None:
-    """Return the context that an app names behind a file whose names need no module. Raises AppDialectError."""
+    """Return the context class that an app names after a file that needs no module. Raises AppDialectError."""
     if not bind:
         return None
     if len(bind) == 1 and isinstance(bind[0], type) and issubclass(bind[0], AgentContext):
         return bind[0]
-    problem = "its functions are not bound by name; leave out the module, or name the class of the context behind it"
+    problem = "its functions are not bound by name; leave out the module, or add the class of the context"
     raise AppDialectError(app.name, app.dialect or Dialect.SCXML, f"{problem}, as in module:Context")
 
 
@@ -214,16 +214,16 @@ def _names_of_bindings(module: ModuleType) -> tuple[str, ...]:
     return tuple(name for name, value in public.items() if not callable(value) and not isinstance(value, ModuleType))
 
 
-def _seen_from_here(path: Path) -> Path:
-    """Shorten a path, relative to the current folder if it is inside."""
+def _relative_to_here(path: Path) -> Path:
+    """Return a path relative to the current folder if it is inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _with_remedies(error: InvalidChartError, file: str, names: str | None) -> InvalidChartError:
-    """Replace the remedies for Python with those for the command line."""
-    form = f"name the module that has it: let the app be {file}:package.module"
-    remedy = f"{names!r} has none; define it there, or name its module, too, behind a comma" if names else form
+    """Replace the remedies for Python with remedies for the command line."""
+    form = f"name its module in the app: {file}:package.module"
+    remedy = f"{names!r} does not have it; define it there, or add its module after a comma" if names else form
     faults = (replace(fault, remedy=remedy) if fault.remedy == _UNBOUND else fault for fault in error.faults)
     return InvalidChartError(error.file, tuple(faults))
 
@@ -232,13 +232,13 @@ Graphs: TypeAlias = tuple[AnyGraph, ...]
 
 
 def find_app(name: str | None) -> App | None:
-    """Find the app of this name, else that of the project; None if there is none. Raises AppConfigError."""
+    """Find the app of this name, else the project's app; None if there is none. Raises AppConfigError."""
     folder = Path.cwd()
     return App(name, folder) if name else of_project(folder, "app")
 
 
 def load_graphs(settings: Settings, unbound: Unbound | None = None) -> Graphs:
-    """Load the graphs of the app that the settings or the project name: every version of each, the newest last.
+    """Load the graphs of the app that the settings or the project name: every version of each graph, the newest last.
 
     unbound: see `gatechart.charts.load`.
     Raises AppUnnamedError and the other errors of `gatechart.cli.errors`, InvalidGraphError, InvalidChartError,
@@ -256,7 +256,7 @@ def load_graphs(settings: Settings, unbound: Unbound | None = None) -> Graphs:
 
 
 def with_chart(settings: Settings, names: Sequence[str]) -> tuple[Settings, list[str]]:
-    """Let the chart file among some names be the app; return the settings, and the other names. Raises UsageError."""
+    """Use the chart file among some names as the app; return the settings and the other names. Raises UsageError."""
     files = list(filter(is_chart, names))
     if len(files) > 1:
         raise UsageError(f"several chart files ({', '.join(files)}); name one at a time")
@@ -265,9 +265,9 @@ def with_chart(settings: Settings, names: Sequence[str]) -> tuple[Settings, list
 
 
 def load_as_written(settings: Settings, unbound: Unbound) -> Graphs:
-    """Load graphs to look at. The functions of a chart file need not exist, unless the app names a module for them.
+    """Load graphs for inspection. The functions of a chart file need not exist, unless the app names a module for them.
 
-    unbound: see `gatechart.charts.load`. Raises what `load_graphs` raises.
+    unbound: see `gatechart.charts.load`. Raises the errors of `load_graphs`.
     """
     app = find_app(settings.app)
     form = None if app is None else _FORM.fullmatch(app.name)
@@ -277,7 +277,9 @@ def load_as_written(settings: Settings, unbound: Unbound) -> Graphs:
 def _check_no_options_of_charts(app: App, settings: Settings) -> None:
     for option, given in (("--dialect", settings.dialect), ("--entry", settings.entry)):
         if given:
-            raise UsageError(f"{option} is for chart files, and the app {app.name!r} is Python; leave it out")
+            raise UsageError(
+                f"{option} is only for chart files, and the app {app.name!r} is Python; leave out {option}"
+            )
 
 
 def newest_named(graphs: Graphs, name: str) -> AnyGraph:
@@ -286,12 +288,12 @@ def newest_named(graphs: Graphs, name: str) -> AnyGraph:
 
 
 def only_newest(app: str, graphs: Graphs) -> AnyGraph:
-    """Choose the newest version of the only graph of an app. Raises UsageError if it has several."""
-    found = newest(graphs)
-    if len(found) > 1:
-        names = ", ".join(graph.name for graph in found)
+    """Return the newest version of the only graph of an app. Raises UsageError if it has several."""
+    newest_graphs = newest(graphs)
+    if len(newest_graphs) > 1:
+        names = ", ".join(graph.name for graph in newest_graphs)
         raise UsageError(f"--graph: {app} has several graphs ({names}); name the attribute of one")
-    return found[0]
+    return newest_graphs[0]
 
 
 def newest(graphs: Graphs) -> Graphs:
@@ -311,16 +313,16 @@ def _attribute(app: App) -> object:
         raise AppAttributeError(app.name, module_name, attribute, _names_of_graphs(module)) from None
 
 
-_ELSE: Final = {
+_OTHER_KEYS: Final = {
     **dict.fromkeys(("services", "choosing", "packet_migrations"), "module:attribute"),
     "tool_policies": "file.yaml",
 }
-"""What a project may name beside its app, and how."""
-_KEYS: Final = ("app", "dialect", *_ELSE)
+"""The keys of a project besides its app, with the form of their values."""
+_KEYS: Final = ("app", "dialect", *_OTHER_KEYS)
 
 
 def of_project(folder: Path, key: str) -> App | None:
-    """Read a key of the nearest pyproject.toml that has a [tool.gatechart]; the app is required there."""
+    """Read a key of the nearest pyproject.toml that has [tool.gatechart]; `app` is required there."""
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         settings = _settings(path) if path.is_file() else None
         if settings is not None:
@@ -328,8 +330,8 @@ def of_project(folder: Path, key: str) -> App | None:
             name = settings.get(key)
             if name is None and key != "app":
                 return None
-            if not isinstance(name, str) and key in _ELSE:
-                raise AppConfigError(str(path), f"{key} is {name!r}", f'{key} = "{_ELSE[key]}"')
+            if not isinstance(name, str) and key in _OTHER_KEYS:
+                raise AppConfigError(str(path), f"{key} is {name!r}", f'{key} = "{_OTHER_KEYS[key]}"')
             if not isinstance(name, str):
                 raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
             if settings.get("dialect") not in (None, *Dialect):
@@ -342,7 +344,7 @@ def _check_keys(path: Path, settings: Mapping[str, Any]) -> None:
     for key in settings:
         if key not in _KEYS:
             remedy = "one of these, and name the store with --store or GATECHART_STORE"
-            problem = f"there is no key {key!r}: {suggestion(key, _KEYS)}"
+            problem = f"unknown key {key!r}: {suggestion(key, _KEYS)}"
             raise AppConfigError(str(path), problem, remedy if key == "store" else "one of these")
 
 
@@ -358,7 +360,7 @@ def _settings(path: Path) -> Mapping[str, Any] | None:
 
 def _names_of_graphs(module: ModuleType) -> tuple[str, ...]:
     public = {name: _members(value) for name, value in vars(module).items() if not name.startswith("_")}
-    return tuple(name for name, members in public.items() if members and not _strangers(members))
+    return tuple(name for name, members in public.items() if members and not _types_of_non_graphs(members))
 
 
 def _graphs_in(app: App, value: object) -> Graphs:
@@ -367,14 +369,14 @@ def _graphs_in(app: App, value: object) -> Graphs:
         raise AppGraphsError(app.name, f"is of type {type(value).__name__}")
     if not members:
         raise AppGraphsError(app.name, "is empty")
-    strangers = _strangers(members)
-    if strangers:
-        raise AppGraphsError(app.name, f"contains values that are not graphs, of type {', '.join(strangers)}")
+    wrong_types = _types_of_non_graphs(members)
+    if wrong_types:
+        raise AppGraphsError(app.name, f"contains values that are not graphs, of type {', '.join(wrong_types)}")
     return members
 
 
 def _members(value: object) -> tuple[Any, ...] | None:
-    """Take the value itself, its items, or the values of a mapping; None if it is of another type."""
+    """Return the value itself, its items, or the values of a mapping; None for any other type."""
     if isinstance(value, StateTransitionGraph):
         return (value,)
     if isinstance(value, Mapping):
@@ -384,6 +386,6 @@ def _members(value: object) -> tuple[Any, ...] | None:
     return None
 
 
-def _strangers(members: Iterable[object]) -> tuple[str, ...]:
+def _types_of_non_graphs(members: Iterable[object]) -> tuple[str, ...]:
     kinds = (type(member).__name__ for member in members if not isinstance(member, StateTransitionGraph))
     return tuple(dict.fromkeys(kinds))

@@ -69,7 +69,7 @@ StatusOption = Annotated[
     MailStatus | None, typer.Option("--status", help="Only mail with this status.", show_default=False)
 ]
 AfterOption = Annotated[
-    int, typer.Option("--after", min=0, metavar="NUMBER", help="Only mail with a higher number.", show_default=False)
+    int, typer.Option("--after", min=0, metavar="NUMBER", help="Only mail after this number.", show_default=False)
 ]
 FrameworkMailOption = Annotated[
     bool, typer.Option("--framework", help="Also list mail to the agents of gatechart itself, such as schedules.")
@@ -92,7 +92,7 @@ async def post_event(
     due: DueOption = None,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Post mail: an event that the agent gets later.
+    """Post mail: an event that an agent gets later.
 
     When the command returns, the mail is durable; a host, such as `gatechart run`, delivers it. Mail that the agent
     refuses, or that fails at every attempt, is listed by `gatechart mail`. To wait for the outcome, use `gatechart
@@ -102,13 +102,13 @@ async def post_event(
       gatechart post case-1 REMINDER_DUE --due 2h
       gatechart post case-1 FEEDBACK_RECEIVED -p '{"rating": 5}' --id form-4711
     """
-    brought = read_payload(payload)
+    fields = read_payload(payload)
     moment = read_due("--due", due, datetime.now(UTC))
     async with stores.open_store(settings.store, role=Role.READER) as store:
         is_known = bool(await store.load_many([agent]))
 
     async def post(reached: Connection) -> Receipt:
-        return await reached.home.post(agent, event, brought, event_id=id, due=moment)
+        return await reached.home.post(agent, event, fields, event_id=id, due=moment)
 
     receipt = await connection.execute(settings, (), post, timeout_s=timeout)
     emit(
@@ -132,9 +132,9 @@ async def list_mail(
 ) -> None:
     """List mail that is waiting, refused or dead, in the order accepted.
 
-    Waiting mail is delivered in order, once it is due; timers are mail, too. Dead mail failed at every attempt. Mail
-    that was applied is in `gatechart history`. Mail to the agents of gatechart itself, such as schedules, is listed
-    with --framework, or with --agent. Works without an app; with one, it also says which mail is deferred.
+    Waiting mail is delivered in order, once it is due; timers are mail, too. Dead mail has failed at every attempt.
+    Applied mail is in `gatechart history`. Mail to the agents of gatechart itself, such as schedules, is listed with
+    --framework, or with --agent. Works without an app; with one, it also shows which mail is deferred.
 
     Examples:
       gatechart mail --status dead
@@ -145,8 +145,8 @@ async def list_mail(
     """
     query = MailQuery(agent, status, after, limit + 1, framework=framework or agent is not None)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await _with_reasons(settings, store, await store.mail(query))
-    print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)
+        mail = await _with_reasons(settings, store, await store.mail(query))
+    print_page(settings, "mail", mail, limit, agent_views.mail_document, agent_views.print_mail)
 
 
 async def show_mail(settings: Settings, number: NumberArgument) -> None:
@@ -160,13 +160,13 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
     emit(settings, agent_views.mail_document(mail), partial(agent_views.print_whole_mail, mail))
 
 
-async def _with_reasons(settings: Settings, store: Store, found: Sequence[Mail]) -> Sequence[Mail]:
-    """Return mail with the reason why it waits, if it is deferred and an app says so."""
+async def _with_reasons(settings: Settings, store: Store, mail: Sequence[Mail]) -> Sequence[Mail]:
+    """Add the reason why mail waits, if it is deferred and an app is named."""
     with suppress(GatechartError, UsageError):  # an app that cannot be loaded hides no mail
-        if found and loading.find_app(settings.app) is not None:
+        if mail and loading.find_app(settings.app) is not None:
             graphs = registry.Registry(loading.load_graphs(settings))
-            return await posted_mail.shown_mail(store, graphs, found, datetime.now(UTC))
-    return found
+            return await posted_mail.shown_mail(store, graphs, mail, datetime.now(UTC))
+    return mail
 
 
 async def retry_mail(
@@ -176,8 +176,8 @@ async def retry_mail(
 ) -> None:
     """Deliver refused or dead mail again, after the mail that is waiting for its agent.
 
-    Mail that failed and is waiting for its next attempt keeps its place, and is tried at once. A host, such as
-    `gatechart run`, delivers the mail. If one of the numbers is wrong, nothing is done.
+    Failed mail that waits for its next attempt keeps its position, and is tried at once. A host, such as `gatechart
+    run`, delivers the mail. If one of the numbers is wrong, nothing is done.
 
     Examples:
       gatechart mail retry 17
@@ -185,10 +185,10 @@ async def retry_mail(
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
-            found = await _numbered(store, number)
-            if found.status is MailStatus.WAITING and found.retry_at is None:
+            mail = await _numbered(store, number)
+            if mail.status is MailStatus.WAITING and mail.retry_at is None:
                 raise UnknownMailError(number)
-    _print_done(settings, await _each(settings, numbers, "retry", timeout), "is waiting again for")
+    _print_done(settings, await _for_all(settings, numbers, "retry", timeout), "is waiting again for")
 
 
 async def discard_mail(
@@ -205,13 +205,13 @@ async def discard_mail(
         for number in numbers:
             if (await _numbered(store, number)).status is MailStatus.WAITING:
                 raise UnknownMailError(number)
-    _print_done(settings, await _each(settings, numbers, "discard", timeout), "was deleted, for")
+    _print_done(settings, await _for_all(settings, numbers, "discard", timeout), "was deleted, for")
 
 
-async def _each(
+async def _for_all(
     settings: Settings, numbers: Sequence[int], verb: Literal["retry", "discard"], timeout_s: float
 ) -> Sequence[Mail]:
-    """Retry or discard mail by its numbers, each once, even if the owner of the database ends meanwhile."""
+    """Retry or discard mail by number, each once, even if the owner of the database ends meanwhile."""
     done: dict[int, Mail] = {}
 
     async def work(reached: Connection) -> None:
@@ -224,10 +224,10 @@ async def _each(
 
 
 async def _numbered(store: Store, number: int) -> Mail:
-    found = await store.mail(MailQuery(after=number - 1, limit=1))
-    if not found or found[0].number != number:
+    page = await store.mail(MailQuery(after=number - 1, limit=1))
+    if not page or page[0].number != number:
         raise UnknownMailError(number)
-    return found[0]
+    return page[0]
 
 
 def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:
@@ -254,7 +254,7 @@ CallIdOption = Annotated[
     typer.Option(
         "--id",
         metavar="ID",
-        help="An id for this call: repeating the command with the same id ends nothing again.",
+        help="An id for this call: repeating the command with the same id has no further effect.",
         show_default=False,
     ),
 ]
@@ -268,8 +268,9 @@ async def fire_timer(
 ) -> None:
     """Fire a timer now, before it is due.
 
-    `gatechart mail --agent AGENT` lists timers with their numbers. Other mail that is not yet due can be delivered the
-    same way. A host, such as `gatechart run`, delivers it, and the history says that an operator did it, and why.
+    `gatechart mail --agent AGENT` lists timers with their numbers. Other mail that is not due can be delivered early in
+    the same way. A host, such as `gatechart run`, delivers it. The history names the operator as its origin, with the
+    reason.
 
     Examples:
       gatechart mail fire 17 --reason "the customer called before the five days were over"
@@ -299,8 +300,8 @@ async def end_invoke(
 ) -> None:
     """End a running invoke of an agent with a result or an error.
 
-    The function is cancelled, and the agent gets `done.invoke.INVOKE` or `error.invoke.INVOKE`. The history says that
-    an operator did it, and why.
+    The function is cancelled, and the agent gets `done.invoke.INVOKE` or `error.invoke.INVOKE`. The history names the
+    operator as its origin, with the reason.
 
     Examples:
       gatechart end-invoke case-1 scan --result '{"clean": true}' --reason "scanned by hand"
@@ -318,7 +319,7 @@ async def end_invoke(
     emit(
         settings,
         {"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat},
-        f"this was done before, under the id {id}; nothing was ended again"
+        f"this was done before with the id {id}; nothing was ended again"
         if receipt.repeat
-        else f"invoke {invoke} of {agent} was ended; mail {receipt.number} tells the agent",
+        else f"invoke {invoke} of {agent} was ended; mail {receipt.number} notifies the agent",
     )

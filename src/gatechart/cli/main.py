@@ -1,4 +1,4 @@
-"""From the command line to an exit code; the one place that prints the errors of commands."""
+"""Turn a command line into an exit code. Only this module prints the errors of commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
 
 
 def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
-    """Describe an error; `facts` are those of the error, and `traceback` is there if it was asked for."""
+    """Describe an error. `facts` are its fields; `traceback` is present if it was requested."""
     return {
         "error": type(error).__name__,
         "message": message,
@@ -40,13 +40,13 @@ def error_document(error: BaseException, message: str, code: ExitCode, trace: st
     }
 
 
-_PERHAPS: Final = "a turn under way may have been committed; see `gatechart show`"
+_MAYBE_COMMITTED: Final = "a running turn may have been committed; see `gatechart show`"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code. arguments: those of the process by default."""
+    """Run a command and return its exit code. arguments: the process arguments by default."""
     if arguments is None:
-        _put_off_the_collector()
+        _delay_garbage_collection()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _replace_closed_streams()
     try:
@@ -56,55 +56,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output(sys.stdout)
         return code_of(error)
     except (Exception, KeyboardInterrupt) as error:
-        return _tell(_of_output(error), given)
+        return _report_error(_of_output(error), given)
     return code
 
 
-def _put_off_the_collector() -> None:
-    """Let the garbage collector of the process run seldom. Nearly all commands end before there is any garbage.
+def _delay_garbage_collection() -> None:
+    """Make the garbage collector of the process run rarely. Nearly all commands end before there is any garbage.
 
-    Scanning the libraries that a command imports, again and again, would take a sixth of its time.
+    Scanning the imported libraries again and again would take a sixth of a command's time.
     """
     gc.set_threshold(200_000, 20, 100)
 
 
 def _replace_closed_streams() -> None:
-    """Let output go nowhere that a shell has closed, as in `gatechart list >&-`."""
+    """Discard output to streams that the shell has closed, as in `gatechart list >&-`."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  until the process ends
 
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _of_output(error: BaseException) -> BaseException:
-    """Return what to tell about an error: OutputError if a disk refused the output.
+    """Return the error to report: OutputError if a disk refused the output.
 
-    Libraries print, too, such as typer its help; and whatever else meets a full disk, such as a database, says so with
-    an error of its own.
+    Libraries print, too: typer prints its help. Other code that meets a full disk, such as a database, raises its own
+    error.
     """
-    if not isinstance(error, OSError) or error.errno not in _FULL:
+    if not isinstance(error, OSError) or error.errno not in _DISK_ERRORS:
         return error
     _drop_output(sys.stdout)
-    told = OutputError(error.strerror or str(error))
-    told.__cause__ = error
-    return told
+    output_error = OutputError(error.strerror or str(error))
+    output_error.__cause__ = error
+    return output_error
 
 
 def _carry_out(arguments: Sequence[str]) -> int:
     _check_text(arguments)
-    asked = parse(arguments)
-    if not isinstance(asked, Job):  # typer did it all, such as --help
-        if asked == ExitCode.INTERRUPTED:
+    parsed = parse(arguments)
+    if not isinstance(parsed, Job):  # typer handled the arguments itself, such as --help
+        if parsed == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
-        return asked
-    with logging_to_stderr(verbose=asked.settings.verbose):
-        return asyncio.run(asked.work()) or ExitCode.DONE
+        return parsed
+    with logging_to_stderr(verbose=parsed.settings.verbose):
+        return asyncio.run(parsed.work()) or ExitCode.DONE
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Raise UsageError for bytes that are not UTF-8: Python lets them pass, and a database does not."""
+    """Raise UsageError for bytes that are not UTF-8: Python accepts them, but a database does not."""
     for argument in arguments:
         try:
             argument.encode()
@@ -112,18 +112,18 @@ def _check_text(arguments: Sequence[str]) -> None:
             raise UsageError(f"the argument {argument!a} is not valid UTF-8") from None
 
 
-def _tell(error: BaseException, arguments: Sequence[str]) -> ExitCode:
+def _report_error(error: BaseException, arguments: Sequence[str]) -> ExitCode:
     code, message = code_of(error), _message(error)
     trace = "".join(traceback.format_exception(error)) if is_set(arguments, "--debug", DEBUG_VARIABLE) else None
     try:
         if is_set(arguments, "--json", JSON_VARIABLE):
             print_json_line(
                 error_document(error, message, code, trace), stderr=True
-            )  # one line, as lines of a log may precede it
+            )  # one line, because log lines may precede it
         else:
             typer.echo(trace or "", err=True, nl=False)
             print_error(message)
-    except OSError:  # stderr is full or gone; the exit code still tells
+    except OSError:  # stderr is full or closed; the exit code still reports the error
         _drop_output(sys.stderr)
     return code
 
@@ -132,7 +132,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, typer.TyperException):
         return _usage_message(error)
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted; {error if error.args else _PERHAPS}"
+        return f"interrupted; {error if error.args else _MAYBE_COMMITTED}"
     if isinstance(error, GatechartError):
         return in_commands(str(error))
     raised = "".join(traceback.format_exception_only(error)).strip()
@@ -140,7 +140,7 @@ def _message(error: BaseException) -> str:
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    """Put typer's message in one line, and name the help to see."""
+    """Put typer's message on one line, and add the --help command."""
     context, message = getattr(error, "ctx", None), error.format_message().replace(": Value error, ", ": ", 1)
     if context is None:
         return message
@@ -148,6 +148,6 @@ def _usage_message(error: typer.TyperException) -> str:
 
 
 def _drop_output(stream: TextIO) -> None:
-    """Let the interpreter flush, at its end, output that nobody reads any more."""
+    """Let the interpreter flush the rest of the output to the null device when it ends."""
     with suppress(UnsupportedOperation):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""The command that begins a project: one with a small chart, or one of the examples."""
+"""The command that creates a project, with a small chart or one of the examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES: Final = "gatechart.examples"  # the package into which a wheel puts th
 
 
 class Example(StrEnum):
-    """The example charts that a project can begin with."""
+    """The example charts that a project can start with."""
 
     CUSTOMER_SERVICE = "customer_service"
     LEAVE_APPROVAL = "leave_approval"
@@ -246,9 +246,9 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class _Kit:
-    """What a project that begins with an example has besides the example."""
+    """The files of an example project in addition to the example."""
 
-    what: str  # for people who choose
+    what: str  # shown in the list of examples
     start: str
     services: str = ""  # the text of a module
     test: str = _SCENARIOS_TEST
@@ -291,7 +291,7 @@ FolderArgument = Annotated[
 ]
 ExampleOption = Annotated[
     Example | None,
-    typer.Option("--example", help="Begin with an example instead of a small chart.", show_default=False),
+    typer.Option("--example", help="Start with an example instead of a small chart.", show_default=False),
 ]
 ListOption = Annotated[bool, typer.Option("--list", help="List the examples, and write nothing.")]
 
@@ -302,9 +302,9 @@ async def begin_project(
     example: ExampleOption = None,
     lists: ListOption = False,
 ) -> None:
-    """Begin a project in a new folder: a chart, its functions, tests and a README.
+    """Create a project in a new folder: a chart, its functions, tests and a README.
 
-    The project runs, tests and draws as it is. Works without an app and without a database.
+    The project runs, passes its tests and can be drawn as it is. Works without an app and without a database.
 
     Examples:
       gatechart new helpdesk
@@ -332,8 +332,8 @@ def starter(name: str) -> Mapping[str, str]:
     """Return the files of a project with a small chart: text by path."""
     package = re.sub(r"\W", "_", name).lower()
     if not package.isidentifier():
-        raise UsageError(f"{name!r} cannot name a Python package; begin the name with a letter, such as helpdesk")
-    told = {
+        raise UsageError(f"{name!r} cannot name a Python package; start the name with a letter, such as helpdesk")
+    values = {
         "name": name,
         "package": package,
         "services": "",
@@ -341,21 +341,21 @@ def starter(name: str) -> Mapping[str, str]:
         **{name: text.format(package=package) for name, text in _ONE_CHART.items()},
     }
     texts = {"pyproject.toml": _PROJECT, "README.md": _README, **_STARTER}
-    return {path.format(**told): text.format(**told) for path, text in texts.items()}
+    return {path.format(**values): text.format(**values) for path, text in texts.items()}
 
 
 def installed_examples() -> Path:
-    """Find the folder of the examples. They are not imported: there they have no package of their own name."""
-    found = find_spec(EXAMPLES)
-    if found is None or not found.submodule_search_locations:
+    """Find the folder of the examples. They are not imported: they are packages of other names there."""
+    spec = find_spec(EXAMPLES)
+    if spec is None or not spec.submodule_search_locations:
         raise UsageError("the examples are not installed; run `pip install --force-reinstall gatechart`")
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
 
 
 def copied(name: str, example: Example, examples: Path) -> Mapping[str, str]:
-    """Return the files of a project that begins with an example. examples: the folder with all of them."""
+    """Return the files of a project that starts with an example. examples: the folder with all examples."""
     kit = _KITS[example]
-    told = {
+    values = {
         "name": name,
         "package": example,
         "start": kit.start,
@@ -369,18 +369,18 @@ def copied(name: str, example: Example, examples: Path) -> Mapping[str, str]:
     texts = {f"{example}/{each.name}": each.read_text(encoding="utf-8") for each in modules}
     if kit.has_scenarios:
         texts[f"{example}/scenario.py"] = examples.joinpath("scenario.py").read_text(encoding="utf-8")
-    moved = {
+    renamed = {
         path: text.replace("statecharts.scenario", f"{example}.scenario").replace("statecharts.", "")
         for path, text in texts.items()
     }
     if kit.services:
-        moved[f"{example}/services.py"] = kit.services
+        renamed[f"{example}/services.py"] = kit.services
     written = {"pyproject.toml": _PROJECT, "README.md": _README, f"tests/test_{example}.py": kit.test}
-    return {**moved, **{path: text.format(**told) for path, text in written.items()}}
+    return {**renamed, **{path: text.format(**values) for path, text in written.items()}}
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write a project into a folder that does not exist yet, or is empty."""
+    """Write a project into a new or empty folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} exists already; name a new folder, or an empty one")
     for path, text in texts.items():

@@ -1,4 +1,4 @@
-"""Options that every command has, before or after its name, those that several commands share, and their values."""
+"""The options of every command, before or after its name, the options that several commands share, and their values."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Dialect(StrEnum):
 class Settings:
     """The values of the common options."""
 
-    app: str | None  # None leaves it to the project's pyproject.toml
-    dialect: Dialect | None  # None leaves it to the project's pyproject.toml, and to the chart file
-    entry: Sequence[str] | None  # None leaves it to the chart file
+    app: str | None  # None: from the project's pyproject.toml
+    dialect: Dialect | None  # None: from the project's pyproject.toml, else from the chart file
+    entry: Sequence[str] | None  # None: from the chart file
     store: str
-    services: str | None  # None leaves it to the project's pyproject.toml
-    choosing: str | None  # None leaves it to the project's pyproject.toml
+    services: str | None  # None: from the project's pyproject.toml
+    choosing: str | None  # None: from the project's pyproject.toml
     json: bool
     verbose: bool
     debug: bool
@@ -93,9 +93,9 @@ DialectOption = Annotated[
     _everywhere(
         "--dialect",
         envvar=DIALECT_VARIABLE,
-        help="How to read a chart file, whatever it says itself: with the semantics of SCXML or XState, or as the "
+        help="How to read a chart file, in place of its own dialect: with the semantics of SCXML or XState, or as the "
         "configuration of a machine of the package transitions. Default: the dialect in the nearest pyproject.toml, "
-        "else what the file says.",
+        "else the file's own dialect.",
         show_default=False,
     ),
 ]
@@ -104,7 +104,7 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="Ask this `gatechart serve` in place of the --store, with the token in GATECHART_TOKEN if it wants one.",
+        help="Use this `gatechart serve` instead of the --store, with the token in GATECHART_TOKEN if it needs one.",
         show_default=False,
     ),
 ]
@@ -113,7 +113,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="URL",
-        help="Ask Restate in place of the --store, where it takes calls, such as http://127.0.0.1:8080.",
+        help="Use Restate instead of the --store, at the address for calls, such as http://127.0.0.1:8080.",
         show_default=False,
     ),
 ]
@@ -123,7 +123,7 @@ NamespaceOption = Annotated[
         "--namespace",
         envvar="GATECHART_RESTATE_NAMESPACE",
         metavar="NAME",
-        help="A name that separates applications on one engine; the same for all processes of an application.",
+        help="A name that separates applications on one engine; all processes of an application share it.",
     ),
 ]
 EntryOption = Annotated[
@@ -145,8 +145,8 @@ ServicesOption = Annotated[
         "--services",
         envvar=SERVICES_VARIABLE,
         metavar="MODULE:ATTRIBUTE",
-        help="The services that actions and invokes use; a function or class is called to make them. Default: those in "
-        "the nearest pyproject.toml, under \\[tool.gatechart].",
+        help="The services that actions and invokes use; a function or class is called to create them. Default: the "
+        "services in the nearest pyproject.toml, under \\[tool.gatechart].",
         show_default=False,
     ),
 ]
@@ -156,8 +156,8 @@ ChoosingOption = Annotated[
         "--choosing",
         envvar=CHOOSING_VARIABLE,
         metavar="MODULE:ATTRIBUTE",
-        help="How whom work is handed to is chosen: a Choosing(…), or a function that makes one. Default: the choosing "
-        "in the nearest pyproject.toml, under \\[tool.gatechart], else as usual.",
+        help="How the targets of handoffs are chosen: a Choosing(…), or a function that returns one. Default: the "
+        "choosing in the nearest pyproject.toml, under \\[tool.gatechart], else the built-in rules.",
         show_default=False,
     ),
 ]
@@ -173,7 +173,7 @@ VersionOption = Annotated[
     typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
 ]
 LONGEST_S: Final = 86_400.0
-"""A day: nobody waits longer, and event loops cannot handle every number of seconds."""
+"""A day: no command needs to wait longer, and event loops cannot handle every number of seconds."""
 
 
 def duration_option(
@@ -184,7 +184,7 @@ def duration_option(
     envvar: str | None = None,
     most_s: float = LONGEST_S,
 ) -> Any:
-    """Define an option that takes a duration, in which a bare number is seconds; a day at most by default."""
+    """Define an option that takes a duration, where a bare number is seconds; at most a day by default."""
 
     def parse(given: str | float) -> float:
         seconds = _seconds(given)
@@ -241,7 +241,7 @@ def common_options(
     debug: DebugOption = False,
     version: VersionOption = False,
 ) -> None:
-    """Take the common options before the name of a command; `with_settings` adds the same after it."""
+    """Take the common options before the name of a command; `with_settings` adds them after it."""
 
 
 _COMMON: Final = tuple(
@@ -252,7 +252,7 @@ _COMMON: Final = tuple(
 
 
 def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable[..., Job]:
-    """Add the common options to a command, which gets them as its settings."""
+    """Add the common options to a command and pass them as its settings."""
 
     @wraps(command)
     def parse(context: typer.Context, **given: Any) -> Job:
@@ -267,8 +267,10 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
 
 
 def settings_of(context: Any, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a command line. given: the values of the common options behind the command's name."""
-    return Settings(**{each.name: chosen_option(context, each.name, given.get(each.name)) for each in fields(Settings)})
+    """Return the settings of a command line. given: values of the common options after the command's name."""
+    return Settings(
+        **{field_.name: chosen_option(context, field_.name, given.get(field_.name)) for field_ in fields(Settings)}
+    )
 
 
 def chosen_option(context: Any, name: str, value: Any) -> Any:
@@ -282,12 +284,12 @@ def chosen_option(context: Any, name: str, value: Any) -> Any:
 
 
 def is_set(arguments: Sequence[str], flag: str, variable: str) -> bool:
-    """Whether a flag is given, in arguments that may not parse, or set in the environment."""
+    """Return whether a flag is among arguments that may not parse, or set in the environment."""
     return flag in arguments or os.environ.get(variable, "").lower() in {"1", "true", "t", "yes", "y", "on"}
 
 
 def read_payload(given: str | None, option: str = "--payload") -> dict[str, Any] | None:
-    """Read the JSON object that an option holds, or names as `@FILE` or `-`. Raises UsageError.
+    """Read the JSON object in an option, or in the source that it names as `@FILE` or `-`. Raises UsageError.
 
     >>> read_payload('{"text": "help"}'), read_payload(None)
     ({'text': 'help'}, None)
@@ -302,7 +304,9 @@ def read_payload(given: str | None, option: str = "--payload") -> dict[str, Any]
 
 
 def read_json(option: str, given: str | None) -> Any:
-    """Return the JSON value that an option holds, or names as `@FILE` or `-`; None if left out. Raises UsageError.
+    """Return the JSON value in an option, or in the source that it names as `@FILE` or `-`; None without one.
+
+    Raises UsageError.
 
     >>> read_json("--result", "[1, true]")
     [1, True]
@@ -310,7 +314,7 @@ def read_json(option: str, given: str | None) -> Any:
     if given is None:
         return None
     try:
-        return json.loads(_text(given), parse_constant=_refuse, parse_float=_number)
+        return json.loads(_text(given), parse_constant=_refuse_constant, parse_float=_number)
     except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
         problem = f'it is not valid JSON ({error}); write it like \'{{"text": "help"}}\', in single quotes'
         raise _wrong(option, given, problem) from error
@@ -328,7 +332,7 @@ _KINDS = {
 }
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
 
 
@@ -368,7 +372,7 @@ def read_since(option: str, given: str | None, now: datetime) -> datetime | None
     try:
         return now - age if isinstance(age, timedelta) else age
     except OverflowError:
-        raise UsageError(f"{option}: {given!r} is out of range; leave it out to begin with the oldest") from None
+        raise UsageError(f"{option}: {given!r} is out of range; leave it out to start with the oldest") from None
 
 
 def read_due(option: str, given: str | None, now: datetime) -> datetime | None:

@@ -1,6 +1,6 @@
-"""All that is printed: tables, JSON, hints, errors and the log. In colour on a terminal, unbroken lines in a pipe.
+"""All printed output: tables, JSON, hints, errors and the log. In colour on a terminal, unbroken lines in a pipe.
 
-Moments and ages are written as people read them: in the local time zone, which the environment variable TZ overrides.
+Moments and ages are printed for people: in the local time zone, or in the zone of the environment variable TZ.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def print_json_line(document: Document, *, stderr: bool = False) -> None:
 
 
 def emit(settings: Settings, document: Document, shown: Cell | Callable[[], None]) -> None:
-    """Print the result of a command: the document with --json, else a line or what a function prints."""
+    """Print the result of a command: the document with --json, else a line, or the output of a function."""
     if settings.json:
         print_document(document)
     elif callable(shown):
@@ -64,7 +64,7 @@ def emit(settings: Settings, document: Document, shown: Cell | Callable[[], None
 
 
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
-    """Print names and values, a row each."""
+    """Print names and values, one pair per row."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -104,9 +104,9 @@ def print_error(message: str) -> None:
 
 
 def is_confirmed(settings: Settings, question: str) -> bool:
-    """Ask at the terminal. Raises UsageError if nobody can be asked."""
+    """Ask for confirmation at the terminal. Raises UsageError if there is no terminal."""
     if settings.json or not sys.stdin.isatty():
-        raise UsageError("this needs a confirmation, and there is nobody to ask; add --yes")
+        raise UsageError("this needs a confirmation, and cannot ask for it; add --yes")
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)
     with interruptible():
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
@@ -114,7 +114,7 @@ def is_confirmed(settings: Settings, question: str) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt where a line is read: asyncio's handler would wait for the event loop."""
+    """Let Ctrl-C raise KeyboardInterrupt while a line is read: asyncio's handler would wait for the event loop."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -124,9 +124,9 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Show progress on a terminal; call the given function to update the text."""
+    """Show progress on a terminal; call the yielded function to update the text."""
     with Console(stderr=True, highlight=False).status(Text(what)) as status:
-        yield lambda told: status.update(Text(told))
+        yield lambda details: status.update(Text(details))
 
 
 def status_text(status: Status) -> Text:
@@ -145,7 +145,7 @@ def _print(content: Cell | Table, *, stderr: bool = False) -> None:
     with console.capture() as captured:
         console.print(content, soft_wrap=not isinstance(content, Table))
     lines = (line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
-    typer.echo("\n".join(lines), err=stderr, color=True)  # rich has already decided on colours
+    typer.echo("\n".join(lines), err=stderr, color=True)  # rich has already chosen the colours
 
 
 RowT = TypeVar("RowT")
@@ -154,7 +154,7 @@ RowT = TypeVar("RowT")
 def print_page(
     settings: Settings,
     kind: str,
-    found: Sequence[RowT],
+    entries: Sequence[RowT],
     limit: int,
     document: Callable[[RowT], Document],
     table: Callable[[Sequence[RowT]], None],
@@ -162,11 +162,11 @@ def print_page(
 ) -> None:
     """Print a page, and how to get the next one.
 
-    kind: what the entries are; also their key in JSON. found: the entries, and one more if there is another page.
-    document: an entry as JSON. table: prints the entries. key: the field of the last one that --after takes.
+    kind: the name of the entries, also their key in JSON. found: the entries, and one more if there is another page.
+    document: converts an entry to JSON. table: prints the entries. key: the field of the last entry for --after.
     """
-    rows = found[:limit]
-    next_after = getattr(rows[-1], key) if len(found) > limit else None
+    rows = entries[:limit]
+    next_after = getattr(rows[-1], key) if len(entries) > limit else None
 
     def show() -> None:
         if rows:
@@ -192,7 +192,7 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 @contextmanager
 def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
-    """Log warnings to stderr, but of gatechart only errors, as commands report the rest. verbose: log everything."""
+    """Log warnings to stderr, but only errors of gatechart, as commands report the rest. verbose: log everything."""
     root, ours = logging.getLogger(), logging.getLogger("gatechart")
     levels = root.level, ours.level
     handler = logging.StreamHandler()
@@ -210,7 +210,7 @@ def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
 
 @contextmanager
 def logging_of_a_server(*, as_json: bool) -> Iterator[None]:
-    """Inside `logging_to_stderr`, log warnings of gatechart, too. as_json: a line of JSON for each record."""
+    """Inside `logging_to_stderr`, also log warnings of gatechart. as_json: a line of JSON for each record."""
     root, ours = logging.getLogger(), logging.getLogger("gatechart")
     level, handlers = ours.level, [each for each in root.handlers if isinstance(each.formatter, _FactsFormatter)]
     ours.setLevel(min(level, logging.WARNING))
@@ -228,7 +228,7 @@ class _JsonFormatter(logging.Formatter):
     """Formats a record as a line of JSON, with its extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        details = {
             "time": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -236,16 +236,16 @@ class _JsonFormatter(logging.Formatter):
             **{name: value for name, value in vars(record).items() if name not in _STANDARD},
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return pydantic_core.to_json(told, fallback=repr).decode()
+            details["traceback"] = self.formatException(record.exc_info)
+        return pydantic_core.to_json(details, fallback=repr).decode()
 
 
 class _FactsFormatter(logging.Formatter):
     """Formats a record as its message, followed by the extra fields that are not in the message."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        told = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())
-        facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in told)
+        details = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())
+        facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in details)
         return " ".join([f"{record.levelname.lower()}: {record.name}: {record.message}", *facts])
 
 
@@ -253,7 +253,7 @@ _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def moment_text(moment: datetime) -> str:
-    """Write a moment in local time, to the second; one that a damaged row does not tell is unknown."""
+    """Write a moment in local time, to the second; write unknown if a damaged row lost the moment."""
     return "unknown" if moment <= EARLIEST else f"{_local(moment):%Y-%m-%d %H:%M:%S}"
 
 
@@ -284,12 +284,12 @@ def age_text(age: timedelta) -> str:
         count, left = divmod(left, seconds)
         counts.append((count, unit))
     largest = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
-    told = [f"{count}{unit}" for count, unit in counts[largest : largest + 2] if count]
-    return " ".join(told) or "0s"
+    details = [f"{count}{unit}" for count, unit in counts[largest : largest + 2] if count]
+    return " ".join(details) or "0s"
 
 
 def _local(moment: datetime) -> datetime:
     try:
         return moment.astimezone()
-    except (OverflowError, OSError):  # the first or the last year that a date can have
+    except (OverflowError, OSError):  # the first or the last year of the calendar
         return moment.astimezone(UTC)

@@ -95,7 +95,7 @@ StateOption = Annotated[
 StatusOption = Annotated[
     Status | None, typer.Option("--status", help="Only agents with this status.", show_default=False)
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="How many to list, at most.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="List at most this many.")]
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -111,14 +111,17 @@ OrderOption = Annotated[
     typer.Option(
         "--order",
         metavar="ORDER",
-        help="started: the oldest first. changed: the latest change first. Or a searchable field. With a minus sign, "
-        "as in --order=-changed: the other way round.",
+        help="started: oldest first. changed: latest change first. Or a searchable field. A minus sign reverses the "
+        "order, as in --order=-changed.",
     ),
 ]
 AfterAgentOption = Annotated[
     str | None,
     typer.Option(
-        "--after", metavar="PLACE", help="Only agents behind this one, or this place of a list.", show_default=False
+        "--after",
+        metavar="PLACE",
+        help="Only agents after this one, or after this position of a list.",
+        show_default=False,
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="List all, without a limit.")]
@@ -137,17 +140,15 @@ AfterVersionOption = Annotated[
 ]
 AskedEventArgument = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[EVENT]", autocompletion=complete_events, help="Only what this event would do.", show_default=False
-    ),
+    typer.Argument(metavar="[EVENT]", autocompletion=complete_events, help="Show only this event.", show_default=False),
 ]
 
 
 async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> ExitCode | None:
     """Show an agent: its state, context, waiting mail, the events it accepts or defers, and dead mail.
 
-    The exit code is 1 if the agent may be waiting for mail that is dead, such as a timer, the result of an invoke or
-    the answer to a handoff, and 8 if it went round in circles, found no way out and ended as failed.
+    The exit code is 1 if the agent may be waiting for dead mail, such as a timer, the result of an invoke or the answer
+    to a handoff, and 8 if it could not escape a loop and ended as failed.
 
     Examples:
       gatechart show case-1
@@ -162,7 +163,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         failure = await _failure_of(store, snapshot)
         mail = await store.mail(MailQuery(agent, MailStatus.WAITING, limit=_MOST_WAITING))
         dead = await store.mail(MailQuery(agent, MailStatus.DEAD, limit=_MOST_WAITING))
-        running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
+        running = [invocation for _, invocation in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
     accepted, problem = _accepted(settings, snapshot)
 
     def show() -> None:
@@ -172,7 +173,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         agent_views.print_dead(dead)
         signal_views.print_escapes(snapshot.trail.escapes)
         if problem is not None:
-            print_hint(f"cannot tell which events it accepts: {problem}")
+            print_hint(f"the accepted events are unknown: {problem}")
 
     document = {
         **agent_views.snapshot_document(snapshot),
@@ -186,22 +187,24 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     }
     emit(settings, document, show)
     if ended_in_loop(snapshot):
-        print_warning(f"{snapshot.agent_id} went round in circles and found no way out; see `gatechart history`")
+        print_warning(f"{snapshot.agent_id} could not escape a loop; see `gatechart history`")
         return ExitCode.LOOPED
-    return _told_of(snapshot, dead)
+    return _warn_of_dead_mail(snapshot, dead)
 
 
 async def _failure_of(store: Store, snapshot: Snapshot) -> FailureReport | None:
-    """Return what made the agent fail; None if it has not failed, or its last turn cannot be read."""
+    """Return the cause of the agent's failure; None if it has not failed, or its last turn cannot be read."""
     if snapshot.status is not Status.FAILED:
         return None
     entries = await store.history(snapshot.agent_id, after=snapshot.version - 1, limit=1)
     return failure_report(entries[0], snapshot) if entries else None
 
 
-def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
+def _warn_of_dead_mail(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     """Warn and return the exit code if the agent may be waiting for dead mail."""
-    numbers = [str(each.number) for each in dead if turn_mail.is_awaited(each) and _is_told_in(snapshot, each)]
+    numbers = [
+        str(letter.number) for letter in dead if turn_mail.is_awaited(letter) and _is_awaited_in(snapshot, letter)
+    ]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(
@@ -211,8 +214,8 @@ def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     return ExitCode.REFUSED
 
 
-def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
-    """Whether the mail belongs to no state, or to one that has not been left since."""
+def _is_awaited_in(snapshot: Snapshot, mail: Mail) -> bool:
+    """Return whether the mail has no state, or its state has not been left since."""
     return mail.state is None or (mail.state, mail.epoch) in snapshot.entered
 
 
@@ -239,9 +242,9 @@ async def list_agents(
 ) -> None:
     """List agents, with the time since the last turn of each.
 
-    Works without an app, except for --where and an order by a field. With one, --state also finds agents in states
-    inside the given state, and unknown names are errors. The agents of gatechart itself, such as schedules, are listed
-    with --framework, or with --graph and the name of their graph.
+    Works without an app, except for --where and an order by a field. With one, --state also finds agents in substates,
+    and unknown names are errors. The agents of gatechart itself, such as schedules, are listed with --framework, or
+    with --graph and the name of their graph.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
@@ -275,10 +278,10 @@ async def list_agents(
 
 
 def _check_alone(state: str | None, status: Status | None, after: str | None, where: Sequence[str] | None) -> None:
-    """Raise UsageError if a count is to be narrowed by more than a graph."""
+    """Raise UsageError if another option than a graph narrows a count."""
     given = {"--state": state, "--status": status, "--after": after, "--where": where or None}
     if more := [name for name, value in given.items() if value is not None]:
-        raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(more)}")
+        raise UsageError(f"--count counts every status and state; leave out {', '.join(more)}")
 
 
 async def _count_agents(settings: Settings, graph: str | None, *, framework: bool) -> None:
@@ -301,11 +304,11 @@ async def _count_agents(settings: Settings, graph: str | None, *, framework: boo
 async def show_accepted(
     settings: Settings, agent: AgentArgument, event: AskedEventArgument = None, payload: PayloadOption = None
 ) -> ExitCode | None:
-    """Show what can happen to an agent now: the events that it accepts or defers, and whether its guards agree.
+    """Show the events that an agent accepts or defers now, and whether its guards accept them.
 
-    Guards are asked, and nothing else happens. AGREES is yes, no, deferred, or depends: on the payload, which is not
-    known. With an EVENT, only that one is asked about, with a --payload if there is one; the exit code is 1 if it would
-    be refused, and 0 if it would be deferred.
+    Guards are evaluated, and nothing else happens. AGREES is yes, no, deferred, or depends: on the payload, which is
+    unknown. With an EVENT, only that event is evaluated, with the --payload if there is one; the exit code is 1 if it
+    would be refused, and 0 if it would be deferred.
 
     Examples:
       gatechart accepts case-1
@@ -313,22 +316,22 @@ async def show_accepted(
       gatechart accepts case-1 --json
     """
     if event is None and payload is not None:
-        raise UsageError("a payload needs its event; name it behind the agent")
+        raise UsageError("a payload needs an event; name it after the agent")
     graphs = loading.load_graphs(settings)
     async with connection.inspect(settings, graphs) as runtime:
         if event is None:
-            found = await runtime.accepts(agent)
-            emit(settings, codec.ACCEPTS.plain(found), lambda: agent_views.print_accepted(found))
+            events = await runtime.accepts(agent)
+            emit(settings, codec.ACCEPTS.plain(events), lambda: agent_views.print_accepted(events))
             return None
-        asked = await runtime.can(agent, event, read_payload(payload))
-    emit(settings, codec.ACCEPTED.plain(asked), lambda: agent_views.print_accepted((asked,)))
-    return ExitCode.REFUSED if asked.refused else None
+        answer = await runtime.can(agent, event, read_payload(payload))
+    emit(settings, codec.ACCEPTED.plain(answer), lambda: agent_views.print_accepted((answer,)))
+    return ExitCode.REFUSED if answer.refused else None
 
 
 async def show_history(
     settings: Settings, agent: AgentArgument, after: AfterVersionOption = 0, limit: LimitOption = 100
 ) -> None:
-    """List the turns of an agent, oldest first: the event, the transitions that it took, and what they changed.
+    """List the turns of an agent, oldest first: event, transitions and changes.
 
     Times are local; for UTC, set TZ=UTC. With --json, they are always UTC. Works without an app.
 
@@ -338,9 +341,9 @@ async def show_history(
       TZ=UTC gatechart history case-1
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await store.history(agent, after=after, limit=limit + 1)
-    entries = found[:limit]
-    next_after = entries[-1].version if len(found) > limit else None
+        turns = await store.history(agent, after=after, limit=limit + 1)
+    entries = turns[:limit]
+    next_after = entries[-1].version if len(turns) > limit else None
 
     def show() -> None:
         agent_views.print_history(entries)
@@ -352,10 +355,10 @@ async def show_history(
 
 
 async def show_trail(settings: Settings, agent: AgentArgument) -> None:
-    """Show the trail of an agent, oldest first: what its signals look at.
+    """Show the trail of an agent, oldest first: the entries that its signals examine.
 
-    A trail is kept for agents whose graph has signals, and is bounded; the history has what happened before. With it
-    comes what the agent tried to get out of what its signals noticed, and what each attempt came to.
+    A trail is kept for agents whose graph has signals, and is bounded; the history has the earlier events. The command
+    also shows the agent's attempts to escape from what its signals found, and their outcomes.
 
     Examples:
       gatechart trail case-1
@@ -408,13 +411,13 @@ def _query(
         )
         return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)
     active = None if state is None else (ActiveIn(graph, (state,)),)
-    place = search.checked_order(order, after)
-    return Query(graph, active, status, after, limit, place, framework=framework or graph is not None)
+    checked = search.checked_order(order, after)
+    return Query(graph, active, status, after, limit, checked, framework=framework or graph is not None)
 
 
 def _check_known(settings: Settings, graph: str) -> None:
     """Raise UnknownGraphError if there is an app and it has no such graph."""
-    with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
+    with suppress(DefinitionError):  # an app that cannot be loaded has no names to compare
         if loading.find_app(settings.app) is not None:
             registry.Registry(loading.load_graphs(settings)).graph(graph)
 

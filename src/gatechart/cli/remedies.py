@@ -1,7 +1,7 @@
-"""What errors say would help, in the words of the command line.
+"""Translate the remedies in error texts into commands and options.
 
-Errors are written for programs: they name calls and arguments of Python. Whoever types a command is told the command or
-the option instead. This table is the one place for that; a test walks all errors.
+Errors are written for programs: they name Python calls and arguments. A person at a shell gets the command or option
+instead. This table is the only place for that; a test walks all errors.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ import re
 from typing import Final
 
 _HOST: Final = "of the program that hosts the agents"
-WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
+WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
     # agents
     (r"look it up with find\(\) or `gatechart list`", "look it up with `gatechart list`"),
     (
-        r"resume it, or start another with another id",
+        r"resume it, or start an agent with another id",
         "choose another --id, or leave it as it is with `gatechart start --or-resume`",
     ),
     (
         r"repeat an event unchanged, or give a new event a new id",
-        "repeat an event unchanged, or give a new one a new --id",
+        "repeat an event unchanged, or give a new event a new --id",
     ),
     (
         r"register the graph that it was started with, or migrations from it",
-        "let the app have the graph that it was started with, or migrations from it",
+        "add the graph that it was started with, or migrations from it, to the app",
     ),
     (r"and keep the old one registered as long as", "and keep the old one in the app as long as"),
-    (r"give each graph of a runtime a name of its own", "give each graph of the app a name of its own"),
-    (r"pass graphs=\[\.\.\.\] with StateTransitionGraph objects", "let the app hold graphs"),
+    (r"give each graph of a runtime a different", "give each graph of the app a different"),
+    (r"pass graphs=\[\.\.\.\] with StateTransitionGraph objects", "name an attribute that holds graphs"),
     (
         r"register it, or look it up with directory\(\)",
         "register it with `gatechart directory register`, or look it up with `gatechart directory`",
     ),
     (
-        r"make it, or look it up with schedules\(\) or `gatechart schedule`",
-        "make it with `gatechart schedule set`, or look it up with `gatechart schedule`",
+        r"create it, or look it up with schedules\(\) or `gatechart schedule`",
+        "create it with `gatechart schedule set`, or look it up with `gatechart schedule`",
     ),
     (r"go back to any version with rollback\(\)", "go back to any version with `gatechart rollback`"),
     # mail, timers and invokes
     (
-        r"retry\((\d+)\) it once the cause is mended, or discard\(\1\) it and",
-        r"`gatechart mail retry \1` once the cause is mended, or `gatechart mail discard \1` and",
+        r"fix the cause and retry\((\d+)\) it, or discard\(\1\) it and",
+        r"fix the cause and run `gatechart mail retry \1`, or run `gatechart mail discard \1` and",
     ),
     (
         r"list them with mail\(status='refused'\) or 'dead'",
@@ -50,8 +50,8 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"with fire_timer\(\), or `gatechart mail fire`", "with `gatechart mail fire`"),
     (r"with end_invoke\(\), or `gatechart end-invoke`", "with `gatechart end-invoke`"),
     (
-        r"let an action raise it within its own turn with turn\.raise_event\(\)",
-        "let an action raise it within its own turn",
+        r"let an action raise it within its turn with turn\.raise_event\(\)",
+        "let an action raise it within its turn",
     ),
     (
         r"or open the runtime with Limits\(when_full=WhenFull\.WAIT\) or a larger inbox",
@@ -72,10 +72,10 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     # databases
     (
         r"end it first, or open the database for reading",
-        "end it first, or let `gatechart run --standby` wait for that; commands that only read need not wait",
+        "end it first, or let `gatechart run --standby` wait for its end; commands that only read need not wait",
     ),
     (r"nothing was written\. Open a new runtime", "nothing was written; run the command again"),
-    (r"go on there, or open the database for reading", "go on there; commands that only read work here, too"),
+    (r"continue there, or open the database for reading", "continue there; commands that only read work here, too"),
     (
         r"make file and folder writable, or open it for reading",
         "make file and folder writable; commands that only read need not write",
@@ -89,7 +89,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"write one of the two, or pass load\(entry_points=\[\.\.\.\]\)", "write one of the two, or add --entry STATE"),
     (
         r"write that name, and bind it with bind=",
-        "write that name, and define it in the module that the app names behind the file",
+        "write that name, and define it in the module that follows the file in the app",
     ),
     (r"or raise limit_s", "or raise --limit"),
 )
@@ -97,7 +97,7 @@ _COMPILED: Final = tuple((re.compile(pattern), instead) for pattern, instead in 
 
 
 def in_commands(text: str) -> str:
-    """Return the text of an error with commands and options in place of calls and arguments of Python.
+    """Return the text of an error with commands and options in place of Python calls and arguments.
 
     >>> in_commands("there is no agent 'a'; start it, or look it up with find() or `gatechart list`")
     "there is no agent 'a'; start it, or look it up with `gatechart list`"

@@ -36,7 +36,7 @@ else:
         "gatechart.hosting.replay",
     )
 
-_TOLD: Final = (Fidelity.DIFFERS, Fidelity.UNCLEAR)
+_LISTED: Final = (Fidelity.DIFFERS, Fidelity.UNCLEAR)
 _LONGEST: Final = 60  # characters of one side of a difference in a table; JSON has all of it
 NewGraphOption = Annotated[
     str,
@@ -44,7 +44,8 @@ NewGraphOption = Annotated[
         "--graph",
         metavar="GRAPH",
         autocompletion=complete_graphs,
-        help="The new version: a graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE. Earlier ones are in the app.",
+        help="The new version: a graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE. Earlier versions must be in "
+        "the app.",
         show_default=False,
     ),
 ]
@@ -57,14 +58,14 @@ AgentsOption = Annotated[
     typer.Option("--agent", metavar="AGENT", autocompletion=complete_agents, help="Only this agent; may be repeated."),
 ]
 MostAgentsOption = Annotated[
-    int | None, typer.Option("--limit", min=1, metavar="NUMBER", help="Only so many agents, in the order started.")
+    int | None, typer.Option("--limit", min=1, metavar="NUMBER", help="At most this many agents, in the order started.")
 ]
 StandInsOption = Annotated[
     str | None,
     typer.Option(
         "--stand-ins",
         metavar="MODULE:ATTRIBUTE",
-        help="Services for actions that do nothing outside. --services are never used.",
+        help="Services without outside effects, for actions. --services are never used.",
         show_default=False,
     ),
 ]
@@ -72,13 +73,13 @@ StandInsOption = Annotated[
 
 @dataclass(slots=True)
 class _Tally:
-    """What came of the turns of one agent."""
+    """The results of replaying one agent's turns."""
 
     agent_id: str
     counts: Counter[Fidelity] = field(default_factory=Counter)
-    turns: list[ReplayedTurn] = field(default_factory=list)  # those that are not the same
+    turns: list[ReplayedTurn] = field(default_factory=list)  # turns that differ or are unclear
     effects_unknown: int = 0
-    own: int = 0  # of those with unknown effects, how many the version that played them recorded itself
+    own: int = 0  # turns with unknown effects that the replayed version recorded itself
 
     def add(self, turn: ReplayedTurn) -> None:
         """Count a turn."""
@@ -86,7 +87,7 @@ class _Tally:
         is_unknown = turn.fidelity is not Fidelity.SKIPPED and not turn.effects_known
         self.effects_unknown += is_unknown
         self.own += is_unknown and turn.is_own_record
-        if turn.fidelity in _TOLD:
+        if turn.fidelity in _LISTED:
             self.turns.append(turn)
 
 
@@ -100,14 +101,14 @@ async def replay_histories(
 ) -> ExitCode | None:
     """Play recorded histories through a new version of a graph, and list the turns that differ.
 
-    Each turn begins as it is recorded, migrated to the new version if that has migrations, with the event, time and ids
-    of the record; results of invokes are in the record. States, status, context and effects are compared. Effects need
-    the version that made the record in the app.
+    Each turn starts from its recorded state, migrated if the new version has migrations, with the event, time and ids
+    of the record; the record also has the results of invokes. States, status, context and effects are compared. To
+    compare effects, the app must have the version that made the record.
 
-    Nothing is written, sent or invoked, and it works beside a host. Actions run, so their services are left out:
-    --stand-ins gives them others.
+    Nothing is written, sent or invoked, and the command works while a host is running. Actions run, but without their
+    services: --stand-ins gives them others.
 
-    The exit code is 1 if a turn differs, or is unclear because its own version does not repeat it either.
+    The exit code is 1 if a turn differs, or is unclear because the version that recorded it does not reproduce it.
 
     Examples:
       gatechart replay --graph customer_service --since 7d
@@ -123,26 +124,26 @@ async def replay_histories(
     ):
         migrations = deployment.load_packet_migrations()
         replay = replaying.Replay(store, new, earlier, services=services, packet_migrations=migrations)
-        with working("playing") as tell:
+        with working("playing") as show_progress:
             async for snapshot in replay.agents(tuple(agent or ()), limit):
                 tallies.append(_Tally(snapshot.agent_id))
                 async for turn in replay.turns(snapshot, moment):
                     tallies[-1].add(turn)
-                    tell(_so_far(tallies))
+                    show_progress(_so_far(tallies))
     emit(settings, _document(new, tallies), partial(_print, new, tallies))
-    return ExitCode.REFUSED if any(each.turns for each in tallies) else None
+    return ExitCode.REFUSED if any(tally.turns for tally in tallies) else None
 
 
 def _versions(settings: Settings, name: str) -> tuple[AnyGraph, tuple[AnyGraph, ...]]:
-    """Load the new version and the earlier ones. Raises what `loading.load_graphs` raises, and UnknownGraphError."""
+    """Load the new version and the earlier ones. Raises UnknownGraphError, and the errors of `loading.load_graphs`."""
     is_app = ":" in name or loading.is_chart(name)
     app = loading.load_graphs(settings) if not is_app or loading.find_app(settings.app) is not None else ()
     if not is_app:
         new = loading.newest_named(app, name)
         return new, replaying.earlier(new, app)
-    given = loading.load_graphs(replace(settings, app=name))
-    new = loading.only_newest(name, given)
-    return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *given))))
+    loaded = loading.load_graphs(replace(settings, app=name))
+    new = loading.only_newest(name, loaded)
+    return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *loaded))))
 
 
 @asynccontextmanager
@@ -155,7 +156,7 @@ async def _opened_stand_ins(settings: Settings, stand_ins: str | None) -> AsyncI
 
 
 def _totals(tallies: Sequence[_Tally]) -> Counter[Fidelity]:
-    return sum((each.counts for each in tallies), Counter())
+    return sum((tally.counts for tally in tallies), Counter())
 
 
 def _so_far(tallies: Sequence[_Tally]) -> str:
@@ -164,7 +165,7 @@ def _so_far(tallies: Sequence[_Tally]) -> str:
 
 
 def _document(graph: AnyGraph, tallies: Sequence[_Tally]) -> Document:
-    """Describe what came of all turns; `turns` has those that are not the same."""
+    """Describe the results; `turns` lists the turns that differ or are unclear."""
     counts = _totals(tallies)
     return {
         "graph": graph.name,
@@ -174,12 +175,12 @@ def _document(graph: AnyGraph, tallies: Sequence[_Tally]) -> Document:
             for each in tallies
         ],
         "counts": _named(counts),
-        "effects_unknown": sum(each.effects_unknown for each in tallies),
+        "effects_unknown": sum(tally.effects_unknown for tally in tallies),
     }
 
 
 def _named(counts: Counter[Fidelity]) -> dict[str, int]:
-    return {each.value: counts[each] for each in Fidelity}
+    return {fidelity.value: counts[fidelity] for fidelity in Fidelity}
 
 
 def _turn_document(turn: ReplayedTurn) -> Document:
@@ -196,45 +197,45 @@ def _turn_document(turn: ReplayedTurn) -> Document:
 
 
 def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
-    rows = [row for each in tallies for turn in each.turns for row in _rows(turn)]
+    rows = [row for tally in tallies for turn in tally.turns for row in _rows(turn)]
     if rows:
         columns = ("AGENT", "VERSION", in_zone("TIME"), "EVENT", "ASPECT", "RECORDED", "NOW")
         print_table(columns, rows, whole=columns[:3])
         print_line()
     counts, differing = _totals(tallies), sum(bool(each.turns) for each in tallies)
-    told = [f"{counts[each]:,} {_WORDS[each]}" for each in Fidelity if counts[each]]
+    parts = [f"{counts[each]:,} {_WORDS[each]}" for each in Fidelity if counts[each]]
     agents = f"{len(tallies):,} agent{'' if len(tallies) == 1 else 's'}"
     among = f" ({differing:,} with turns that are not the same)" if differing else ""
     turns = f"{counts.total():,} turn{'' if counts.total() == 1 else 's'}"
-    print_line(f"{agents}{among}, {turns}: {', '.join(told) or 'none'}")
+    print_line(f"{agents}{among}, {turns}: {', '.join(parts) or 'none'}")
     _hint_at_unknown_effects(graph, tallies)
 
 
 def _hint_at_unknown_effects(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
-    own = sum(each.own for each in tallies)
+    own = sum(tally.own for tally in tallies)
     if own:
         print_hint(
             f"{graph.name!r} version {graph.version!r} recorded {own:,} of the turns itself, so there is no other "
-            "version to compare effects with; if its functions have changed since, name the graph as it was with --app"
+            "version to compare effects with; if its functions have changed since, name the old graph with --app"
         )
     unknown = sum(each.effects_unknown for each in tallies) - own
     if unknown:
         print_hint(
             f"effects of {unknown:,} turn{'' if unknown == 1 else 's'} were not compared: the app has no version of "
-            f"{graph.name!r} that made them and repeats them"
+            f"{graph.name!r} that recorded and reproduces them"
         )
 
 
 _WORDS: Final = {
     Fidelity.SAME: "the same",
     Fidelity.DIFFERS: "differ",
-    Fidelity.UNCLEAR: "unclear, as their own version does not repeat them",
+    Fidelity.UNCLEAR: "unclear, because their own version does not reproduce them",
     Fidelity.SKIPPED: "skipped",
 }
 
 
 def _rows(turn: ReplayedTurn) -> list[tuple[str, ...]]:
-    """Return a row for each difference; the first one names the turn."""
+    """Return one row per difference; the first row names the turn."""
     name = (turn.agent_id, str(turn.version), moment_text(turn.time), turn.event)
     unclear = " (unclear)" if turn.fidelity is Fidelity.UNCLEAR else ""
     return [

@@ -27,7 +27,7 @@ else:
 
 
 class Projection(StrEnum):
-    """Which process copies turns to a database."""
+    """The process that copies turns to a database."""
 
     HERE = "here"
     ELSEWHERE = "elsewhere"
@@ -51,7 +51,7 @@ IngressOption = Annotated[
         "--ingress",
         envvar="GATECHART_RESTATE_INGRESS",
         metavar="URL",
-        help="Where the engine takes calls, such as http://127.0.0.1:8080; schedules need it to start agents.",
+        help="The engine's address for calls, such as http://127.0.0.1:8080; schedules need it to start agents.",
     ),
 ]
 ProjectionOption = Annotated[
@@ -59,16 +59,16 @@ ProjectionOption = Annotated[
     typer.Option(
         "--projection",
         metavar="here|elsewhere|only|none",
-        help="Where turns are copied to a database, for reading: here, by this process, which owns the --store; "
-        "elsewhere, by another process of the service; only, by this process, which then hosts no agents; or none, "
-        "which leaves no history. Choose before the first agent starts, and do not change it.",
+        help="Which process copies turns to a database, for reading: here, this process, which owns the --store; "
+        "elsewhere, another process of the service; only, this process, which then hosts no agents; or none, "
+        "without a history. Choose before the first agent starts, and do not change it.",
     ),
 ]
 SharesOption = Annotated[
     bool,
     typer.Option(
         "--shares-address",
-        help="Share the address with other processes that also set this; each connection goes to one of them.",
+        help="Share the address with other processes that also set this; each connection reaches one of them.",
     ),
 ]
 TurnOption = Annotated[float, duration_option("--turn", 0.1, "The time limit of a turn.")]
@@ -98,8 +98,8 @@ async def serve_engine(
     """Run the agents of the app as a service for Restate, a distributed engine that stores them.
 
     The engine calls this service for every event; register the service once, with `gatechart restate register`. It runs
-    until Ctrl-C or SIGTERM. The only thing it stores itself is a copy of the turns in --store, which `list`, `show` and
-    `history` read. Requires the extra gatechart[restate].
+    until Ctrl-C or SIGTERM. It stores nothing but a copy of the turns in --store, which `list`, `show` and `history`
+    read. Requires the extra gatechart[restate].
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
@@ -143,7 +143,7 @@ async def register_service(
 ) -> None:
     """Register a running service with Restate, so that the engine can call it.
 
-    Do this once for each address, and again when a new release of gatechart changes what the service offers.
+    Do this once for each address, and again when a new release of gatechart changes the service's handlers.
 
     Examples:
       gatechart restate register
@@ -164,7 +164,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="URL",
-        help="The address at which the engine takes calls, such as http://127.0.0.1:8080.",
+        help="The engine's address for calls, such as http://127.0.0.1:8080.",
         show_default=False,
     ),
 ]
@@ -174,11 +174,11 @@ TurnsOption = Annotated[
         "--turns",
         min=1,
         metavar="NUMBER",
-        help="Take only this many turns of each agent's history; the rest stays in the old database.",
+        help="Move only this many turns of each agent's history; the rest stays in the old database.",
         show_default=False,
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only check, and print what would be moved.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only check, and print the planned move.")]
 
 
 async def move_agents(
@@ -195,10 +195,9 @@ async def move_agents(
     service copies turns. Everything is checked before the move, and compared by count and digest before the agents
     start there. Then the old database is sealed: it can be read, but no host can run its agents.
 
-    If the move is interrupted, run the command again and it continues. Until the database is sealed, the agents are
-    still there.
+    If the move is interrupted, run the command again to continue. Until the database is sealed, its agents still work.
 
-    --dry-run prints what would be moved. It works while a host is running.
+    --dry-run prints the planned move. It works while a host is running.
 
     Examples:
       gatechart move --to http://127.0.0.1:8080 --dry-run
@@ -213,14 +212,17 @@ async def move_agents(
 
 
 async def _moved(store: str, to: str, **how: Any) -> Moved:
-    """Move the agents. If it is interrupted, the KeyboardInterrupt says how to go on."""
+    """Move the agents. If interrupted, the KeyboardInterrupt contains the next step."""
     try:
-        with working("looking") as tell:
+        with working("looking") as show_progress:
             moved: Moved = await _mover().move_to_engine(
-                store, to, tell=lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,} agents"), **how
+                store,
+                to,
+                tell=lambda doing, done, total: show_progress(f"{doing}: {done:,} of {total:,} agents"),
+                **how,
             )
     except asyncio.CancelledError:
-        raise KeyboardInterrupt("the move is not finished; run the command again and it continues") from None
+        raise KeyboardInterrupt("the move is not finished; run the command again to continue") from None
     return moved
 
 
@@ -230,12 +232,12 @@ def _mover() -> Any:
 
 
 def moved_document(moved: Moved) -> Document:
-    """Describe a move. One that was finished before has only its time, and the agents that start only now."""
-    about = {"dry_run": moved.is_dry, "source": moved.source, "to": moved.to, "awakened": moved.awakened}
+    """Describe a move. A move that was already finished has only its time, and the agents that start only now."""
+    summary = {"dry_run": moved.is_dry, "source": moved.source, "to": moved.to, "awakened": moved.awakened}
     if moved.before is not None:
-        return {**about, "moved_before": moved.before}
+        return {**summary, "moved_before": moved.before}
     return {
-        **about,
+        **summary,
         "agents": moved.agents,
         "ended": moved.ended,
         "yet_to_begin": moved.unborn,
@@ -256,7 +258,7 @@ def _print_moved(moved: Moved) -> None:
     if moved.before is not None:
         print_line(f"{moved.source} was moved to {moved.to} at {zoned_text(moved.before)}")
         if moved.awakened:
-            print_line(f"{_count(moved.awakened, 'agent')} that had not started there yet go on now")
+            print_line(f"{_count(moved.awakened, 'agent')} that had not yet started there continue now")
         return
     print_line(f"{'would move' if moved.is_dry else 'moved'} from {moved.source} to {moved.to}:")
     print_facts(_facts(moved))
@@ -268,8 +270,8 @@ def _print_moved(moved: Moved) -> None:
 
 def _facts(moved: Moved) -> Iterator[tuple[str, str]]:
     more = [f"{moved.ended:,} of them ended"] * bool(moved.ended)
-    more += [f"{moved.were_there:,} brought before"] * bool(moved.were_there)
-    more += [f"{moved.unborn:,} more yet to begin"] * bool(moved.unborn)
+    more += [f"{moved.were_there:,} moved before"] * bool(moved.were_there)
+    more += [f"{moved.unborn:,} more yet to start"] * bool(moved.unborn)
     yield "agents", f"{moved.agents:,}" + (f" ({', '.join(more)})" if more else "")
     yield "mail", f"{moved.mail:,}, timers included"
     yield "invokes", f"{moved.invokes:,} open, with {_count(moved.steps, 'recorded step')}"

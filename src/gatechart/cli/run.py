@@ -1,4 +1,4 @@
-"""The commands that host agents and follow their turns, and how a command that stays ends when it is told to."""
+"""The commands that host agents and follow their turns, and the shutdown of commands that keep running."""
 
 from __future__ import annotations
 
@@ -58,56 +58,56 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Iterator[asyncio.Event]:
-    """Set an event on the first SIGINT or SIGTERM; the second one has its usual effect.
+    """Set an event on the first SIGINT or SIGTERM; the second signal has its usual effect.
 
-    grace_s: how long turns and invokes under way get. more_s: further time for the rest; a second after both, the
-    process exits in any case. log: report in the log rather than on stderr.
+    grace_s: how long running turns and invokes get. more_s: further time for the rest; a second after both, the process
+    exits in any case. log: report in the log rather than on stderr.
     """
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
 
     def go() -> None:
-        for each in signals:
-            loop.remove_signal_handler(each)
-        (logger.warning if log else print_hint)(f"stopping; turns and invokes under way get {grace_s:g} s")
-        _leave_after(grace_s + more_s + 1, logger.warning if log else print_warning)
-        gone.set()
+        for signum in signals:
+            loop.remove_signal_handler(signum)
+        (logger.warning if log else print_hint)(f"stopping; running turns and invokes get {grace_s:g} s")
+        _exit_after(grace_s + more_s + 1, logger.warning if log else print_warning)
+        stopping.set()
 
-    for each in signals:
-        loop.add_signal_handler(each, go)
+    for signum in signals:
+        loop.add_signal_handler(signum, go)
     try:
-        yield gone
+        yield stopping
     finally:
-        for each in signals:
-            loop.remove_signal_handler(each)
+        for signum in signals:
+            loop.remove_signal_handler(signum)
 
 
-async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
-    """Wait until the process is told to stop, or another runtime takes over; return the error in that case."""
-    told, lost = start_task(gone.wait()), start_task(runtime.ownership_lost())
+async def told_or_lost(stopping: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
+    """Wait until the process must stop, or another runtime takes over; in that case, return the error."""
+    stop_task, takeover_task = start_task(stopping.wait()), start_task(runtime.ownership_lost())
     try:
-        await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
-        return lost.result() if lost.done() else None
+        await asyncio.wait((stop_task, takeover_task), return_when=asyncio.FIRST_COMPLETED)
+        return takeover_task.result() if takeover_task.done() else None
     finally:
-        told.cancel()
-        lost.cancel()
+        stop_task.cancel()
+        takeover_task.cancel()
 
 
 def spare_the_collector() -> None:
     """Make the garbage collector run less often, and skip the libraries.
 
-    Many turns under way are not garbage, and scanning them every 700 objects costs a fifth of all work.
+    Many running turns are not garbage, and scanning them every 700 objects costs a fifth of all work.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
-def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
-    """Exit the process after a time, even if threads and tasks do not end; their work starts again next time."""
+def _exit_after(seconds: float, report: Callable[[str], None]) -> None:
+    """Exit the process after a time, even if threads and tasks do not end; unfinished work starts again next time."""
 
     def leave() -> None:
         with suppress(OSError):
-            tell("stopped without waiting any longer; unfinished work starts again next time")
+            report("stopped without waiting any longer; unfinished work starts again next time")
             sys.stdout.flush()
         os._exit(0)
 
@@ -119,7 +119,7 @@ def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
 WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Print each turn as it is committed, one per line.")]
 OnceOption = Annotated[bool, typer.Option("--once", help="Exit once there is nothing left to do now.")]
 GraceOption = Annotated[
-    float, duration_option("--grace", 0.1, "How long turns and invokes under way may take to finish after a stop.")
+    float, duration_option("--grace", 0.1, "How long running turns and invokes may take to finish after a stop.")
 ]
 StandbyOption = Annotated[
     bool, typer.Option("--standby", help="If another process owns the store, wait until it ends.")
@@ -129,13 +129,15 @@ PruneOption = Annotated[
     typer.Option(
         "--prune",
         metavar="AGE",
-        help="Delete agents that ended, turns of others, and refused and dead mail once they are older than this.",
+        help="Delete ended agents, turns of active agents, and refused and dead mail that are older than this.",
         show_default=False,
     ),
 ]
 KeepTurnsOption = Annotated[
     int | None,
-    typer.Option("--keep-turns", min=1, metavar="NUMBER", help="Keep no more turns of each agent.", show_default=False),
+    typer.Option(
+        "--keep-turns", min=1, metavar="NUMBER", help="Keep at most this many turns of each agent.", show_default=False
+    ),
 ]
 IdsOption = Annotated[
     str | None,
@@ -146,9 +148,9 @@ IdsOption = Annotated[
         show_default=False,
     ),
 ]
-TakeOverOption = Annotated[bool, typer.Option("--take-over", help="Take the store over from an owner that has frozen.")]
-_LOOKS_S: Final = 0.02  # between two looks whether something is under way
-_LOOKS: Final = 3  # in a row that must find nothing
+TakeOverOption = Annotated[bool, typer.Option("--take-over", help="Take over the store from a frozen owner.")]
+_POLL_S: Final = 0.02  # between two checks for running work
+_QUIET_POLLS: Final = 3  # checks in a row that must find no work
 
 
 async def run_agents(
@@ -166,21 +168,21 @@ async def run_agents(
 ) -> ExitCode | None:
     """Host the agents of the app: deliver mail, fire timers and run invokes.
 
-    The host continues where the last one stopped, and runs until Ctrl-C or SIGTERM. Turns and invokes under way then
-    get --grace seconds to finish; the rest is durable and continues with the next host. A second Ctrl-C does not wait.
-    While a host is running, other commands can read the database, and pass their changes to the host.
+    The host continues where the last one stopped, and runs until Ctrl-C or SIGTERM. Running turns and invokes then get
+    --grace seconds to finish; the rest is durable and continues with the next host. A second Ctrl-C does not wait.
+    While a host is running, other commands can read the database, and send their changes to the host.
 
-    With --once, it exits as soon as there is nothing to do but wait for the clock, as in a cron job, and says how many
-    turns of how many agents it did. With --watch and --json, each line is a JSON document.
+    With --once, it exits as soon as all remaining work waits for the clock, as a cron job needs, and prints the number
+    of turns and agents. With --watch and --json, each line is a JSON document.
 
-    Mail that fails at every attempt is dead. If an agent may be waiting for dead mail, the log says so and the exit
+    Mail that fails at every attempt is dead. If an agent may be waiting for dead mail, the command warns and the exit
     code is 1; see `gatechart show` and `gatechart mail`.
 
     One process owns the store. With --standby, this one waits and takes over within two seconds after the owner ends.
-    With --take-over, it takes over at once; if the old owner was only frozen, it can write nothing when it wakes up.
+    With --take-over, it takes over at once; a frozen owner can no longer write when it wakes up.
 
     With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
-    for what is wrong, and tells the sinks of --alerts-file.
+    for problems, and reports them to the sinks of --alerts-file.
 
     Examples:
       gatechart run
@@ -197,22 +199,22 @@ async def run_agents(
     spare_the_collector()
     graphs = loading.load_graphs(settings)
     clock = _CountingClock()
-    with told_to_go(grace) as gone:
+    with told_to_go(grace) as stopping:
         limits = runtime_package.Limits(close_s=grace)
         opening = connection.open_host(
             settings, graphs, clock, limits, role=role, retention=retention, watching=watching
         )
         if standby:
             print_hint(f"standing by for {settings.store}")
-        async with _unless(gone, opening) as runtime, runtime.changes() as changes:
+        async with _open_unless_stopped(stopping, opening) as runtime, runtime.changes() as changes:
             if not once:
                 names = ", ".join(graph.name for graph in loading.newest(graphs))
                 print_hint(f"hosting agents of {names} in {settings.store}; stop with Ctrl-C")
-            tasks: list[asyncio.Task[OwnershipLostError | None]] = [start_task(told_or_lost(gone, runtime))]
+            tasks: list[asyncio.Task[OwnershipLostError | None]] = [start_task(told_or_lost(stopping, runtime))]
             if once:
                 tasks.append(start_task(_idle(runtime, clock)))
             turns: Counter[str] = Counter()
-            tasks.append(start_task(_tell(settings, changes, turns, prints=watch)))
+            tasks.append(start_task(_count_turns(settings, changes, turns, prints=watch)))
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -223,11 +225,11 @@ async def run_agents(
                     task.cancel()
     if once and not watch:
         emit(settings, {"turns": turns.total(), "agents": _agents(turns)}, _tally_text(turns))
-    return _told_of(runtime.dead_letters)
+    return _warn_of_dead_mail(runtime.dead_letters)
 
 
 def _agents(turns: Counter[str]) -> int:
-    return sum(1 for agent in turns if agent)  # turns that were missed are counted under no agent
+    return sum(1 for agent in turns if agent)  # missed turns are counted under the empty id
 
 
 def _tally_text(turns: Counter[str]) -> str:
@@ -235,7 +237,7 @@ def _tally_text(turns: Counter[str]) -> str:
     return f"{count:,} turn{'s' * (count != 1)} of {agents:,} agent{'s' * (agents != 1)}" if count else "nothing to do"
 
 
-def _told_of(dead_letters: int) -> ExitCode | None:
+def _warn_of_dead_mail(dead_letters: int) -> ExitCode | None:
     """Warn and return the exit code if agents may be waiting for dead mail."""
     if not dead_letters:
         return None
@@ -246,12 +248,12 @@ def _told_of(dead_letters: int) -> ExitCode | None:
 
 
 def retention_of(prune: str | None, keep_turns: int | None, ids_for: str | None) -> Retention | None:
-    """Return what a host keeps of the past; None if everything. Raises UsageError."""
+    """Return the retention policy of a host; None to keep everything. Raises UsageError."""
     if prune is None and keep_turns is None:
         if ids_for is not None:
             raise UsageError(
-                "--ids-for says what is kept of the past where it is deleted, and nothing is; add --prune AGE or "
-                "--keep-turns NUMBER, or leave --ids-for out: then every id is recognised"
+                "--ids-for has no effect, because nothing is deleted; add --prune AGE or "
+                "--keep-turns NUMBER, or leave out --ids-for: then every id is recognised"
             )
         return None
     age = None if prune is None else read_duration("--prune", prune)
@@ -274,13 +276,15 @@ def _role(*, standby: bool, take_over: bool) -> Role:
 
 
 @asynccontextmanager
-async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runtime]) -> AsyncIterator[Runtime]:
-    """Open a runtime, however long that takes. Raises KeyboardInterrupt if the process is told to stop before."""
+async def _open_unless_stopped(
+    stopping: asyncio.Event, opening: AbstractAsyncContextManager[Runtime]
+) -> AsyncIterator[Runtime]:
+    """Open a runtime, however long that takes. Raises KeyboardInterrupt if the process must stop before."""
     task = asyncio.current_task()
     assert task is not None
 
     async def give_up() -> None:
-        await gone.wait()
+        await stopping.wait()
         task.cancel()
 
     giving_up = start_task(give_up())
@@ -297,13 +301,13 @@ async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runt
 
 
 class _CountingClock(SystemClock):
-    """The system clock, which counts who waits for it."""
+    """The system clock, with a count of its sleepers."""
 
     def __init__(self) -> None:
         self.sleeping = 0
 
     async def sleep_until(self, moment: datetime) -> None:
-        """Sleep, and be counted meanwhile."""
+        """Sleep, and count as a sleeper meanwhile."""
         self.sleeping += 1
         try:
             await super().sleep_until(moment)
@@ -312,14 +316,16 @@ class _CountingClock(SystemClock):
 
 
 async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
-    """Return once all work under way waits for the clock."""
-    found = 0
-    while found < _LOOKS:
-        await asyncio.sleep(_LOOKS_S)
-        found = found + 1 if runtime.pending_work <= clock.sleeping else 0
+    """Return once all running work waits for the clock."""
+    quiet = 0
+    while quiet < _QUIET_POLLS:
+        await asyncio.sleep(_POLL_S)
+        quiet = quiet + 1 if runtime.pending_work <= clock.sleeping else 0
 
 
-async def _tell(settings: Settings, changes: Subscription[HistoryEntry], turns: Counter[str], *, prints: bool) -> None:
+async def _count_turns(
+    settings: Settings, changes: Subscription[HistoryEntry], turns: Counter[str], *, prints: bool
+) -> None:
     """Count turns by agent as they are committed. prints: also print them."""
     while True:
         try:
@@ -337,7 +343,7 @@ async def _tell(settings: Settings, changes: Subscription[HistoryEntry], turns: 
 
 
 def print_turn(settings: Settings, entry: HistoryEntry) -> None:
-    """Print a turn on one line, and let the reader of a pipe have it at once."""
+    """Print a turn on one line, and flush it for the reader of a pipe."""
     if settings.json:
         print_json_line({"agent_id": entry.agent_id, **agent_views.entry_document(entry)})
     else:
@@ -347,7 +353,7 @@ def print_turn(settings: Settings, entry: HistoryEntry) -> None:
     sys.stdout.flush()
 
 
-_FOLLOWS_S: Final = 0.3  # between two looks at the database
+_FOLLOW_POLL_S: Final = 0.3  # between two looks at the database
 _SHARE: Final = 5  # it looks at most this part of the time, however many agents there are
 FollowedArgument = Annotated[
     str | None,
@@ -368,11 +374,11 @@ FollowedFrameworkOption = Annotated[
 async def follow_agents(
     settings: Settings, agent: FollowedArgument = None, framework: FollowedFrameworkOption = False
 ) -> None:
-    """Follow the turns of all agents, or of one, one line each, until Ctrl-C.
+    """Follow the turns of all agents, or of one agent, one line each, until Ctrl-C.
 
-    It only reads, and works beside a host. It looks at the database about three times a second, less often if there are
-    many agents. With --json, each line is a JSON document. The agents of gatechart itself, such as schedules, are
-    followed with --framework, or if one is named. Works without an app.
+    The command only reads, and works while a host is running. It polls the database about three times a second, less
+    often if there are many agents. With --json, each line is a JSON document. The agents of gatechart itself, such as
+    schedules, are followed with --framework, or if one is named. Works without an app.
 
     Examples:
       gatechart tail
@@ -381,20 +387,20 @@ async def follow_agents(
     """
     try:
         async with stores.open_store(settings.store, role=Role.READER) as store:
-            followed = partial(_followed, store, agent, framework=framework)
+            followed = partial(_followed_agents, store, agent, framework=framework)
             known = {each.agent_id: each.version for each in await followed()}
             print_hint(f"following {agent or 'all agents'} in {settings.store}; stop with Ctrl-C")
             while True:
                 began = monotonic()
-                for entry in await _news(store, await followed(), known):
+                for entry in await _new_turns(store, await followed(), known):
                     print_turn(settings, entry)
-                await asyncio.sleep(max(_FOLLOWS_S, _SHARE * (monotonic() - began)))
+                await asyncio.sleep(max(_FOLLOW_POLL_S, _SHARE * (monotonic() - began)))
     except asyncio.CancelledError:  # Ctrl-C
         return
 
 
-async def _news(store: Store, followed: Iterable[Snapshot], known: dict[str, int]) -> list[HistoryEntry]:
-    """Read the turns since the versions that are known, and note the new ones."""
+async def _new_turns(store: Store, followed: Iterable[Snapshot], known: dict[str, int]) -> list[HistoryEntry]:
+    """Read the turns after the known versions, and update those versions."""
     entries: list[HistoryEntry] = []
     for each in followed:
         if each.version > (seen := known.get(each.agent_id, 0)):
@@ -404,14 +410,14 @@ async def _news(store: Store, followed: Iterable[Snapshot], known: dict[str, int
     return sorted(entries, key=lambda entry: entry.event.time)
 
 
-async def _followed(store: Store, agent: str | None, *, framework: bool) -> list[Snapshot]:
+async def _followed_agents(store: Store, agent: str | None, *, framework: bool) -> list[Snapshot]:
     """Read one agent or all. framework: include the agents of gatechart itself. Raises UnknownAgentError."""
     if agent is not None:
         return [await store.load(agent)]
-    query, found = Query(limit=1_000, framework=framework), list[Snapshot]()
+    query, agents = Query(limit=1_000, framework=framework), list[Snapshot]()
     while True:
         page = await store.find(query)
-        found += page.agents
+        agents += page.agents
         if page.next is None:
-            return found
+            return agents
         query = replace(query, after=page.next)

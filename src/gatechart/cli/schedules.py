@@ -53,11 +53,13 @@ CronOption = Annotated[
 ]
 ZoneOption = Annotated[str, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron: Europe/Berlin.")]
 MissedOption = Annotated[
-    Missed, typer.Option("--missed", help="Which moments to make up for that passed while no host was running.")
+    Missed, typer.Option("--missed", help="Which moments to make up for after a time without a host.")
 ]
 OverlapOption = Annotated[
     Overlap,
-    typer.Option("--overlap", help="What to do while the last agent lives: skip, start another one, or queue one."),
+    typer.Option(
+        "--overlap", help="What to do while the last agent is active: skip, start another agent, or queue one."
+    ),
 ]
 MostRunningOption = Annotated[
     int,
@@ -66,29 +68,29 @@ MostRunningOption = Annotated[
         min=1,
         max=MOST_COUNTED,
         metavar="NUMBER",
-        help="With --overlap start: how many of its agents may live at once; further moments are passed over.",
+        help="With --overlap start: how many of its agents may be active at once; further moments are skipped.",
     ),
 ]
 AfterOption = Annotated[
     str | None,
-    typer.Option("--after", metavar="NAME", help="Only schedules made after this one.", show_default=False),
+    typer.Option("--after", metavar="NAME", help="Only schedules created after this one.", show_default=False),
 ]
 IdOption = Annotated[
     str | None,
     typer.Option(
         "--id",
         metavar="ID",
-        help="An id for this call: repeating the command with the same id starts nothing again.",
+        help="An id for this call: repeating the command with the same id has no further effect.",
         show_default=False,
     ),
 ]
 
 
 async def list_schedules(settings: Settings, after: AfterOption = None, limit: LimitOption = 100) -> None:
-    """List schedules, which start agents again and again: when next, and which they started last.
+    """List schedules, which start agents periodically, with the next moment and the last agent.
 
-    A host, such as `gatechart run`, starts the agents. Works without an app. Each schedule is an agent, too: `gatechart
-    history schedule:NAME` shows what it did.
+    A host, such as `gatechart run`, starts the agents. Works without an app. Each schedule is also an agent: `gatechart
+    history schedule:NAME` shows its turns.
 
     Examples:
       gatechart schedule
@@ -99,8 +101,8 @@ async def list_schedules(settings: Settings, after: AfterOption = None, limit: L
       gatechart schedule delete nightly
     """
     async with connection.inspect(settings) as runtime:
-        found = await runtime.schedules(after=after, limit=limit + 1)
-    print_page(settings, "schedules", found, limit, _document, _print, key="name")
+        schedules = await runtime.schedules(after=after, limit=limit + 1)
+    print_page(settings, "schedules", schedules, limit, _document, _print, key="name")
 
 
 async def set_schedule(
@@ -117,24 +119,24 @@ async def set_schedule(
     most_running: MostRunningOption = MOST_RUNNING,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Start agents of a graph again and again, or change the schedule that does.
+    """Start agents of a graph periodically, or change such a schedule.
 
-    A schedule that is like this already goes on. A host, such as `gatechart run`, starts the agents, each once: its id
-    is made of the schedule's name and the moment.
+    An identical schedule continues unchanged. A host, such as `gatechart run`, starts the agents, one for each moment:
+    their ids are made from the schedule's name and the moment.
 
     Examples:
       gatechart schedule set nightly report --at COLLECTING --cron '0 3 * * *' --zone Europe/Berlin
       gatechart schedule set poll inbox --at READING --every 10m --overlap start -p '{"folder": "new"}'
     """
     _check_recurrence(every, cron, zone)
-    brought = read_payload(payload)
+    fields = read_payload(payload)
 
     async def schedule(home: AgentHome) -> Schedule:
         return await home.schedule(
             name,
             graph,
             at=at,
-            payload=brought,
+            payload=fields,
             every=every,
             cron=cron,
             zone=zone,
@@ -147,11 +149,11 @@ async def set_schedule(
 
 
 def _check_recurrence(every: str | None, cron: str, zone: str) -> None:
-    """Raise UsageError unless one of --every and --cron is given, and can be read."""
+    """Raise UsageError unless exactly one of --every and --cron is given and valid."""
     if (every is None) is (not cron):
         raise UsageError("give either --every, such as --every 1d, or --cron, such as --cron '0 9 * * MON-FRI'")
     if every is not None and zone != "UTC":
-        raise UsageError("--zone needs --cron: a period is the same in all zones")
+        raise UsageError("--zone needs --cron: a period does not depend on the zone")
     if fault := Every(every, cron=cron, zone=zone).fault:
         problem, remedy = fault
         raise UsageError(f"{'--cron and --zone' if cron else '--every'}: {problem}; {remedy}")
@@ -164,7 +166,7 @@ async def pause_schedule(
     name: NameArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Let a schedule start no agents until it is resumed. Those that it has started go on.
+    """Stop a schedule from starting agents until it is resumed. Agents that it has started continue.
 
     Examples:
       gatechart schedule pause nightly
@@ -177,7 +179,7 @@ async def resume_schedule(
     name: NameArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Let a paused schedule go on from now. What it missed is not made up for.
+    """Resume a paused schedule from now on. Missed moments are skipped.
 
     Examples:
       gatechart schedule resume nightly
@@ -205,7 +207,7 @@ async def delete_schedule(
     yes: YesOption = False,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Delete a schedule with its history. The agents that it has started go on.
+    """Delete a schedule with its history. Agents that it has started continue.
 
     Examples:
       gatechart schedule delete nightly --yes
@@ -229,18 +231,18 @@ async def _do(
     *,
     needs_graphs: bool = False,
 ) -> None:
-    """Change a schedule, and print it as it is then."""
+    """Change a schedule, and print its new state."""
     graphs = loading.load_graphs(settings) if needs_graphs else ()
     if not needs_graphs:
         await connection.check_there(settings)
 
     async def work(reached: Connection) -> bool:
-        found = await verb(reached.home)
-        emit(settings, _document(found), lambda: _print([found]))
+        schedule = await verb(reached.home)
+        emit(settings, _document(schedule), lambda: _print([schedule]))
         return reached.runtime is not None
 
     if await connection.execute(settings, graphs, work, timeout_s=timeout_s):
-        print_hint("a host starts its agents, such as `gatechart run`, and none is running")
+        print_hint("a host starts its agents, but none is running; start one with `gatechart run`")
 
 
 def _document(schedule: Schedule) -> dict[str, object]:
@@ -248,9 +250,9 @@ def _document(schedule: Schedule) -> dict[str, object]:
     return document
 
 
-def _print(found: Sequence[Schedule]) -> None:
+def _print(schedules: Sequence[Schedule]) -> None:
     headings = ("NAME", "STARTS", "WHEN", in_zone("NEXT"), "LAST AGENT", "SKIPPED", "PROBLEM")
-    print_table(headings, map(_row, found))
+    print_table(headings, map(_row, schedules))
 
 
 def _row(schedule: Schedule) -> Sequence[Cell]:

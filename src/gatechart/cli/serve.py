@@ -59,7 +59,7 @@ TokenFileOption = Annotated[
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help="A file with the token that callers must send. Without a token, only this machine is let in.",
+        help="A file with the token that callers must send. Without a token, the server listens to this machine only.",
         show_default=False,
     ),
 ]
@@ -68,7 +68,7 @@ RegistrantsOption = Annotated[
     typer.Option(
         "--registrants-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of those who may only register in the directory.",
+        help="A file with a name and a token on each line, of clients that may only register in the directory.",
         show_default=False,
     ),
 ]
@@ -77,7 +77,7 @@ OperatorsOption = Annotated[
     typer.Option(
         "--operators-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of those who also see the tracebacks of exceptions.",
+        help="A file with a name and a token on each line, of clients that also see the tracebacks of exceptions.",
         show_default=False,
     ),
 ]
@@ -86,26 +86,26 @@ AlarmistsOption = Annotated[
     typer.Option(
         "--alarms-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of those who may only raise alarms.",
+        help="A file with a name and a token on each line, of clients that may only raise alarms.",
         show_default=False,
     ),
 ]
 AlarmsOption = Annotated[
-    str, typer.Option("--max-alarms", metavar="RATE", help="How often each of them may raise an alarm.")
+    str, typer.Option("--max-alarms", metavar="RATE", help="How often each such client may raise an alarm.")
 ]
 RegistrationsOption = Annotated[
-    str, typer.Option("--max-registrations", metavar="RATE", help="How often each of them may register.")
+    str, typer.Option("--max-registrations", metavar="RATE", help="How often each such client may register.")
 ]
 EntriesOption = Annotated[
     int,
-    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The most entries that each of them may have there."),
+    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The most entries that each such client may have."),
 ]
 GraceOption = Annotated[
     float,
     duration_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
 ]
 DrainOption = Annotated[
-    float, duration_option("--drain", 0.0, "How long to go on serving after a stop, while reporting not ready.")
+    float, duration_option("--drain", 0.0, "How long to continue serving after a stop, while reporting not ready.")
 ]
 BodyOption = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest request body.")]
 ValuesOption = Annotated[
@@ -157,17 +157,17 @@ async def serve_agents(
     """Host the agents of the app behind an HTTP interface.
 
     It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
-    /openapi.json describes the interface, and /health/live and /health/ready report its health. /console shows
-    handoffs, with why their targets were chosen, and the directory, in a browser. Callers send
-    `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
-    listens to this machine only. Those in --registrants-file may register in the directory, and nothing else; those in
-    --alarms-file may raise alarms. Those in --operators-file may do everything, and see the tracebacks of exceptions.
+    /openapi.json describes the interface, and /health/live and /health/ready report its health. In a browser, /console
+    shows the directory, and handoffs with the choice of their targets. Callers send `Authorization: Bearer TOKEN`, with
+    the token from --token-file or GATECHART_TOKEN. Without a token, the server listens to this machine only. Clients in
+    --registrants-file may only register in the directory; clients in --alarms-file may only raise alarms. Clients in
+    --operators-file may do everything, and see the tracebacks of exceptions.
 
-    It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
-    --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
+    It runs until Ctrl-C or SIGTERM. Then it accepts no more requests, ends streams, and gives requests, turns and
+    invokes --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
 
     With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
-    for what is wrong, and tells the sinks of --alerts-file.
+    for problems, and reports them to the sinks of --alerts-file.
 
     Examples:
       gatechart serve
@@ -209,7 +209,7 @@ async def serve_agents(
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
     )
-    with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
+    with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as stopping:
         hosting = partial(
             connection.open_host,
             settings,
@@ -220,7 +220,7 @@ async def serve_agents(
             retention=retention,
             watching=watching,
         )
-        await _serve(settings, graphs, listening, hosting, lifecycle, gone, drain)
+        await _serve(settings, graphs, listening, hosting, lifecycle, stopping, drain)
 
 
 async def _serve(
@@ -229,17 +229,17 @@ async def _serve(
     listening: AbstractAsyncContextManager[Server],
     hosting: Callable[[], AbstractAsyncContextManager[Runtime]],
     lifecycle: Lifecycle,
-    gone: asyncio.Event,
+    stopping: asyncio.Event,
     drain_s: float,
 ) -> None:
-    """Host and serve until told to stop. Raises OwnershipLostError if another runtime takes over."""
+    """Host and serve until the process must stop. Raises OwnershipLostError if another runtime takes over."""
     async with (
         listening as server,
         hosting() as runtime,
         lifecycle.hosting(runtime),
     ):
         _tell_ready(settings, server.url, [graph.name for graph in loading.newest(graphs)])
-        lost = await told_or_lost(gone, runtime)
+        lost = await told_or_lost(stopping, runtime)
         lifecycle.stop()
         await asyncio.sleep(drain_s)
         await server.close()
@@ -266,6 +266,6 @@ def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
 
 def _serving() -> ModuleType:
     """Import the package that needs the extra. Raises ExtraMissingError."""
-    from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
+    from gatechart import serving  # noqa: PLC0415  only this command needs its dependencies
 
     return serving

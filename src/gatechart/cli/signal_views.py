@@ -1,4 +1,4 @@
-"""What an agent's trail and its signals tell, in words and as JSON."""
+"""An agent's trail and signals as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gatechart.values.trail import REFUSED, Called, Moved, Noted, Progressed, Re
 
 _REACTIONS: Final = {
     Reaction.TAKEN: "",
-    Reaction.ESCAPING: "; the agent looks for a way out",
-    Reaction.UNTAKEN: "; nothing took it",
-    Reaction.UNDONE: "; the answer to it was undone",
+    Reaction.ESCAPING: "; the agent tries to escape",
+    Reaction.UNTAKEN: "; no transition handled it",
+    Reaction.UNDONE: "; its answer was undone",
 }
 _MOST_SHOWN: Final = 6  # elements of a list in evidence
 
 
 def fired_lines(fired: FiredSignal) -> Iterator[str]:
-    """Yield what a turn noticed about its agent, a line for each signal and for each thing that was found."""
+    """Yield the signals that a turn fired, one line for each signal and for each piece of evidence."""
     problem = f": {fired.problem}" if fired.problem else ""
     yield f"signal {fired.signal} ({fired.reason.value}){_REACTIONS[fired.reaction]}{problem}"
     yield from (f"  {evidence_text(each)}" for each in fired.evidence)
@@ -35,49 +35,49 @@ def fired_lines(fired: FiredSignal) -> Iterator[str]:
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """Return what a detector found, in one line.
+    """Return the evidence of a detector in one line.
 
     >>> evidence_text({"detector": "ToolFailures", "failures": 2, "threshold": 2, "tool": "search"})
     'ToolFailures: failures 2, threshold 2, tool search'
     """
-    told = ", ".join(f"{name} {_plain(value)}" for name, value in evidence.items() if name != "detector")
-    return visible(f"{evidence.get('detector', 'found')}: {told}")
+    text = ", ".join(f"{name} {_plain(value)}" for name, value in evidence.items() if name != "detector")
+    return visible(f"{evidence.get('detector', 'found')}: {text}")
 
 
 def trail_document(agent_id: str, entries: Sequence[TrailEntry], escapes: Escapes = NO_ESCAPES) -> Document:
-    """Describe a trail, oldest entry first, each with its kind, and what the agent tried to get out."""
+    """Describe a trail, oldest entry first, with the kind of each entry, and the agent's escapes."""
     trail = [{"kind": type(each).__name__.lower(), **asdict(each)} for each in entries]
     return {"agent_id": agent_id, "trail": trail, "escapes": escapes_document(escapes)}
 
 
 def escapes_document(escapes: Escapes) -> Document | None:
-    """Describe what an agent tried to get out, and what it is still to get out of; None if it never had to."""
+    """Describe an agent's attempts to escape and its open findings; None if it never had to escape."""
     if not escapes.findings:
         return None
     return {
         "attempts": escapes.count,
         "attempts_on": {escapes.day: escapes.today} if escapes.day else {},
-        "tried": [asdict(each) for each in escapes.tried],
-        "open": [asdict(each) for each in escapes.open],
+        "tried": [asdict(attempt) for attempt in escapes.tried],
+        "open": [asdict(finding) for finding in escapes.open],
         "switched": dict(escapes.switched),
-        "awaited": [asdict(each) for each in escapes.awaited],
+        "awaited": [asdict(call) for call in escapes.awaited],
     }
 
 
 def print_escapes(escapes: Escapes) -> None:
-    """Print what an agent tried to get out of what its signals noticed, if anything."""
+    """Print an agent's attempts to escape from what its signals found, if any."""
     if escapes.tried:
         print_line()
-        columns = ("ATTEMPT", in_zone("TIME"), "SIGNAL", "STRATEGY", "CAME TO", "HOW")
+        columns = ("ATTEMPT", in_zone("TIME"), "SIGNAL", "STRATEGY", "OUTCOME", "HOW")
         print_table(columns, map(_tried_row, escapes.tried), whole=columns[:2])
     for finding in escapes.open:
         names = ", ".join(finding.tried)
-        what = "a way out is due" if finding.is_due else f"tried or passed over: {names}"
-        print_hint(f"it is still to get out of {finding.signal}; {what}")
+        what = "an escape is due" if finding.is_due else f"tried or passed over: {names}"
+        print_hint(f"the agent has still to escape from {finding.signal}; {what}")
     for tool, other in escapes.switched:
         print_hint(f"{other} is called in place of {tool}")
-    for each in escapes.awaited:
-        print_hint(f"calls of {each.tool} wait for its circuit breaker, until {moment_text(each.until)} at the latest")
+    for call in escapes.awaited:
+        print_hint(f"calls of {call.tool} wait for its circuit breaker, until {moment_text(call.until)} at the latest")
 
 
 def _tried_row(tried: Tried) -> Sequence[Cell]:
@@ -85,25 +85,25 @@ def _tried_row(tried: Tried) -> Sequence[Cell]:
 
 
 def attempt_lines(event: Event) -> Iterator[str]:
-    """Yield what an attempt to get out of something did, and why other strategies were passed over."""
-    told = event.payload
-    if event.name == ESCAPE_DUE or "finding" not in told or "way" not in told:
+    """Yield the action of an escape attempt, and why other strategies were passed over."""
+    text = event.payload
+    if event.name == ESCAPE_DUE or "finding" not in text or "way" not in text:
         return
-    yield f"out of {told.get('signal')} (finding {told['finding']}): {visible(str(told['way']))}"
-    for each in told.get("passed", ()):
+    yield f"escape from {text.get('signal')} (finding {text['finding']}): {visible(str(text['way']))}"
+    for each in text.get("passed", ()):
         yield f"  {each.get('strategy')} was passed over: {visible(str(each.get('why')))}"
 
 
 def print_trail(entries: Sequence[TrailEntry]) -> None:
-    """Print a trail, an entry each."""
+    """Print a trail, one entry per row."""
     if not entries:
-        print_hint("no trail is kept: the graph has no signals, or nothing has happened since it was begun")
+        print_hint("the trail is empty: the graph has no signals, or nothing has happened since the trail started")
         return
-    print_table(("KIND", "WHAT"), ((type(each).__name__.lower(), entry_text(each)) for each in entries))
+    print_table(("KIND", "WHAT"), ((type(entry).__name__.lower(), entry_text(entry)) for entry in entries))
 
 
 def entry_text(entry: TrailEntry) -> str:
-    """Return an entry of a trail in words.
+    """Return a trail entry as text.
 
     >>> entry_text(Moved(("CHECKING",), "ORDER_PLACED"))
     'to CHECKING by ORDER_PLACED'
@@ -126,15 +126,15 @@ def entry_text(entry: TrailEntry) -> str:
 
 
 def _call_text(call: Called) -> str:
-    told = f"{call.tool}({call.arguments})"
-    came = "answered" if call.ok else f"failed with {call.error or 'an error'}"
+    text = f"{call.tool}({call.arguments})"
+    outcome = "answered" if call.ok else f"failed with {call.error or 'an error'}"
     if call.error == REFUSED:
         until = f" until {_moment(call.until_ms)}" if call.until_ms else ""
-        came = f"was refused by a circuit breaker{until}"
-    many = call.attempts > 1 or (call.error == REFUSED and call.attempts)
-    attempts = f" after {call.attempts} attempt{'s' * (call.attempts > 1)}" if many else ""
-    when = f" at {_moment(call.time_ms)}" if call.time_ms else ""
-    return f"{told} {came}{attempts}{when}"
+        outcome = f"was refused by a circuit breaker{until}"
+    has_several = call.attempts > 1 or (call.error == REFUSED and call.attempts)
+    attempts = f" after {call.attempts} attempt{'s' * (call.attempts > 1)}" if has_several else ""
+    at = f" at {_moment(call.time_ms)}" if call.time_ms else ""
+    return f"{text} {outcome}{attempts}{at}"
 
 
 def _moment(ms: int) -> str:
@@ -142,8 +142,8 @@ def _moment(ms: int) -> str:
 
 
 def _other(signal: Payload) -> str:
-    found = "; ".join(evidence_text(each) for each in signal.get("evidence", ()))
-    return f"{signal.get('signal')} ({signal.get('reason')}): {found}"
+    evidence = "; ".join(evidence_text(each) for each in signal.get("evidence", ()))
+    return f"{signal.get('signal')} ({signal.get('reason')}): {evidence}"
 
 
 def _plain(value: Any) -> str:

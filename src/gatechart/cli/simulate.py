@@ -1,4 +1,4 @@
-"""`gatechart simulate`: play with a chart in memory, event by event, on a clock that the player moves."""
+"""The command `gatechart simulate`: play a chart in memory, event by event, on a clock that the player moves."""
 
 from __future__ import annotations
 
@@ -71,36 +71,37 @@ ContextOption = Annotated[
     typer.Option(
         "--context",
         metavar="JSON|@FILE",
-        help="Begin with these fields of the context, in the state --entry, which need not be an entry point then.",
+        help="Start with these context fields in the state --entry, which then need not be an entry point.",
         show_default=False,
     ),
 ]
 HELP: Final = """\
-NUMBER [JSON]   let what has the number happen: an event with its payload, a timer when it is due, or the end of an
+NUMBER [JSON]   trigger the item with this number: an event with its payload, a timer, or the end of an
                 invoke, done with {"result": ...} or failed with {"message": ...}
 EVENT [JSON]    send an event by its name
-+DELAY          move the clock: +2d, +1h30m; what falls due on the way happens in order
-draw [FILE]     draw the chart with its active states and the way so far; without a file, open the picture
++DELAY          move the clock: +2d, +1h30m; everything that falls due happens in order
+draw [FILE]     draw the chart with its active states and the path so far; without a file, open the picture
 context         show the context
 back            undo the last step
-help, quit      this help; the end, as is Ctrl-D"""
+help, quit      print this help; quit, like Ctrl-D"""
 _UNHURRIED_S: Final = 86_400.0  # a turn may wait for the player's answers
 
 
 async def simulate_chart(
     settings: Settings, chart: ChartArgument = None, fields: ContextOption = None, payload: PayloadOption = None
 ) -> ExitCode | None:
-    r"""Play with a chart, without a database: choose events, move the clock, go back.
+    r"""Play a chart without a database: choose events, move the clock, undo steps.
 
-    What can happen now is listed with numbers: events, timers, and the ends of invokes. Type a number or the name of an
-    event, with a payload in JSON behind it; +2d to move the clock; draw, context, back, help or quit.
+    The possible next steps are listed with numbers: events, timers, and the ends of invokes. Type a number or the name
+    of an event, followed by a payload in JSON; +2d to move the clock; draw, context, back, help or quit.
 
-    Functions that a chart file names and nothing is bound to are played: a guard is asked of you, an action is noted.
-    Bound guards and actions run; invokes never do, and services are opened only if --services names them.
+    Functions that a chart file names but that are not bound are simulated: you answer for a guard, and an action is
+    only listed. Bound guards and actions run; invokes never run, and services are opened only if --services names them.
 
-    It begins at --entry, an entry point (with a --payload if it takes one) or any state, or else at the only entry
-    point. If stdin is not a terminal, it is a script: one line for each step and answer. The first line that fails ends
-    it, with the exit code that the error has elsewhere; 1 if an event is refused. With --json, each position is a line.
+    The simulation starts at --entry, which is an entry point (with a --payload if it takes one) or any state, or else
+    at the only entry point. If stdin is not a terminal, it is a script: one line for each step and answer. The first
+    line that fails ends it, with the exit code of the error; 1 if an event is refused. With --json, each position is a
+    line.
 
     Examples:
       gatechart simulate customer_service --entry GREETING_CUSTOMER
@@ -117,7 +118,7 @@ async def simulate_chart(
     entry = _entry(graph, settings.entry, is_anywhere=context is not None)
     if context is None and entry not in (None, *graph.entry_points):
         context = {}
-    begun = datetime.now(UTC).replace(microsecond=0)
+    started_at = datetime.now(UTC).replace(microsecond=0)
     async with _services(settings) as services:
 
         def opening() -> AbstractAsyncContextManager[Rehearsal[Any]]:
@@ -127,7 +128,7 @@ async def simulate_chart(
                 given,
                 context=context,
                 services=services,
-                clock=testing.VirtualClock(begun),
+                clock=testing.VirtualClock(started_at),
                 as_framework=True,
                 holds_invokes=True,
                 limits=runtime.Limits(turn_s=_UNHURRIED_S),
@@ -135,17 +136,17 @@ async def simulate_chart(
 
         async with simulation.Game(opening, answers) as game:
             try:
-                return await _Player(settings, graph, game, lines, unbound, begun).play()
-            except asyncio.CancelledError:  # Ctrl-C while something is done
-                raise KeyboardInterrupt("nothing of a simulation is kept") from None
+                return await _Player(settings, graph, game, lines, unbound, started_at).play()
+            except asyncio.CancelledError:  # Ctrl-C during a step
+                raise KeyboardInterrupt("a simulation keeps nothing") from None
 
 
 def _graph(settings: Settings, chart: str | None, unbound: StandIns) -> AnyGraph:
-    """Load the graph: of this name in the app, or of this module or file; or the only one."""
+    """Load the graph: by its name in the app, from a module or file, or the only one of the app."""
     is_app = chart is not None and (":" in chart or loading.is_chart(chart))
     named = replace(settings, app=chart if is_app else settings.app)
     try:
-        # Without the entry points of the command line, so that those of the file keep what they take.
+        # Without the entry points of the command line, so that the file's entry points keep their payload types.
         graphs = loading.load_graphs(replace(named, entry=None), unbound)
     except InvalidChartError:
         if not settings.entry:
@@ -153,22 +154,24 @@ def _graph(settings: Settings, chart: str | None, unbound: StandIns) -> AnyGraph
         graphs = loading.load_graphs(named, unbound)
     if chart is not None and not is_app:
         return loading.newest_named(graphs, chart)
-    found = loading.newest(graphs)
-    if len(found) > 1:
-        raise UsageError(f"several graphs; name one to play: {', '.join(graph.name for graph in found)}")
-    return found[0]
+    loaded = loading.newest(graphs)
+    if len(loaded) > 1:
+        raise UsageError(f"several graphs; name the one to play: {', '.join(graph.name for graph in loaded)}")
+    return loaded[0]
 
 
 def _entry(graph: AnyGraph, given: Sequence[str] | None, *, is_anywhere: bool) -> str | None:
-    """Choose where to begin: as said, else at the only entry point, or with a context at the initial state."""
+    """Choose the start: the given state, else the only entry point, or with a context the initial state."""
     if given:
         if len(given) > 1:
-            raise UsageError("--entry is given several times; a simulation begins in one place")
+            raise UsageError("--entry is given several times; a simulation starts in one state")
         return given[0]
     if is_anywhere:
         return None
     if len(graph.entry_points) > 1:
-        raise UsageError(f"where to begin? Add --entry with one of {', '.join(graph.entry_points)}, or another state")
+        raise UsageError(
+            f"several entry points; add --entry with one of {', '.join(graph.entry_points)}, or another state"
+        )
     return next(iter(graph.entry_points))
 
 
@@ -185,25 +188,25 @@ class _Player:
     """The conversation with the player."""
 
     def __init__(
-        self, settings: Settings, graph: AnyGraph, game: Game, lines: Lines, unbound: StandIns, begun: datetime
+        self, settings: Settings, graph: AnyGraph, game: Game, lines: Lines, unbound: StandIns, started_at: datetime
     ) -> None:
         self._settings = settings
         self._graph = graph
         self._game = game
         self._lines = lines
         self._unbound = unbound
-        self._begun = begun
+        self._begun = started_at
         self._seen = 0  # the last version that was shown
         self._choices: tuple[Choice, ...] = ()
 
     async def play(self) -> ExitCode | None:
-        """Show where the agent is and do what the player types, until the end."""
+        """Show the agent's position and execute the player's lines until the end."""
         await self._show()
         while (line := self._lines.next("> ")) is not None:
             if line in ("quit", "exit") and self._chosen(line) is None:
                 break
             try:
-                is_done = await self._obey(line)
+                is_done = await self._execute(line)
             except (GatechartError, typer.TyperException) as error:
                 if self._lines.is_script:
                     raise
@@ -215,8 +218,8 @@ class _Player:
                     return ExitCode.REFUSED
         return None
 
-    async def _obey(self, line: str) -> bool:
-        """Do what a line says; return whether that could be done."""
+    async def _execute(self, line: str) -> bool:
+        """Execute a line; return whether it succeeded."""
         word, _, rest = line.partition(" ")
         commands: Mapping[str, Callable[[str], Awaitable[None]]] = {
             "": self._show_again,
@@ -237,7 +240,7 @@ class _Player:
         return await self._move(lambda now: now.send(word, payload))
 
     def _chosen(self, word: str) -> Choice | None:
-        """Find what a number or a name stands for; a name of the chart goes before a command. Raises UsageError."""
+        """Find the choice for a number or a name; names of the chart precede commands. Raises UsageError."""
         if not word.isdecimal():
             return next((each for each in self._choices if each.name == word), None)
         if not 0 < int(word) <= len(self._choices):
@@ -267,23 +270,23 @@ class _Player:
         (print_json_line if self._settings.json else print_document)(self._game.now.context.model_dump(mode="json"))
 
     async def _help(self, _rest: str) -> None:
-        self._tell(HELP)
+        self._print_text(HELP)
 
     async def _draw(self, rest: str) -> None:
         now = self._game.now
         file = Path(rest) if rest else Path(mkdtemp(prefix="gatechart-")) / "chart.svg"
         trail = await now.agent.history()
         path = await drawing.draw_async(now.runtime.graph_of(now.snapshot), file, highlight=now.snapshot, trail=trail)
-        self._tell(f"drew {self._graph.name} to {path}")
+        self._print_text(f"drew {self._graph.name} to {path}")
         if not rest and not self._lines.is_script:
             typer.launch(str(path))
 
-    def _tell(self, text: str) -> None:
-        """Print a text; with --json on stderr, as stdout has lines of JSON."""
+    def _print_text(self, text: str) -> None:
+        """Print a text; with --json on stderr, because stdout has lines of JSON."""
         (print_hint if self._settings.json else print_line)(text)
 
     async def _show(self) -> None:
-        """Show what happened since the last time, and what can happen now."""
+        """Show the turns since the last call, and the possible next steps."""
         now = self._game.now
         entries = await now.agent.history(after=self._seen)
         acted = tuple(self._unbound.acted)
@@ -297,7 +300,7 @@ class _Player:
         for entry in entries:
             print_line(agent_views.turn_text(entry))
         if acted:
-            print_line(Text(f"  not bound, so not done: {', '.join(acted)}", "dim"))
+            print_line(Text(f"  not bound, so not run: {', '.join(acted)}", "dim"))
         print_facts(await self._facts())
         if self._choices:
             print_table(("", "EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), self._rows(), whole=("",))
@@ -306,7 +309,7 @@ class _Player:
         now = self._game.now
         state = Text(", ".join(now.leaves), "bold")
         passed = now.clock.at - self._begun
-        clock = zoned_text(now.clock.at) + (f", {age_text(passed)} after the beginning" if passed else "")
+        clock = zoned_text(now.clock.at) + (f", {age_text(passed)} after the start" if passed else "")
         deferred = await simulation.deferred_in(now)
         ended = now.snapshot.status is not Status.ACTIVE
         return [

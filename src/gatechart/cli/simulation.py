@@ -1,4 +1,4 @@
-"""A chart that is played: what the player may choose, the questions that it asks, and the way back."""
+"""A chart that is played: the player's choices, the questions of the chart, and undo."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from gatechart.values.agents import Outcome
 from gatechart.values.mail import Mail, MailStatus
 from gatechart.values.possibilities import AcceptedEvent
 
-_MOST_WAITING: Final = 100  # mail that is shown
+_MOST_WAITING: Final = 100  # mail that is read at most
 _YES_OR_NO: Final = {"y": True, "yes": True, "n": False, "no": False}
 
 
 class Lines:
-    """The lines that a player types at a terminal; or those of a script, which stdin is otherwise."""
+    """The lines that a player types at a terminal, or the lines of a script on stdin."""
 
     def __init__(self, echo: Callable[[str], None]) -> None:
-        """echo: called with each line of a script, behind its prompt."""
+        """echo: called with each line of a script, after its prompt."""
         self.is_script = not sys.stdin.isatty()
         self.are_over = False
         self._echo = echo
         if not self.is_script:
-            with suppress(ImportError):  # some systems have none
-                import_module("readline")  # with it, `input` edits lines and remembers them
+            with suppress(ImportError):  # some systems lack it
+                import_module("readline")  # makes `input` edit and remember lines
 
     def next(self, prompt: str) -> str | None:
-        """Return the next line; None after the last one, and after Ctrl-D and Ctrl-C. Raises UsageError."""
+        """Return the next line, or None after the last one, Ctrl-D or Ctrl-C. Raises UsageError."""
         if self.are_over:
             return None
         try:
@@ -49,7 +49,7 @@ class Lines:
         except (EOFError, KeyboardInterrupt):
             self.are_over = True
             if not self.is_script:
-                typer.echo()  # what is printed next begins on a line of its own
+                typer.echo()  # start the next output on a new line
             return None
 
     def _scripted(self, prompt: str) -> str:
@@ -64,7 +64,7 @@ class Lines:
 
 
 class Answers:
-    """The answers of the player to questions of the chart, which can be given again in the same order."""
+    """The player's answers to the questions of the chart. They can be repeated in the same order."""
 
     def __init__(self, lines: Lines) -> None:
         self.given: list[bool] = []
@@ -72,13 +72,13 @@ class Answers:
         self._repeated: deque[bool] = deque()
 
     def ask(self, question: str) -> bool:
-        """Return whether the player says yes. If nothing is typed any more, the answer is no."""
+        """Return whether the player answers yes. Without more input, the answer is no."""
         answer = self._repeated.popleft() if self._repeated else self._asked(question)
         self.given.append(answer)
         return answer
 
     def repeat(self, count: int) -> None:
-        """Give the first answers again, to the questions that come next."""
+        """Repeat the first answers for the next questions."""
         self._repeated = deque(self.given[:count])
         self.given = []
 
@@ -98,14 +98,14 @@ Move: TypeAlias = Callable[[Rehearsal[Any]], Awaitable[Outcome | None]]
 
 
 class Game:
-    """A rehearsal that can go back: it begins again and repeats all moves but the last, with the same answers."""
+    """A rehearsal with undo: it restarts and repeats all moves except the last, with the same answers."""
 
     now: Rehearsal[Any]
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Rehearsal[Any]]], answers: Answers) -> None:
         self._opening = opening
         self._answers = answers
-        self._moves: list[tuple[Move, int]] = []  # each with the number of answers before it
+        self._moves: list[tuple[Move, int]] = []  # with the number of answers before each move
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Game:
@@ -116,9 +116,9 @@ class Game:
         await self._opened.aclose()
 
     async def play(self, move: Move) -> Outcome | None:
-        """Make a move, and remember it unless it was refused or raised. Raises as the move does.
+        """Make a move, and record it unless it was refused or raised. Raises the errors of the move.
 
-        If a timer or other mail fails, the position is again the one before the move.
+        If a timer or other mail fails, the position before the move is restored.
         """
         before, is_made = len(self._answers.given), False
         try:
@@ -142,7 +142,7 @@ class Game:
         await self._repeat(kept)
 
     async def _repeat(self, answers: int) -> None:
-        """Restart, and repeat all moves. answers: the number of answers to give again."""
+        """Restart, and repeat all moves. answers: how many answers to repeat."""
         self._answers.repeat(answers)
         await self._begin()
         for move, _ in self._moves:
@@ -156,20 +156,20 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that the player can let happen."""
+    """An event, a timer or the end of an invoke that the player can choose."""
 
     name: str  # of the event
     asked: AcceptedEvent
     play: Callable[[Rehearsal[Any], dict[str, Any] | None], Awaitable[Outcome | None]]
-    due_s: float | None = None  # until the timer; None if it is none
+    due_s: float | None = None  # until the timer fires; None if the choice is not a timer
 
 
 async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
-    """List the possible next steps: events, timers, the ends of invokes, then events that are only deferred."""
+    """List the possible next steps: events, timers, ends of invokes, then events that would only be deferred."""
     waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
-    asked = await now.agent.accepts()
-    events = [_event(each.event, each) for each in asked if each.transitions]
-    deferred = [_event(each.event, each) for each in asked if not each.transitions]
+    events_now = await now.agent.accepts()
+    events = [_event(each.event, each) for each in events_now if each.transitions]
+    deferred = [_event(each.event, each) for each in events_now if not each.transitions]
     timers = [_timer(now, graph, mail) for mail in waiting if mail.due is not None]
     ends = [_end(now, graph, invoke, kind) for invoke in now.invokes for kind in ("done", "error")]
     return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends, *deferred)
@@ -199,7 +199,7 @@ def _timer(now: Rehearsal[Any], graph: AnyGraph, mail: Mail) -> Choice:
 
 
 def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> Choice:
-    """Return the end of an invoke. The payload is an object with its result, or the message of its error."""
+    """Return the choice that ends an invoke. Its payload is an object with the result or the error message."""
 
     async def end(then: Rehearsal[Any], payload: dict[str, Any] | None) -> None:
         given = payload or {}
@@ -211,7 +211,7 @@ def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> Choice
 
 
 class SimulatedError(Exception):
-    """The error of an invoke that the player let fail."""
+    """The error of an invoke that the player made fail."""
 
 
 def _asked(now: Rehearsal[Any], graph: AnyGraph, event: str) -> AcceptedEvent:

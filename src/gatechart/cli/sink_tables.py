@@ -1,4 +1,4 @@
-"""The tables of an alerts file: sinks, and what the watchdog does. Pydantic is needed, so only what runs imports it."""
+"""The tables of an alerts file: sinks and the watchdog. They need pydantic, so only running commands import them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ class WebhookTable(_SinkTable):
     allow_internal: bool = False
 
     def sink(self, folder: Path) -> AlertSink:
-        """Return the sink. folder: where relative paths begin. Raises ValueError and GatechartError."""
+        """Build the sink. folder: base of relative paths. Raises ValueError, GatechartError."""
         secret = _secret("secret", self.secret, self.secret_file, folder)
         if secret is None:
-            raise ValueError("secret: a webhook is signed; give secret, or the path of a file with it as secret_file")
+            raise ValueError(
+                "secret: a webhook needs a signing secret; set secret, or secret_file to the path of a file"
+            )
         return Webhook(self.url, secret=secret, allow_internal=self.allow_internal)
 
 
@@ -60,10 +62,10 @@ class MailboxTable(_SinkTable):
     starttls: bool = True
 
     def sink(self, folder: Path) -> AlertSink:
-        """Return the sink. folder: where relative paths begin. Raises ValueError."""
+        """Build the sink. folder: base of relative paths. Raises ValueError."""
         password = _secret("password", self.password, self.password_file, folder)
         if bool(self.user) != (password is not None):
-            raise ValueError("user: a mail server asks a user for a password; give user and password, or neither")
+            raise ValueError("user: user and password belong together; set both, or neither")
         return Mailbox(
             self.host,
             sender=self.sender,
@@ -76,21 +78,21 @@ class MailboxTable(_SinkTable):
 
 
 class EscalationTable(_SinkTable):
-    """A table that says who gets the work of an agent."""
+    """A table with the target that gets the work of an agent."""
 
     to: _Text
     at: str = ""
 
 
 class WatchdogTable(_SinkTable):
-    """A table that says what is done about findings."""
+    """A table with the watchdog's acts on findings."""
 
     acts: dict[_Text, Annotated[list[_Text], BeforeValidator(_listed)]] = Field(default_factory=dict)
     restart_at: dict[_Text, _Text] = Field(default_factory=dict)
     escalate_to: EscalationTable | None = None
 
     def watchdog(self, every: str, alerts: Iterable[str]) -> Watchdog:
-        """Return the watchdog. every: how often it looks. alerts: names of sinks. Raises ValueError."""
+        """Build the watchdog. every: how often it looks. alerts: names of sinks. Raises ValueError."""
         to = self.escalate_to
         return Watchdog(
             every,
@@ -116,10 +118,10 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 
 
 def sink_of(place: str, table: Mapping[str, object], folder: Path) -> AlertSink:
-    """Return the sink of a table. folder: where relative paths begin. Raises UsageError, which names the place."""
+    """Build the sink of a table. folder: base of relative paths. Raises UsageError, which names the place."""
     kind = WebhookTable if "url" in table else MailboxTable if "host" in table else None
     if kind is None:
-        raise UsageError(f"{place}: give a url, of a webhook, or the host of a mail server")
+        raise UsageError(f"{place}: set the url of a webhook, or the host of a mail server")
     try:
         return kind.model_validate(table).sink(folder)
     except ValidationError as error:
@@ -129,7 +131,7 @@ def sink_of(place: str, table: Mapping[str, object], folder: Path) -> AlertSink:
 
 
 def watchdog_table(table: Mapping[str, object]) -> WatchdogTable:
-    """Return what a table says about the watchdog. Raises UsageError."""
+    """Read the watchdog table. Raises UsageError."""
     try:
         return WatchdogTable.model_validate(table)
     except ValidationError as error:
@@ -145,16 +147,16 @@ def _problem(kind: type[_SinkTable], error: ValidationError) -> str:
 
 
 def _secret(key: str, given: str | None, name: str | None, folder: Path) -> str | None:
-    """Return a secret that stands in the table, or in a file of its own. Raises ValueError."""
+    """Return a secret from the table or from a separate file. Raises ValueError."""
     if name is None:
         return given
     if given is not None:
-        raise ValueError(f"{key}: it is given twice; leave out {key} or {key}_file")
+        raise ValueError(f"{key}: it is set twice; remove {key} or {key}_file")
     path = folder / name
     try:
-        read = path.read_text(encoding="utf-8").strip()
+        secret = path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         raise ValueError(f"{key}_file: {str(path)!r} cannot be read: {error}") from error
-    if not read:
+    if not secret:
         raise ValueError(f"{key}_file: {str(path)!r} is empty; write the {key} into it, or leave {key}_file out")
-    return read
+    return secret

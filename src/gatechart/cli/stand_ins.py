@@ -1,4 +1,4 @@
-"""What stands in for the functions and types that a chart file names and that do not exist yet."""
+"""Stand-ins for the functions and types that a chart file names and that do not exist yet."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gatechart.context import AgentContext
 
 
 class StandIns:
-    """What stands in for the names of a chart file that nothing is bound to: guards ask, and actions are noted."""
+    """Stand-ins for the unbound names of a chart file: guards ask, and actions are recorded."""
 
     def __init__(self, ask: Callable[[str], bool]) -> None:
         """ask: returns the answer to the question of a guard."""
-        self.names: dict[str, str] = {}  # those that nothing is bound to, each with what it names
-        self.acted: list[str] = []  # the calls of actions that did nothing
+        self.names: dict[str, str] = {}  # the unbound names, with their kinds
+        self.acted: list[str] = []  # calls of actions, which did nothing
         self._ask = ask
 
     def __call__(self, kind: str, name: str) -> Any:
@@ -24,13 +24,13 @@ class StandIns:
         self.names.setdefault(name, kind)
         if kind in _ANYTHING:
             return type(name, (_ANYTHING[kind],), {})
-        made: Callable[..., Any] = {"guard": self._guard, "action": self._action}.get(kind, _nothing)(name)
-        made.__name__ = name
-        return made
+        function: Callable[..., Any] = {"guard": self._guard, "action": self._action}.get(kind, _no_effect)(name)
+        function.__name__ = name
+        return function
 
     def _guard(self, name: str) -> Callable[..., Any]:
         def guard(_context: Any, event: Any, **params: Any) -> bool:
-            event.payload  # noqa: B018  where nobody may be asked, the payload is unknown and ends the guard here
+            event.payload  # noqa: B018  if the payload is unknown, this ends the guard before it asks
             return self._ask(_call(name, params))
 
         return guard
@@ -53,7 +53,7 @@ class _AnyPayload(BaseModel, extra="allow"):
 _ANYTHING: Final[dict[str, type[BaseModel]]] = {"AgentContext": _AnyContext, "BaseModel": _AnyPayload}
 
 
-def _nothing(_name: str) -> Callable[..., Any]:
+def _no_effect(_name: str) -> Callable[..., Any]:
     """Return a function without an effect: the data of a final state, or an invoke, which is held anyway."""
     return lambda *_args, **_params: {}
 

@@ -37,18 +37,18 @@ else:
 
 
 def migrated_document(migrated: Migrated) -> Document:
-    """Describe what happens to a stored agent; `problem` is null unless it cannot be migrated."""
+    """Describe a stored agent's migration; `problem` is null unless the agent cannot be migrated."""
     document = {field.name: getattr(migrated, field.name) for field in fields(migrated)}
     return {**document, "fate": migrated.fate.value}
 
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only print the planned changes.")]
 OlderOption = Annotated[
     str | None,
     typer.Option(
         "--older-than",
         metavar="AGE|MOMENT",
-        help="Set all three of the next options.",
+        help="Set the next three options.",
         show_default=False,
     ),
 ]
@@ -94,7 +94,7 @@ IdsOption = Annotated[
 
 
 class Ended(StrEnum):
-    """The statuses of an agent that has ended."""
+    """The statuses of an ended agent."""
 
     DONE = Status.DONE.value
     FAILED = Status.FAILED.value
@@ -110,12 +110,12 @@ _STYLES: Final = {Fate.STAYS: "dim", Fate.CHANGED: "yellow", Fate.MIGRATES: "gre
 async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> ExitCode | None:
     """Migrate stored agents to the newest version of their graphs.
 
-    An agent whose graph version is still in the app stays on it. Any other agent is migrated to the newest version, by
-    the migrations of that version, together with its timers, mail and invokes. An agent that cannot be migrated stays
-    as it is, and the exit code is 1. Agents also migrate on their own when they are next used; this does it ahead of
-    time.
+    An agent stays on its graph version while the app has that version. Any other agent is migrated to the newest
+    version, by the migrations of that version, together with its timers, mail and invokes. An agent that cannot be
+    migrated stays unchanged, and the exit code is 1. Agents also migrate when they are next used; this command migrates
+    them ahead of time.
 
-    --dry-run prints what would happen to each agent. It works while a host is running.
+    --dry-run prints the fate of each agent. It works while a host is running.
 
     Examples:
       gatechart migrate --dry-run
@@ -126,14 +126,14 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
     await connection.check_there(settings)
     if dry_run:
         async with connection.inspect(settings, graphs) as runtime:
-            found = [each async for each in runtime.migrate(dry_run=True)]
+            migrations = [each async for each in runtime.migrate(dry_run=True)]
     else:
         async with connection.visit(settings, graphs) as runtime:
-            found = [each async for each in runtime.migrate()]
-    counts = Counter(each.fate for each in found)
+            migrations = [each async for each in runtime.migrate()]
+    counts = Counter(each.fate for each in migrations)
     numbers = {fate.value: counts[fate] for fate in Fate}
-    document = {"dry_run": dry_run, "agents": list(map(migrated_document, found)), "counts": numbers}
-    emit(settings, document, partial(_print_fates, found, counts, dry_run=dry_run))
+    document = {"dry_run": dry_run, "agents": list(map(migrated_document, migrations)), "counts": numbers}
+    emit(settings, document, partial(_print_fates, migrations, counts, dry_run=dry_run))
     return ExitCode.REFUSED if counts[Fate.STUCK] else None
 
 
@@ -151,12 +151,12 @@ async def prune_store(
 ) -> None:
     """Delete old data for good: agents that have ended, old turns, refused and dead mail.
 
-    Say what to delete with the options. The newest turn of each agent is always kept, and so are the turns of the last
+    The options select the data. The newest turn of each agent is always kept, and so are the turns of the last
     --ids-for, so that repeated event ids are recognised.
 
     Write an age like 12h or 90d, and a moment like 2026-07-01.
 
-    --dry-run prints how much would be deleted. It works while a host is running.
+    --dry-run prints the amount to delete. It works while a host is running.
 
     Examples:
       gatechart prune --older-than 90d
@@ -172,22 +172,22 @@ async def prune_store(
         )
     )
     if keep_turns is None and ended is None and turns is None and mail is None:
-        raise UsageError("nothing to delete; say what, such as --older-than 90d, or see --help")
+        raise UsageError("nothing to delete; add an option, such as --older-than 90d, or see --help")
     if status is not None and ended is None:
-        raise UsageError("--status needs --ended-before or --older-than, as it selects among the agents that ended")
+        raise UsageError("--status needs --ended-before or --older-than, because it selects among ended agents")
     kept = read_duration("--ids-for", ids_for)
     await connection.check_there(settings)
-    goes = {
+    bounds_by_kind = {
         f"agents that {'ended' if status is None else f'are {status.value} and ended'}": ended_before or older_than,
         "turns": turns_before or older_than,
         "turns beyond the newest": None if keep_turns is None else str(keep_turns),
         "refused and dead mail": mail_before or older_than,
     }
-    if not (yes or dry_run or is_confirmed(settings, _question(settings, goes))):
+    if not (yes or dry_run or is_confirmed(settings, _question(settings, bounds_by_kind))):
         print_hint("nothing was deleted")
         return
     async with connection.inspect(settings) if dry_run else connection.visit(settings) as runtime:
-        with working("deleting") as tell:
+        with working("deleting") as show_progress:
             done = await runtime.prune(
                 ended_before=ended,
                 status=None if status is None else status.value,
@@ -195,7 +195,7 @@ async def prune_store(
                 keep_turns=keep_turns,
                 mail_before=mail,
                 ids_for=kept,
-                on_progress=lambda so_far: tell(f"deleted: {_amount(so_far)}"),
+                on_progress=lambda so_far: show_progress(f"deleted: {_amount(so_far)}"),
                 dry_run=dry_run,
             )
     _print_forgotten(settings, done, dry_run=dry_run)
@@ -208,11 +208,11 @@ def _print_forgotten(settings: Settings, done: Forgotten, *, dry_run: bool) -> N
         print_hint("nothing was changed: this was a dry run")
 
 
-def _question(settings: Settings, goes: Mapping[str, str | None]) -> str:
-    """Ask about what is to be deleted. goes: what, with its bound."""
-    bounds = [(what, bound) for what, bound in goes.items() if bound is not None]
-    told = "; ".join(f"{what} {'' if bound.isdigit() else 'before '}{bound}" for what, bound in bounds)
-    return f"Delete for good from {settings.store}: {told}?"
+def _question(settings: Settings, bounds_by_kind: Mapping[str, str | None]) -> str:
+    """Return the question that confirms a deletion. goes: the bound of each kind of data."""
+    bounds = [(what, bound) for what, bound in bounds_by_kind.items() if bound is not None]
+    parts = "; ".join(f"{what} {'' if bound.isdigit() else 'before '}{bound}" for what, bound in bounds)
+    return f"Delete for good from {settings.store}: {parts}?"
 
 
 def _amount(forgotten: Forgotten) -> str:
@@ -221,19 +221,19 @@ def _amount(forgotten: Forgotten) -> str:
     return ", ".join([*numbers, f"{forgotten.mail:,} mail"])
 
 
-def _print_fates(found: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_run: bool) -> None:
-    if found:
-        columns = ("AGENT", "FATE", "GRAPH", "STATE, WHAT ELSE CHANGES")
-        print_table(columns, map(_fate_row, found), whole=("AGENT", "FATE"))
+def _print_fates(migrations: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_run: bool) -> None:
+    if migrations:
+        columns = ("AGENT", "FATE", "GRAPH", "STATE, OTHER CHANGES")
+        print_table(columns, map(_fate_row, migrations), whole=("AGENT", "FATE"))
         print_line()
-    told = ", ".join(f"{counts[fate]:,} {_MEANINGS[fate]}" for fate in Fate if counts[fate])
-    print_line(f"{len(found):,} agent{'s' * (len(found) != 1)}{f': {told}' if told else ''}")
+    parts = ", ".join(f"{counts[fate]:,} {_MEANINGS[fate]}" for fate in Fate if counts[fate])
+    print_line(f"{len(migrations):,} agent{'s' * (len(migrations) != 1)}{f': {parts}' if parts else ''}")
     if dry_run and counts[Fate.MIGRATES]:
         print_hint("nothing was changed: this was a dry run")
 
 
 _MEANINGS: Final = {
-    Fate.STAYS: "on a version that the app has",
+    Fate.STAYS: "on a version in the app",
     Fate.CHANGED: "on a version that was changed without a new number",
     Fate.MIGRATES: "to the newest version",
     Fate.STUCK: "stuck",
@@ -244,12 +244,12 @@ def _fate_row(migrated: Migrated) -> Sequence[Cell]:
     before, after = migrated.before, migrated.after
     versions = before if before == after else f"{before} → {after}"
     source, target = ", ".join(migrated.source), ", ".join(migrated.target)
-    told = Text(source if source == target else f"{source} → {target}")
+    cell = Text(source if source == target else f"{source} → {target}")
     if migrated.problem is not None:
-        told.append(f"\n{migrated.problem}", "red")
-    told.append("".join(f"\n  {change}" for change in _changes(migrated)), "dim")
+        cell.append(f"\n{migrated.problem}", "red")
+    cell.append("".join(f"\n  {change}" for change in _changes(migrated)), "dim")
     fate = Text(migrated.fate.value, _STYLES[migrated.fate])
-    return migrated.agent_id, fate, f"{migrated.graph} {versions}", told
+    return migrated.agent_id, fate, f"{migrated.graph} {versions}", cell
 
 
 def _changes(migrated: Migrated) -> Iterator[str]:
@@ -257,9 +257,9 @@ def _changes(migrated: Migrated) -> Iterator[str]:
         (migrated.mail_amended, "timers and mail amended"),
         (migrated.mail_ended, "timers and mail dropped"),
         (migrated.timers_begun, "timers set"),
-        (migrated.invokes_kept, "invokes go on with their steps"),
-        (migrated.invokes_ended, "invokes end"),
-        (migrated.invokes_begun, "invokes begin"),
+        (migrated.invokes_kept, "invokes kept with their steps"),
+        (migrated.invokes_ended, "invokes ended"),
+        (migrated.invokes_begun, "invokes started"),
     )
     return (f"{what}: {count}" for count, what in counts if count)
 
@@ -267,7 +267,7 @@ def _changes(migrated: Migrated) -> Iterator[str]:
 async def upgrade_database(settings: Settings) -> None:
     """Upgrade the database to the schema of this release.
 
-    Other commands tell you when it is needed. Stop the host first, and make a backup.
+    Other commands report when an upgrade is needed. Stop the host first, and make a backup.
 
     Examples:
       gatechart upgrade --store sqlite+aiosqlite:///agents.db

@@ -1,4 +1,4 @@
-"""The command that shows what invokes recorded for an agent: the conversation of a model loop, and other entries."""
+"""The command that shows an agent's journals: the conversation of a model loop, and other recorded entries."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ else:
 
 _PAGE: Final = 200
 _LONGEST: Final = 200  # characters of an entry in a table
-JournalOption = Annotated[
-    str, typer.Option("--journal", metavar="NAME", help="The name of the journal, as the loop has it.")
-]
+JournalOption = Annotated[str, typer.Option("--journal", metavar="NAME", help="The name of the loop's journal.")]
 
 
 async def show_transcript(
@@ -57,41 +55,41 @@ async def show_transcript(
     """
     async with connection.looked_at(settings, server, engine, namespace) as home:
         entries = await _entries(home, agent, journal)
-    told = transcript.Transcript({each.name: json.dumps(each.content) for each in entries})
-    others = {each.name: each.content for each in entries if each.name not in told.names}
+    conversation = transcript.Transcript({each.name: json.dumps(each.content) for each in entries})
+    others = {entry.name: entry.content for entry in entries if entry.name not in conversation.names}
     document = {
         "agent_id": agent,
         "journal": journal,
-        "messages": [media.without_bytes(each).model_dump(mode="json") for each in told.messages],
-        "usage": asdict(told.usage),
+        "messages": [media.without_bytes(each).model_dump(mode="json") for each in conversation.messages],
+        "usage": asdict(conversation.usage),
         "steps": others,
     }
-    emit(settings, document, partial(_print, journal, told, others))
+    emit(settings, document, partial(_print, journal, conversation, others))
 
 
 async def _entries(home: AgentHome, agent_id: str, journal: str) -> list[JournalEntry]:
-    """Read all pages."""
-    found: list[JournalEntry] = []
-    while page := await home.journal(agent_id, journal, after=found[-1].name if found else None, limit=_PAGE):
-        found += page
+    """Read all pages of a journal."""
+    entries: list[JournalEntry] = []
+    while page := await home.journal(agent_id, journal, after=entries[-1].name if entries else None, limit=_PAGE):
+        entries += page
         if len(page) < _PAGE:
             break
-    return found
+    return entries
 
 
-def _print(journal: str, told: Transcript, others: Document) -> None:
-    if not told.names and not others:
-        print_hint(f"nothing is recorded in the journal {journal!r}; --journal names another one")
+def _print(journal: str, conversation: Transcript, others: Document) -> None:
+    if not conversation.names and not others:
+        print_hint(f"the journal {journal!r} is empty; name another one with --journal")
         return
-    if told.names:
-        handoff_views.print_conversation(told.messages)
+    if conversation.names:
+        handoff_views.print_conversation(conversation.messages)
         print_line()
-        print_facts(_usage(told))
+        print_facts(_usage(conversation))
     print_table(("STEP", "RESULT"), [(visible(name), _short(content)) for name, content in others.items()])
 
 
-def _usage(told: Transcript) -> Sequence[tuple[str, str]]:
-    used: Mapping[str, float] = asdict(told.usage)
+def _usage(conversation: Transcript) -> Sequence[tuple[str, str]]:
+    used: Mapping[str, float] = asdict(conversation.usage)
     return [(name.replace("_", " "), f"{number:,}") for name, number in used.items() if number]
 
 

@@ -1,4 +1,4 @@
-"""What `run` and `serve` read of who is alerted, and of the watchdog: a file that charts have no part in."""
+"""The alerts file of `run` and `serve`: alert sinks and the watchdog. Charts have no part in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AlertsFileOption = Annotated[
     typer.Option(
         "--alerts-file",
         metavar="FILE",
-        help="A TOML file with the sinks of alerts, each a table such as [sinks.ops], and what --watchdog does.",
+        help="A TOML file with the sinks of alerts, each a table such as \\[sinks.ops], and the acts of --watchdog.",
         show_default=False,
     ),
 ]
@@ -36,7 +36,7 @@ WatchdogOption = Annotated[
     typer.Option(
         "--watchdog",
         metavar="DURATION",
-        help="Look this often for what is wrong, as `gatechart doctor` does, and tell agents and all sinks of it.",
+        help="Look for problems this often, as `gatechart doctor` does, and report them to agents and all sinks.",
         show_default=False,
     ),
 ]
@@ -50,11 +50,11 @@ class Watching(TypedDict):
 
 
 def watching_of(file: Path | None, every: str | None) -> Watching:
-    """Return who is alerted and what watches, by the options. Raises UsageError."""
+    """Return the alert sinks and the watchdog that the options set. Raises UsageError."""
     alerts, table = (sinks.NO_ALERTS, sink_tables.WatchdogTable()) if file is None else _read(file)
     if every is None:
         if table != sink_tables.WatchdogTable():
-            raise UsageError(f"--alerts-file {file}: [watchdog]: nothing looks; give --watchdog DURATION, too")
+            raise UsageError(f"--alerts-file {file}: [watchdog]: the watchdog is off; add --watchdog DURATION")
         return {"alerts": alerts, "watchdog": None}
     try:
         return {"alerts": alerts, "watchdog": table.watchdog(every, alerts)}
@@ -67,19 +67,19 @@ def _read(file: Path) -> tuple[sinks.Alerts, sink_tables.WatchdogTable]:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         _check(content)
         named: Mapping[str, Mapping[str, object]] = content.get("sinks", {})
-        made = {name: sink_tables.sink_of(f"[sinks.{name}]", each, file.parent) for name, each in named.items()}
-        return sinks.Alerts(made), sink_tables.watchdog_table(content.get("watchdog", {}))
+        built = {name: sink_tables.sink_of(f"[sinks.{name}]", table, file.parent) for name, table in named.items()}
+        return sinks.Alerts(built), sink_tables.watchdog_table(content.get("watchdog", {}))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError, GatechartError, UsageError) as error:
         raise UsageError(f"--alerts-file {file}: {error}") from error
 
 
 def _check(content: Mapping[str, object]) -> None:
-    """Check that there is nothing but tables of sinks, and one of the watchdog. Raises UsageError."""
+    """Check that the file has only tables of sinks and a [watchdog] table. Raises UsageError."""
     for key in content:
         if key not in ("sinks", "watchdog"):
             raise UsageError(f"unknown key {key!r}; {suggestion(key, ('sinks', 'watchdog'))}")
     named = content.get("sinks")
     if named is None and "watchdog" in content:
         return
-    if not isinstance(named, dict) or not named or not all(isinstance(each, dict) for each in named.values()):
-        raise UsageError("it names no sink; write a table such as [sinks.ops] with a url")
+    if not isinstance(named, dict) or not named or not all(isinstance(table, dict) for table in named.values()):
+        raise UsageError("it has no sinks; add a table such as [sinks.ops] with a url")

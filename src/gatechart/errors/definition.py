@@ -1,4 +1,4 @@
-"""Errors in what a developer wrote: a graph, a chart file, or the setup of the application."""
+"""Errors of the developer: in a graph, a chart file, or the setup of the application."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.errors.root import DefinitionError, FromHost, listing
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a definition: where it is, what is wrong, and what would have worked."""
+    """One fault in a definition: its place, the problem, and a remedy."""
 
     place: str
     problem: str
@@ -33,7 +33,7 @@ class InvalidGraphError(DefinitionError):
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One fault in a file: where it is, what is wrong, and what would have worked."""
+    """One fault in a file: its position, the problem, and a remedy."""
 
     line: int  # from 1
     column: int  # from 1, in characters
@@ -68,7 +68,7 @@ class InvalidChartError(DefinitionError):
 
 @dataclass(eq=False)
 class NoGraphError(DefinitionError):
-    """An object given to a runtime as a graph is not a graph."""
+    """A value passed to a runtime as a graph is not a graph."""
 
     given: str
 
@@ -83,14 +83,12 @@ class DuplicateGraphError(DefinitionError):
     graph: str
 
     def __str__(self) -> str:
-        return (
-            f"two graphs are named {self.graph!r}; give each graph of a runtime a name of its own, or another version"
-        )
+        return f"two graphs are named {self.graph!r}; give each graph of a runtime a different name or version"
 
 
 @dataclass(eq=False)
 class InvalidChoosingError(DefinitionError):
-    """How a home is to choose whom work is handed to has faults; all of them are listed."""
+    """The rules for choosing handoff targets have faults; all of them are listed."""
 
     faults: tuple[Fault, ...]
 
@@ -103,19 +101,19 @@ class AmbiguousEntryError(DefinitionError):
     """Two entry points of one runtime, or an entry point and a graph, have the same name in the directory."""
 
     name: str  # "orders.REVIEWING"
-    one: str  # what it is, in words
+    one: str  # its description
     other: str
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} would be {self.one} and {self.other}, and handoffs, ratings and open work could not tell "
-            "them apart; rename one of them"
+            f"{self.name!r} would be {self.one} and {self.other}, and handoffs, ratings and open work could not "
+            "distinguish them; rename one of them"
         )
 
 
 @dataclass(eq=False)
 class UnknownInvokeError(DefinitionError):
-    """An invoke was running that the graph no longer declares."""
+    """An invoke was running that its graph no longer declares."""
 
     graph: str
     state: str
@@ -123,20 +121,20 @@ class UnknownInvokeError(DefinitionError):
 
     def __str__(self) -> str:
         return (
-            f"{self.invoke!r} was under way in {self.state!r} of {self.graph!r}, which does not invoke it any more; "
+            f"{self.invoke!r} was running in {self.state!r} of {self.graph!r}, which no longer invokes it; "
             "give a changed graph a new version, and keep the old one registered as long as its agents need it"
         )
 
 
 @dataclass(eq=False)
 class UnknownEffectError(DefinitionError):
-    """A turn asks for an effect that no runtime carries out. Nothing of the turn was committed."""
+    """A turn produced an effect that no runtime carries out. Nothing of the turn was committed."""
 
     effect: str
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"nothing carries out {self.effect!r}, which was to be committed; use one of {listing(self.known)}"
+        return f"no runtime carries out the effect {self.effect!r}; use one of {listing(self.known)}"
 
 
 @dataclass(eq=False)

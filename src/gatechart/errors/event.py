@@ -21,7 +21,7 @@ class UnknownGraphError(EventError):
 
 @dataclass(eq=False)
 class UnknownStateError(EventError):
-    """Neither the graph, nor any of several graphs, has a state of this name."""
+    """The graph, or every graph that was searched, lacks a state of this name."""
 
     graph: str  # empty if all hosted graphs were searched
     state: str
@@ -34,11 +34,11 @@ class UnknownStateError(EventError):
 
 @dataclass(eq=False)
 class UnknownFieldError(EventError):
-    """Agents cannot be found, or not ordered, by this field: no graph that is searched declares it as searchable."""
+    """Agents cannot be found or ordered by this field: no searched graph declares it as searchable."""
 
     graph: str  # empty if all hosted graphs were searched
     field: str
-    fields: tuple[str, ...]  # what would have worked
+    fields: tuple[str, ...]  # the searchable fields
 
     def __str__(self) -> str:
         whose = f"agents of {self.graph!r}" if self.graph else "agents"
@@ -47,7 +47,7 @@ class UnknownFieldError(EventError):
 
 @dataclass(eq=False)
 class UnknownSelectorError(EventError):
-    """No filter or scorer of this name is built in, or declared by the graph that asks."""
+    """No filter or scorer of this name is built in, or declared by the graph that uses it."""
 
     kind: str  # filter or scorer
     name: str
@@ -59,13 +59,15 @@ class UnknownSelectorError(EventError):
 
 @dataclass(eq=False)
 class UnknownPlaceError(EventError):
-    """A list in this order has no such place to go on from."""
+    """A list in this order cannot continue from this position."""
 
     place: str
     order: str
 
     def __str__(self) -> str:
-        return f"{self.place!r} is no place in the order {self.order!r}; pass the `next` of a page in the same order"
+        return (
+            f"{self.place!r} is not a position in the order {self.order!r}; pass the `next` of a page in the same order"
+        )
 
 
 @dataclass(eq=False)
@@ -94,7 +96,7 @@ class EntryRefusedError(EventError):
 
 @dataclass(eq=False)
 class EntryGuardError(EventError):
-    """The guard of the entry point said no or raised. Nothing was started."""
+    """The guard of the entry point denied entry or raised. Nothing was started."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -102,14 +104,14 @@ class EntryGuardError(EventError):
     entry_point: str
     guard: str
     raised: str | None = None
-    reason: str = ""  # as the guard gave it
+    reason: str = ""  # returned by the guard
 
     def __str__(self) -> str:
         verdict = f"raised {self.raised}" if self.raised else "said no"
         because = f" ({self.reason})" if self.reason else ""
         return (
             f"{self.graph!r} was not entered at {self.entry_point!r}: its guard {self.guard} {verdict}{because}; "
-            "bring a payload that the guard agrees to, or choose another entry point"
+            "pass a payload that the guard accepts, or choose another entry point"
         )
 
 
@@ -152,26 +154,26 @@ class ReservedEventError(EventError):
 
     @property
     def _remedy(self) -> str:
-        """Suggestion of what the caller may have wanted."""
+        """Suggestion of another call for the caller."""
         first, _, rest = self.event.partition(".")
         if first == "after":
             return "an operator lets a timer fire now with fire_timer(), or `gatechart mail fire`"
         if rest.startswith("invoke."):
             return "an operator ends an invoke with end_invoke(), or `gatechart end-invoke`"
         if first == "gatechart":
-            return "it is for agents of its own, which change by verbs such as schedule(), alarm() or mark_entry()"
+            return "it is for internal agents, which change through calls such as schedule(), alarm() or mark_entry()"
         if first == "handoff":
-            return "an agent hands on its work with turn.handoff(), and an operator with handoff()"
-        return "choose another name, or let an action raise it within its own turn with turn.raise_event()"
+            return "an agent hands on work with turn.handoff(), and an operator with handoff()"
+        return "choose another name, or let an action raise it within its turn with turn.raise_event()"
 
 
 @dataclass(eq=False)
 class FrameworkAgentError(EventError):
-    """The id or the graph belongs to the framework, which alone changes such agents. Nothing was changed."""
+    """The id or the graph is reserved for the framework. Nothing was changed."""
 
     kind: str  # agent or graph
     name: str  # the agent's id, or the graph's name
-    instead: str  # what would have worked
+    instead: str  # the call or command to use instead
 
     def __str__(self) -> str:
         return f"only gatechart itself uses the {self.kind} {self.name!r}; instead, {self.instead}"
@@ -194,7 +196,7 @@ class UnknownScheduleError(EventError):
     name: str
 
     def __str__(self) -> str:
-        return f"there is no schedule {self.name!r}; make it, or look it up with schedules() or `gatechart schedule`"
+        return f"there is no schedule {self.name!r}; create it, or look it up with schedules() or `gatechart schedule`"
 
 
 @dataclass(eq=False)
@@ -209,7 +211,7 @@ class UnknownEntryError(EventError):
 
 @dataclass(eq=False)
 class EntryTakenError(EventError):
-    """An entry of the directory is not the caller's to change. It is unchanged."""
+    """The caller may not change this entry of the directory. It is unchanged."""
 
     id: str
     owner: str
@@ -220,7 +222,7 @@ class EntryTakenError(EventError):
 
 @dataclass(eq=False)
 class UnknownVersionError(EventError):
-    """The agent never had this version, or its history no longer reaches back that far."""
+    """The agent never had this version, or its history no longer goes back to it."""
 
     agent_id: str
     version: int
@@ -230,20 +232,20 @@ class UnknownVersionError(EventError):
     def __str__(self) -> str:
         return (
             f"there is no version {self.version} of agent {self.agent_id!r}; "
-            f"versions {self.oldest} to {self.newest} can be had"
+            f"versions {self.oldest} to {self.newest} are available"
         )
 
 
 @dataclass(eq=False)
 class AgentExistsError(EventError):
-    """An agent with this id was started before. It is unchanged."""
+    """An agent with this id already exists. It is unchanged."""
 
     agent_id: str
     graph: str = ""  # if it matters
 
     def __str__(self) -> str:
-        kind = f" of the graph {self.graph!r}" if self.graph else ""
-        return f"there is an agent {self.agent_id!r}{kind} already; resume it, or start another with another id"
+        graph = f" of the graph {self.graph!r}" if self.graph else ""
+        return f"agent {self.agent_id!r}{graph} already exists; resume it, or start an agent with another id"
 
 
 @dataclass(eq=False)
@@ -254,19 +256,19 @@ class AgentEndedError(EventError):
     awaited: str
     configuration: tuple[str, ...]
     status: str
-    reason: str = ""  # why it gave up, such as `loop detected`; empty if it did not
+    reason: str = ""  # why it gave up, such as `loop detected`; empty otherwise
 
     def __str__(self) -> str:
-        gave_up = f", because it found no way out ({self.reason})," if self.reason else ""
+        gave_up = f", because it could not escape ({self.reason})," if self.reason else ""
         return (
             f"agent {self.agent_id!r} is {self.status} in {', '.join(self.configuration)}{gave_up} "
-            f"and will not reach {self.awaited!r}; wait for a state on its way"
+            f"and will not reach {self.awaited!r}; wait for a state that it can reach"
         )
 
 
 @dataclass(eq=False)
 class NotReachedError(EventError):
-    """The awaited state was not reached in the time that the caller gave. The agent goes on."""
+    """The awaited state was not reached within the caller's timeout. The agent keeps running."""
 
     agent_id: str
     awaited: str
@@ -276,7 +278,7 @@ class NotReachedError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} did not reach {self.awaited!r} in {self.timeout_s:g} s and is in "
-            f"{', '.join(self.configuration)}; wait again, or longer"
+            f"{', '.join(self.configuration)}; wait again, or use a longer timeout"
         )
 
 
@@ -295,8 +297,8 @@ class DeadMailError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} will not reach {self.awaited!r} by itself: mail {self.number}, {self.event!r}, "
-            f"is dead ({self.reason}), and nothing else is on its way to the agent; retry({self.number}) it once the "
-            f"cause is mended, or discard({self.number}) it and send another event"
+            f"is dead ({self.reason}), and nothing else is on its way to the agent; fix the cause and "
+            f"retry({self.number}) it, or discard({self.number}) it and send another event"
         )
 
 
@@ -329,7 +331,7 @@ class EventIdReusedError(EventError):
 
 @dataclass(eq=False)
 class ActionFailedError(EventError):
-    """An action raised and no active state handles `error.execution`. The turn is undone, or the answer to a signal."""
+    """An action raised and no active state handles `error.execution`. The turn, or the signal's answer, is undone."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -338,60 +340,60 @@ class ActionFailedError(EventError):
     action: str
     place: str
     raised: str
-    undone: str = "the turn"  # or `the answer`, where a signal was answered
+    undone: str = "the turn"  # or `the answer`, for an answer to a signal
 
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}: {self.action} ({self.place}) raised {self.raised} on {self.event!r}; "
-            f"{self.undone} is undone. Mend the action, or the event's payload, "
+            f"{self.undone} is undone. Fix the action, or the event's payload, "
             "or handle 'error.execution' in the active state"
         )
 
 
 @dataclass(eq=False)
 class ContextInvalidError(EventError):
-    """The actions of a turn left a context that does not fit its type. The turn is undone, or an answer."""
+    """The actions of a turn left a context that does not fit its type. The turn, or the signal's answer, is undone."""
 
     agent_id: str
     event: str
     context: str
     problems: tuple[str, ...]
-    undone: str = "the turn"  # or `the answer`, where a signal was answered
+    undone: str = "the turn"  # or `the answer`, for an answer to a signal
 
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}: {self.event!r} left a {self.context} that is not valid: "
-            f"{'; '.join(self.problems)}; {self.undone} is undone. Mend the action that set it"
+            f"{'; '.join(self.problems)}; {self.undone} is undone. Fix the action that set it"
         )
 
 
 @dataclass(eq=False)
 class ReadOnlyContextError(EventError):
-    """A program set a field of a context outside the actions of a turn, where it would be lost."""
+    """A program set a context field outside the actions of a turn, where the change would be lost."""
 
     context: str
     name: str
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} of a {self.context} cannot be set here, for only the actions of a turn change an agent's "
+            f"{self.name!r} of a {self.context} cannot be set here: only the actions of a turn change an agent's "
             "context; send an event whose action sets it, or change a copy: context.model_copy()"
         )
 
 
 @dataclass(eq=False)
 class MicrostepLimitError(EventError):
-    """A turn did not settle within its limit of microsteps. The turn is undone, or the answer to a signal."""
+    """A turn did not settle within its limit of microsteps. The turn, or the signal's answer, is undone."""
 
     agent_id: str
     event: str
     limit: int
     cycle: tuple[str, ...]
-    undone: str = "the turn"  # or `the answer`, where a signal was answered
+    undone: str = "the turn"  # or `the answer`, for an answer to a signal
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r}: {self.event!r} did not come to rest in {self.limit} microsteps; "
+            f"agent {self.agent_id!r}: {self.event!r} did not settle within {self.limit} microsteps; "
             f"it repeats {' → '.join(self.cycle)}; {self.undone} is undone. Break the cycle with a guard"
         )
 
@@ -410,7 +412,7 @@ class PacketError(EventError):
     def __str__(self) -> str:
         version = "no schema version" if self.schema_version is None else f"schema version {self.schema_version}"
         raised = f" raised {self.raised}" if self.raised else ""
-        return f"the packet of {version} will not do: {'; '.join(self.problems)}{raised}. {self.remedy}"
+        return f"the packet with {version} cannot be used: {'; '.join(self.problems)}{raised}. {self.remedy}"
 
 
 @dataclass(eq=False)
@@ -426,7 +428,7 @@ class HandoffStateError(EventError):
         name = f"handoff {self.handoff_id!r}" if self.handoff_id else "the handoff"
         return (
             f"{name} is {self.before!r} and cannot become {self.after!r}; "
-            f"it can become {listing(self.allowed, 'nothing else, for it has ended')}"
+            f"it can become {listing(self.allowed, 'nothing else, because it has ended')}"
         )
 
 
@@ -453,14 +455,14 @@ class HandoffNotAwaitedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} would hand on to {self.graph!r} and end in {', '.join(self.configuration)} on "
-            f"{self.event!r}; let the transition lead to a state that waits for handoff.accepted"
+            f"agent {self.agent_id!r} would hand its work to {self.graph!r} and end in {', '.join(self.configuration)} "
+            f"on {self.event!r}; let the transition lead to a state that waits for handoff.accepted"
         )
 
 
 @dataclass(eq=False)
 class OpenHandoffError(EventError):
-    """A rollback would pass the start of a handoff that is still open. Nothing was changed."""
+    """A rollback would go past the start of a handoff that is still open. Nothing was changed."""
 
     agent_id: str
     version: int
@@ -468,21 +470,21 @@ class OpenHandoffError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} cannot go back to version {self.version}: since then began "
-            f"{listing(self.handoffs)}, which are open; cancel them, or wait for their end"
+            f"agent {self.agent_id!r} cannot go back to version {self.version}: these handoffs started since then: "
+            f"{listing(self.handoffs)}, which are open; cancel them, or wait until they end"
         )
 
 
 @dataclass(eq=False)
 class NoWorkError(EventError):
-    """Nobody was right for what was handed on, so there is no work whose quality could be rated."""
+    """No target was suitable for the handoff, so there is no work whose quality could be rated."""
 
     handoff: str
 
     def __str__(self) -> str:
         return (
-            f"handoff {self.handoff!r} has no quality: nobody did the work, since nobody was right for it; "
-            "rate needed or in_time, which are of the agent that handed it on"
+            f"handoff {self.handoff!r} has no quality: no target was suitable, so no work was done; "
+            "rate needed or in_time, which belong to the agent that handed it on"
         )
 
 

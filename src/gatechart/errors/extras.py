@@ -11,7 +11,7 @@ from gatechart.errors.root import OutsideError
 
 @dataclass(eq=False)
 class ExtraMissingError(OutsideError):
-    """What is used needs packages that are not installed."""
+    """A feature needs packages that are not installed."""
 
     what: str
     extra: str
@@ -23,7 +23,7 @@ class ExtraMissingError(OutsideError):
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Import what an extra brings, for what is named. Raises ExtraMissingError if it is not installed."""
+    """Raise ExtraMissingError if an import in the block needs an extra. what: the feature that needs it."""
     try:
         yield
     except ModuleNotFoundError as error:

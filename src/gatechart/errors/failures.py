@@ -1,4 +1,4 @@
-"""Failures of application code, told apart from the end of a task or of the interpreter."""
+"""Failures of application code, as opposed to the end of a task or of the interpreter."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ExitRaisedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"the application's code raised {self.raised}, which would have ended what hosts the agent; "
+            f"the application's code raised {self.raised}, which would have ended the agent's host; "
             "raise an Exception there, and leave sys.exit() to the main program"
         )
 
 
 def is_failure(error: BaseException) -> bool:
-    """Tell whether an error is a failure of the code that raised it.
+    """Return whether an error is a failure of the code that raised it.
 
-    SystemExit counts, as does a CancelledError in a task that nobody cancelled, and a GeneratorExit in a running task.
+    SystemExit counts, as does a CancelledError in a task that was not cancelled, and a GeneratorExit in a running task.
     KeyboardInterrupt does not, because a person ends the process. Nor does a GeneratorExit outside of tasks: there the
     interpreter closes a coroutine.
 
@@ -63,7 +63,10 @@ def contain(error: BaseException | None) -> None:
 
 
 class _Contained:
-    """The block of `contained`. It has no state, so that one serves all, at a fifth of a generator's cost."""
+    """The context manager of `contained`. It has no state, so one instance serves all callers.
+
+    It costs a fifth of a generator.
+    """
 
     __slots__ = ()
 
@@ -83,9 +86,9 @@ def contained() -> AbstractContextManager[None, None]:
 
 
 def call_contained(function: Callable[[], T]) -> T:
-    """Call a function of the application in a thread. Everything that it raises but KeyboardInterrupt is an Exception.
+    """Call an application function in a thread. Everything that it raises except KeyboardInterrupt is an Exception.
 
-    A GeneratorExit is the function's own there, because nothing closes a plain function.
+    A GeneratorExit comes from the function itself there, because the interpreter closes no plain function.
     """
     try:
         with contained():
@@ -96,7 +99,7 @@ def call_contained(function: Callable[[], T]) -> T:
 
 @dataclass(eq=False)
 class SelectionFunctionError(DefinitionError):
-    """A function of the application that helps to choose whom work is handed to raised something."""
+    """An application function that helps to choose the target of a handoff raised an exception."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -104,26 +107,26 @@ class SelectionFunctionError(DefinitionError):
     raised: str
 
     def __str__(self) -> str:
-        return f"{self.function} raised {self.raised}; mend that function"
+        return f"{self.function} raised {self.raised}; fix that function"
 
 
 @dataclass(eq=False)
 class SelectionAnswerError(DefinitionError):
-    """A function of the application that helps to choose whom work is handed to returned something unusable."""
+    """An application function that helps to choose the target of a handoff returned an unusable value."""
 
     private: ClassVar[tuple[str, ...]] = ("answer",)
 
     function: str  # such as "load=" or "the scorer 'nearness'"
-    answer: str  # as Python writes it, and about whom
+    answer: str  # its repr, and the candidate
     wanted: str
 
     def __str__(self) -> str:
-        return f"{self.function} answered {self.answer}; return {self.wanted}"
+        return f"{self.function} returned {self.answer}; it must return {self.wanted}"
 
 
 @contextmanager
 def asking(function: str) -> Iterator[None]:
-    """Raise SelectionFunctionError in place of every failure inside the block. function: what is asked there."""
+    """Raise SelectionFunctionError in place of every failure inside the block. function: the name of the function."""
     try:
         with contained():
             yield

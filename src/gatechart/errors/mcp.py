@@ -16,14 +16,14 @@ class McpServerError(OutsideError):
 
     def __str__(self) -> str:
         return (
-            f"the MCP server {self.server!r} cannot be used ({self.problem}); see that it runs and is named correctly, "
-            "and that it offers the tools that are wanted of it"
+            f"the MCP server {self.server!r} cannot be used ({self.problem}); check that it runs, that its name is "
+            "right, and that it offers the required tools"
         )
 
 
 @dataclass(eq=False)
 class McpPinsError(OutsideError):
-    """The file with the digests of accepted tools cannot be read or written. No tool was brought."""
+    """The file with the digests of accepted tools cannot be read or written. No tool was loaded."""
 
     path: str
     problem: str
@@ -31,5 +31,5 @@ class McpPinsError(OutsideError):
     def __str__(self) -> str:
         return (
             f"the digests of accepted tools in {self.path} cannot be used ({self.problem}); "
-            "bring a file that can be read and written, or delete it to accept all tools anew"
+            "use a file that can be read and written, or delete it to accept all tools again"
         )

@@ -1,4 +1,4 @@
-"""Errors of models and of loops that ask them."""
+"""Errors of models and of model loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.errors.root import DefinitionError, OutsideError
 
 @dataclass(eq=False)
 class ModelFailedError(OutsideError):
-    """A model gave no answer, or one that cannot be read."""
+    """A model returned no answer, or one that cannot be read."""
 
     reported: ClassVar[tuple[str, ...]] = ("code",)
 
@@ -21,18 +21,18 @@ class ModelFailedError(OutsideError):
     code: str = ""
     is_permanent: bool = False  # whether the same request fails again
     status: int | None = None  # of the HTTP response, if there was one
-    retry_after: str = ""  # the wait that the provider asks for, as in Retry-After: seconds, or a date
+    retry_after: str = ""  # the wait that the provider requests, as in Retry-After: seconds, or a date
 
     def __str__(self) -> str:
         kind = f" ({self.code})" if self.code else ""
         wait = f", Retry-After: {self.retry_after}" if self.retry_after else ""
-        remedy = "change the request" if self.is_permanent else f"ask it again later{wait}"
-        return f"the model gave no answer{kind}: {self.problem}; {remedy}, or see to its provider"
+        remedy = "change the request" if self.is_permanent else f"try again later{wait}"
+        return f"the model returned no answer{kind}: {self.problem}; {remedy}, or check with its provider"
 
 
 @dataclass(eq=False)
 class BudgetUsedUpError(OutsideError):
-    """A model loop has used up what it was given: turns, tokens, cost or seconds."""
+    """A model loop has used up its budget of turns, tokens, cost or seconds."""
 
     what: str
     used: float
@@ -41,7 +41,7 @@ class BudgetUsedUpError(OutsideError):
     def __str__(self) -> str:
         return (
             f"the model loop has used up its {self.what} ({self.used:g} of {self.limit:g}); "
-            "give it more, or let `error.invoke.<id>` lead to somebody who goes on without it"
+            "raise the limit, or let `error.invoke.<id>` lead to a state that continues without it"
         )
 
 
@@ -52,12 +52,12 @@ class IncompleteAnswerError(OutsideError):
     reported: ClassVar[tuple[str, ...]] = ("finish", "reason")
 
     finish: str  # a value of Finish: length, refused, filtered, empty or unknown
-    reason: str = ""  # the provider's own word
+    reason: str = ""  # the provider's finish reason
 
     def __str__(self) -> str:
         word = f" ({self.reason})" if self.reason else ""
         return (
-            f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to ask for another, "
+            f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to get another, "
             "or let the loop accept this finish reason"
         )
 

@@ -20,13 +20,13 @@ class TurnTimeoutError(EventError):
     def __str__(self) -> str:
         return (
             f"the turn of agent {self.agent_id!r} on {self.event!r} took longer than {self.limit_s:g} s and is undone; "
-            "let a state invoke what takes long, or raise Limits(turn_s=...)"
+            "move slow work into an invoke, or raise Limits(turn_s=...)"
         )
 
 
 @dataclass(eq=False)
 class GuardBudgetError(EventError):
-    """A guard would have to go through more data than allowed. It counts as a guard that raised."""
+    """A guard would process more data than allowed. It counts as a guard that raised."""
 
     expression: str
     steps: int  # upper bound
@@ -34,8 +34,8 @@ class GuardBudgetError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.expression!r} may take {self.steps:,} steps over so much data, and {self.limit:,} are the most; "
-            "bring shorter lists, or write a function, and name it"
+            f"{self.expression!r} may take {self.steps:,} steps on this data, and the limit is {self.limit:,}; "
+            "pass shorter lists, or write the guard as a named function"
         )
 
 
@@ -45,18 +45,18 @@ class InboxFullError(EventError):
 
     agent_id: str
     limit: int  # events that may wait; 0 if bytes are the cause
-    limit_bytes: int = 0  # bytes that they may take with the agent's state; 0 if their number is the cause
-    size: int = 0  # bytes that they would take with the refused event; 0 if their number is the cause
+    limit_bytes: int = 0  # bytes that they and the agent's state may take; 0 if their number is the cause
+    size: int = 0  # bytes with the refused event; 0 if their number is the cause
 
     def __str__(self) -> str:
         if not self.limit:
             return (
                 f"the inbox of agent {self.agent_id!r} is full: with this event, its state and the waiting events "
-                f"would take {self.size:,} bytes, and {self.limit_bytes:,} is the most; post later or send less, "
+                f"would take {self.size:,} bytes, and the limit is {self.limit_bytes:,}; post later or send less, "
                 "or raise the limit `inbox_bytes` of the service's terms"
             )
         return (
-            f"{self.limit} events wait for agent {self.agent_id!r} already; post later, "
+            f"{self.limit} events already wait for agent {self.agent_id!r}; post later, "
             "or open the runtime with Limits(when_full=WhenFull.WAIT) or a larger inbox"
         )
 
@@ -72,20 +72,20 @@ class BacklogFullError(EventError):
     def __str__(self) -> str:
         waits = "for agents that do not exist" if self.backlog == "unclaimed" else "for its due time"
         return (
-            f"no mail for agent {self.agent_id!r}: {self.limit:,} events wait {waits} already; start the agents, "
-            f"erase or wait for what is not needed, or open the runtime with a larger Limits({self.backlog}=...)"
+            f"no mail for agent {self.agent_id!r}: {self.limit:,} events already wait {waits}; start the agents, "
+            f"erase unneeded ones, wait, or open the runtime with a larger Limits({self.backlog}=...)"
         )
 
 
 @dataclass(eq=False)
 class UnknownMailError(EventError):
-    """No refused or dead mail has this number; for a retry, no failed mail that waits has it either."""
+    """No refused or dead mail has this number; for a retry, no failed mail that waits for its next attempt either."""
 
     number: int
 
     def __str__(self) -> str:
         return (
-            f"there is no refused or dead mail {self.number}, and none of that number that waits for another attempt; "
+            f"there is no refused or dead mail {self.number}, and none with this number waits for another attempt; "
             "list them with mail(status='refused') or 'dead'"
         )
 
@@ -97,12 +97,12 @@ class NoTimerError(EventError):
     number: int
 
     def __str__(self) -> str:
-        return f"mail {self.number} is not a timer that waits; find its number with mail(), or `gatechart mail`"
+        return f"mail {self.number} is not a waiting timer; find its number with mail(), or `gatechart mail`"
 
 
 @dataclass(eq=False)
 class MailFailedError(EventError):
-    """The turn of mail to a rehearsed agent failed and is undone. The agent takes nothing else before the next try."""
+    """A turn for mail to a rehearsed agent failed and is undone. The agent applies nothing before the next attempt."""
 
     private: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -114,11 +114,15 @@ class MailFailedError(EventError):
     retry_at: datetime | None  # None if it is dead
 
     def __str__(self) -> str:
-        kind, of = "timer" if self.is_timer else "mail", f" of state {self.state!r}" if self.state else ""
-        then = "it is dead" if self.retry_at is None else f"nothing else happens before its next try, {self.retry_at}"
+        noun, origin = "timer" if self.is_timer else "mail", f" of state {self.state!r}" if self.state else ""
+        then = (
+            "it is dead"
+            if self.retry_at is None
+            else f"nothing else happens before its next attempt, at {self.retry_at}"
+        )
         return (
-            f"{kind} {self.event!r}{of} of agent {self.agent_id!r} failed: {self.reason}; {then}. Mend the cause, or "
-            "advance the clock of the rehearsal past all tries"
+            f"{noun} {self.event!r}{origin} of agent {self.agent_id!r} failed: {self.reason}; {then}. Fix the cause, "
+            "or advance the clock of the rehearsal past all attempts"
         )
 
 
@@ -139,7 +143,7 @@ class NoInvokeError(EventError):
 
 @dataclass(eq=False)
 class NotFailedError(EventError):
-    """The agent has not failed, so there is no failure to show or to go back from. Nothing was changed."""
+    """The agent has not failed, so there is no failure to show or to undo. Nothing was changed."""
 
     agent_id: str
     status: str
@@ -175,8 +179,8 @@ class RollbackError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} was of graph version {self.graph_then!r} at version {self.version} "
-            f"and is of {self.graph_now!r} now; go back to a version since then"
+            f"agent {self.agent_id!r} ran graph version {self.graph_then!r} at version {self.version} "
+            f"and runs {self.graph_now!r} now; go back to a later version"
         )
 
 
@@ -189,8 +193,8 @@ class TakingBackError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} was taking calls back at version {self.version}, for a way out that is over; "
-            "name a version before or after that"
+            f"agent {self.agent_id!r} was taking calls back at version {self.version}, for an escape that has ended; "
+            "choose a version before or after that"
         )
 
 
@@ -203,8 +207,8 @@ class FeedLaggedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.lost} items were lost, for no more than {self.limit} wait for a subscriber; "
-            "take them faster, or open the runtime with a larger Limits(feed=...)"
+            f"{self.lost} items were lost, because at most {self.limit} wait for a subscriber; "
+            "consume them faster, or open the runtime with a larger Limits(feed=...)"
         )
 
 
@@ -216,14 +220,14 @@ class BreakerOpenError(EventError):
 
     breaker: str
     state: str
-    retry_at: datetime | None  # None: no call goes through before an operator closes it
-    reason: str  # what opened it
-    open_since: datetime | None = None  # when it opened first since it was closed last; None if that is not known
-    refused: int = 1  # known refusals since it opened last, this one included
+    retry_at: datetime | None  # None: it refuses calls until an operator closes it
+    reason: str  # why it opened
+    open_since: datetime | None = None  # when it first opened since it was last closed; None if unknown
+    refused: int = 1  # known refusals since it last opened, including this one
 
     def __str__(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
-        when = f"ask again at {self.retry_at:%Y-%m-%d %H:%M:%S} UTC, or " if self.retry_at else ""
+        when = f"try again at {self.retry_at:%Y-%m-%d %H:%M:%S} UTC, or " if self.retry_at else ""
         return (
             f"the circuit breaker {self.breaker!r} is {self.state}{why}, so the call was not made; "
             f"{when}close it with close_breaker({self.breaker!r})"
@@ -232,15 +236,15 @@ class BreakerOpenError(EventError):
 
 @dataclass(eq=False)
 class ChoiceFailedError(EventError):
-    """Whom to hand work to could not be chosen. Nobody was told; the choice is tried again as mail is."""
+    """The target of a handoff could not be chosen. No agent was notified; the choice is retried like mail."""
 
     handoff: str
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"no target could be chosen for the handoff {self.handoff!r}: {self.problem}; mend the function that "
-            "makes vectors, or the filter or scorer. After the last try the next fallback is taken"
+            f"no target could be chosen for the handoff {self.handoff!r}: {self.problem}; fix the function that "
+            "computes vectors, or the filter or scorer. After the last attempt, the next fallback is used"
         )
 
 
@@ -254,8 +258,8 @@ class StepRepeatedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.invoke!r} of agent {self.agent_id!r} has used the name {self.step!r} already; "
-            "give each step or wait of an invocation a name of its own, in a loop with a number in it"
+            f"{self.invoke!r} of agent {self.agent_id!r} has already used the name {self.step!r}; "
+            "give each step or wait of an invocation a unique name; in a loop, number them"
         )
 
 
@@ -269,8 +273,8 @@ class StepResultError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"the result of step {self.step!r} of agent {self.agent_id!r} cannot be kept: {'; '.join(self.problems)}; "
-            "return JSON values or a pydantic model, and say of which type with returns="
+            f"the result of step {self.step!r} of agent {self.agent_id!r} cannot be stored: {'; '.join(self.problems)}"
+            "; return JSON values or a pydantic model, and declare its type with returns="
         )
 
 
@@ -298,14 +302,14 @@ class InsideTurnError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.call}() was called by an action inside a turn of agent {self.agent_id!r}; an action decides and "
-            "notes: use turn.send and turn.after for what is to come, and let a state invoke what waits"
+            f"{self.call}() was called by an action inside a turn of agent {self.agent_id!r}; in an action, "
+            "use turn.send and turn.after for later events, and let a state invoke work that waits"
         )
 
 
 @dataclass(eq=False)
 class InsideLoopError(EventError):
-    """A call of `gatechart.sync` was made in the event loop that has to do it, so it would wait forever."""
+    """A call of `gatechart.sync` was made in the event loop that must execute it, so it would wait forever."""
 
     call: str
 
@@ -320,7 +324,7 @@ class InsideLoopError(EventError):
 class IncompatibleGraphError(EventError):
     """The registered graph cannot continue the stored agent. The agent is unchanged."""
 
-    private: ClassVar[tuple[str, ...]] = ("problem",)  # may hold what a migration raised
+    private: ClassVar[tuple[str, ...]] = ("problem",)  # may contain the error of a migration
 
     agent_id: str
     graph: str
@@ -328,20 +332,20 @@ class IncompatibleGraphError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} cannot go on with the registered graph {self.graph!r}: {self.problem}; "
+            f"agent {self.agent_id!r} cannot continue with the registered graph {self.graph!r}: {self.problem}; "
             "register the graph that it was started with, or migrations from it"
         )
 
 
 @dataclass(eq=False)
 class RuntimeClosedError(EventError):
-    """The runtime is closed; its agents rest in the store."""
+    """The runtime is closed; its agents are kept in the store."""
 
     call: str
 
     def __str__(self) -> str:
         return (
-            f"{self.call}() came after the runtime was closed; call it inside `async with Runtime.open(...)`, "
+            f"{self.call}() was called after the runtime was closed; call it inside `async with Runtime.open(...)`, "
             "or inside `with sync.open(...)`"
         )
 
@@ -351,7 +355,7 @@ class ReadOnlyError(EventError):
     """The runtime was opened for reading, and the call needs the owner of the database."""
 
     call: str
-    instead: str = ""  # what a reader can do instead
+    instead: str = ""  # an alternative for a reader
 
     def __str__(self) -> str:
         instead = f", or {self.instead}" if self.instead else ""
@@ -363,14 +367,14 @@ class ReadOnlyError(EventError):
 
 @dataclass(eq=False)
 class UnwritableError(EventError):
-    """The database refuses the data, and always will. Nothing was written."""
+    """The database refuses the data, and will refuse it every time. Nothing was written."""
 
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"the database cannot keep what was to be written: {self.problem}; nothing was written. Mend what made it: "
-            "keep large things elsewhere and their keys in the context, and trying the same again is of no use"
+            f"the database cannot store the data: {self.problem}; nothing was written. A retry will not help: "
+            "store large values elsewhere, and keep their keys in the context"
         )
 
 
@@ -384,21 +388,22 @@ class AgentTooLargeError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} would keep or send {self.size} bytes, and {self.most} are the most; "
-            "keep large things elsewhere and their keys in the context, or raise Terms(most_bytes=..., inbox_bytes=...)"
+            f"agent {self.agent_id!r} would store or send {self.size} bytes, and the limit is {self.most}; "
+            "store large values elsewhere and keep their keys in the context, or raise "
+            "Terms(most_bytes=..., inbox_bytes=...)"
         )
 
 
 @dataclass(eq=False)
 class ElsewhereError(EventError):
-    """The runtime does not support the call; its `capabilities` say so."""
+    """The runtime does not support the call, as its `capabilities` show."""
 
     call: str
     home: str
     instead: str
 
     def __str__(self) -> str:
-        return f"{self.call}() cannot be had on {self.home}: {self.instead}"
+        return f"{self.call}() is not available on {self.home}: {self.instead}"
 
 
 @dataclass(eq=False)
@@ -409,8 +414,8 @@ class AgentAsleepError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} is being moved here and asleep; call again when `gatechart move` has ended, "
-            "and run that again where it was interrupted"
+            f"agent {self.agent_id!r} is being moved here and does nothing yet; call again when `gatechart move` has "
+            "ended, and if the move was interrupted, run it again"
         )
 
 

@@ -11,14 +11,14 @@ from gatechart.errors.root import FromHost, OutsideError
 
 @dataclass(eq=False)
 class StoreError(OutsideError):
-    """Something is wrong with a database, or with the process that owns it. The base of all such errors."""
+    """A problem with a database, or with the process that owns it. The base class of such errors."""
 
     path: str
 
 
 @dataclass(eq=False)
 class UnusableStoreError(StoreError):
-    """The database cannot be used as it is. The base of errors that say why, and what would help."""
+    """The database cannot be used as it is. The base class of errors that name the cause and a remedy."""
 
     verdict: ClassVar[str]
     remedy: ClassVar[str]
@@ -31,7 +31,7 @@ class UnusableStoreError(StoreError):
 
 @dataclass(eq=False)
 class ProjectionLagError(OutsideError):
-    """The projection does not have the newest turns of an agent, which are needed now. Asking again may help."""
+    """The projection lacks turns of an agent that are needed now. A retry may help."""
 
     agent_id: str
     version: int
@@ -85,7 +85,7 @@ class StoreUnreachableError(UnusableStoreError):
 
     verdict = "cannot be reached"
     remedy = (
-        "see that the server runs, that the database is there (`createdb` makes one), and that host, "
+        "check that the server runs, that the database exists (`createdb` creates one), and that host, "
         "user and password are right"
     )
 
@@ -93,7 +93,7 @@ class StoreUnreachableError(UnusableStoreError):
 class StoreCorruptError(UnusableStoreError):
     """The file is not an intact gatechart database."""
 
-    verdict = "is not a sound gatechart database"
+    verdict = "is not an intact gatechart database"
     remedy = "restore it from a backup"
 
 
@@ -127,7 +127,7 @@ class OwnershipLostError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"this runtime owned {self.path} in epoch {self.epoch}, but epoch {self.current} has begun; "
+            f"this runtime owned {self.path} in epoch {self.epoch}, but another has started epoch {self.current}; "
             "nothing was written. Open a new runtime"
         )
 
@@ -161,7 +161,7 @@ class StoreFailedError(UnusableStoreError):
     """The database failed in a way that has no specific error class."""
 
     verdict = "failed"
-    remedy = "mend that, then try again, with the same id where there was one"
+    remedy = "fix the cause, then try again, with the same id if there was one"
 
 
 @dataclass(eq=False)
@@ -187,19 +187,21 @@ class DrawingError(OutsideError):
 
 @dataclass(eq=False)
 class EngineError(OutsideError):
-    """The engine, or the service behind it, cannot do what it was asked. The base of all such errors."""
+    """The engine, or the service behind it, could not carry out a call. The base class of such errors."""
 
     url: str
 
 
 @dataclass(eq=False)
 class EngineUnreachableError(EngineError):
-    """Nothing answers at the engine's address. Whether the call arrived is unknown."""
+    """No engine answers at the address. Whether the call arrived is unknown."""
 
     problem: str
 
     def __str__(self) -> str:
-        return f"nobody answers at {self.url} ({self.problem}); start the engine, or name the address where it listens"
+        return (
+            f"no engine answers at {self.url} ({self.problem}); start the engine, or give the address where it listens"
+        )
 
 
 @dataclass(eq=False)
@@ -211,8 +213,8 @@ class EngineRefusedError(EngineError):
 
     def __str__(self) -> str:
         return (
-            f"{self.call} failed at {self.url}: {self.problem}; look into the engine's log and the service's, and see "
-            "that `gatechart restate serve` runs and `gatechart restate register` was run"
+            f"{self.call} failed at {self.url}: {self.problem}; check the logs of the engine and the service, "
+            "that `gatechart restate serve` is running, and that `gatechart restate register` was run"
         )
 
 
@@ -225,7 +227,8 @@ class ServiceAddressError(OutsideError):
 
     def __str__(self) -> str:
         return (
-            f"cannot listen at {self.address} ({self.problem}); end whoever listens there, or name another with --bind"
+            f"cannot listen at {self.address} ({self.problem}); stop the program that listens there, or choose "
+            "another address with --bind"
         )
 
 
@@ -242,7 +245,8 @@ class StoreMovedError(StoreError):
     def __str__(self) -> str:
         since = f" at {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
         return (
-            f"the agents of {self.path} were moved to {self.to}{since}; go on there, or open the database for reading"
+            f"the agents of {self.path} were moved to {self.to}{since}; continue there, or open the database for "
+            "reading"
         )
 
 
@@ -274,8 +278,8 @@ class AnswerUnreadableError(OutsideError):
 
     def __str__(self) -> str:
         return (
-            f"the owner has dealt with the call, but its answer cannot be read here ({self.problem}); "
-            "see what the agent is now, and bring both to the same version"
+            f"the owner has processed the call, but its answer cannot be read here ({self.problem}); "
+            "check the agent's state, and run the same version in both processes"
         )
 
 
@@ -286,57 +290,57 @@ class RequestTimeoutError(StoreError):
     owner: str  # the owning process
     verb: str
     waited_s: float
-    withdrawn: bool | None  # False: the owner has begun and will finish; None: unknown
+    withdrawn: bool | None  # False: the owner has started and will finish; None: unknown
     request: str = ""  # request id
     problem: str = ""  # why the outcome is unknown
 
     def __str__(self) -> str:
-        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
+        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has {_STARTED}"
         if self.withdrawn is None:
-            became = f"nobody can tell whether the request {self.request!r} is or will be done ({self.problem})"
+            outcome = f"it is unknown whether the request {self.request!r} is or will be carried out ({self.problem})"
         return (
             f"{self.path} is owned by {self.owner}, which did not answer {self.verb!r} within {self.waited_s:.3g} s: "
-            f"{became}; wait longer, or see what the owner is doing"
+            f"{outcome}; wait longer, or see what the owner is doing"
         )
 
 
 @dataclass(eq=False)
 class OwnerGoneError(StoreError):
-    """The owner of the database went away before it answered. If the request was withdrawn, nothing was done."""
+    """The owner of the database ended before it answered. If the request was withdrawn, nothing was done."""
 
     request: str  # request id
     number: int  # assigned by the database
-    withdrawn: bool  # False: the owner had begun
+    withdrawn: bool  # False: the owner had started on it
 
     def __str__(self) -> str:
-        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had begun {_AT_WORK}"
+        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had {_STARTED}"
         return (
-            f"the owner of {self.path} has gone before it answered {self.request!r} (number {self.number}): {became}; "
-            "ask again"
+            f"the owner of {self.path} ended before it answered {self.request!r} (number {self.number}): {outcome}; "
+            "repeat the request"
         )
 
 
 @dataclass(eq=False)
 class RequestLateError(OutsideError):
-    """A previous owner had begun the request; the next owner found it long overdue and did nothing."""
+    """A previous owner had started on the request; the next owner found it long overdue and did nothing."""
 
     request: str  # request id
     late_s: float
 
     def __str__(self) -> str:
         return (
-            f"the owner that had begun with the request {self.request!r} is gone, and the next, which came "
-            f"{self.late_s:.3g} s after its time was over, did nothing; read from the agent what the first did, and "
-            "ask again as a new request"
+            f"the owner that had started on the request {self.request!r} ended, and the next owner, which "
+            f"found it {self.late_s:.3g} s past its deadline, did nothing; check what the first did to the agent, and "
+            "repeat the call as a new request"
         )
 
 
-_AT_WORK = "with it, and what it comes to is to be read from the agent"
+_STARTED = "started on it, and the agent's state shows the result"
 
 
 @dataclass(eq=False)
 class EmbeddingError(OutsideError):
-    """Texts cannot be compared by their vectors: none were made of them, or no such vectors, or there is no model."""
+    """Texts cannot be compared by vectors: there is no model, or it returned no vectors or unusable ones."""
 
     problem: str
     remedy: str

@@ -16,7 +16,7 @@ class GatechartError(Exception):
     """The root of all errors of this package.
 
     private: fields that hold text from the application's own exceptions, which not every caller may see. reported:
-    fields that the event of a failed invocation has, too.
+    fields that are also in the event of a failed invocation.
     """
 
     private: ClassVar[tuple[str, ...]] = ()
@@ -40,13 +40,13 @@ class OutsideError(GatechartError):
 
 @dataclass(eq=False)
 class FromHost:
-    """An error that the host of the agents raised and that has no class here. Each branch has one with this shape."""
+    """An error that the agents' host raised and that has no class here. Each branch has a class with this shape."""
 
     error: str  # the name of its class there
     message: str
 
     def __str__(self) -> str:
-        return f"the host of the agents raised {self.error}: {self.message}; its log may tell more"
+        return f"the host of the agents raised {self.error}: {self.message}; see its log"
 
 
 def listing(names: tuple[str, ...], none: str = "none") -> str:
@@ -59,7 +59,7 @@ def listing(names: tuple[str, ...], none: str = "none") -> str:
 
 
 def nearest(wrong: object, known: Sequence[str], most: int = 1) -> list[str]:
-    """Return up to `most` known names that are near a wrong one, nearest first; none if `wrong` is not a text.
+    """Return up to `most` known names that resemble a wrong one, nearest first; none if `wrong` is not a string.
 
     Only the first 300 names and 100 characters are compared: more would take longer than a reader waits.
 

@@ -1,4 +1,4 @@
-"""Errors of tools: wrong definitions, calls that failed, calls under an identity that is taken."""
+"""Errors of tools: invalid definitions, failed calls, reused call ids."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ class NoToolBoxError(DefinitionError):
     given: str
 
     def __str__(self) -> str:
-        return (
-            f"the services are {self.given}, without tools; give them an attribute or an item `tools`, which is a "
-            "tool box"
-        )
+        return f"the services are {self.given}, without tools; add an attribute or item `tools` that holds a tool box"
 
 
 @dataclass(eq=False)
 class CallReusedError(EventError):
-    """A call has the id of another call of the invocation, with another tool or other arguments. Nothing was called."""
+    """A call reuses the id of another call of the invocation, with another tool or arguments. Nothing was called."""
 
     agent_id: str
     invoke: str
@@ -44,14 +41,14 @@ class CallReusedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"{self.invoke!r} of agent {self.agent_id!r} has called {self.tool!r} as {self.call_id!r}, and asks "
-            "something else under that id now; repeat a call unchanged, or give a new one a call_id of its own"
+            f"{self.invoke!r} of agent {self.agent_id!r} has called {self.tool!r} with the id {self.call_id!r}, and "
+            "makes a different call with that id now; repeat a call unchanged, or give a new call a new call_id"
         )
 
 
 @dataclass(eq=False)
 class ToolFailedError(OutsideError):
-    """A call of a tool has no value."""
+    """A tool call returned no value."""
 
     private: ClassVar[tuple[str, ...]] = ("message",)
 
@@ -59,20 +56,20 @@ class ToolFailedError(OutsideError):
     kind: str
     message: str
     attempts: int
-    retry_at: datetime | None = None  # when the circuit breaker that refused the call lets one through, if it did
+    retry_at: datetime | None = None  # when the breaker that refused the call allows one again, if one did
 
     def __str__(self) -> str:
         tries = f" after {self.attempts} attempt{'s' * (self.attempts != 1)}" if self.attempts else ""
-        said = f": {self.message}" if self.message else ""
-        return f"the tool {self.tool!r} gave no value ({self.kind}{tries}){said}; {self._remedy}"
+        details = f": {self.message}" if self.message else ""
+        return f"the tool {self.tool!r} returned no value ({self.kind}{tries}){details}; {self._remedy}"
 
     @property
     def _remedy(self) -> str:
-        return "see to what it calls, or let `failure` of the result decide how to go on"
+        return "check the service that it calls, or let the result's `failure` decide how to continue"
 
 
 class OutcomeUnknownError(ToolFailedError):
-    """Nobody can tell whether a tool that must not be repeated has acted."""
+    """It is unknown whether a tool that must not be repeated has acted."""
 
     @property
     def _remedy(self) -> str:

@@ -90,7 +90,7 @@ class HistoryContract:
     async def test_a_version_that_never_was_is_named_with_those_that_were(self, store: Store, version: int) -> None:
         """`snapshot_at` raises UnknownVersionError, which says which versions exist."""
         await lives(store, "ab", turns=3)
-        with pytest.raises(UnknownVersionError, match="'a'; versions 1 to 3 can be had") as caught:
+        with pytest.raises(UnknownVersionError, match="'a'; versions 1 to 3 are available") as caught:
             await store.snapshot_at("a", version)
         assert (caught.value.agent_id, caught.value.version) == ("a", version)
         with pytest.raises(UnknownAgentError, match="'nobody'"):
@@ -120,7 +120,7 @@ class HistoryContract:
             for turn in turns[-kept:]:
                 assert await store.snapshot_at(agent_id, turn.snapshot.version) == turn.snapshot
             for turn in turns[:-kept]:
-                with pytest.raises(UnknownVersionError, match=f"versions {13 - kept} to 12 can be had"):
+                with pytest.raises(UnknownVersionError, match=f"versions {13 - kept} to 12 are available"):
                     await store.snapshot_at(agent_id, turn.snapshot.version)
 
     async def test_what_is_old_is_dropped(self, store: Store) -> None:

@@ -53,7 +53,7 @@ async def test_there_is_nothing_to_read_in_an_empty_file(sqlite_url, sqlite_path
 @BOTH
 async def test_garbage_is_no_database(sqlite_url, sqlite_path, unchanged, role):
     sqlite_path.write_bytes(b"These are no tables. " * 1000)
-    with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match=r"agents\.db is not a sound"):
+    with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match=r"agents\.db is not an intact"):
         await opened(sqlite_url, role=role)
 
 

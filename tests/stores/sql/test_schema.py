@@ -282,7 +282,7 @@ async def test_turns_of_the_second_schema_are_remembered_in_every_part(sqlite_ur
         assert [await verdicts(store, turn) for turn in turns[1:]] == [[COMMITTED]] * 3
         for turn in turns:
             assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
-        with pytest.raises(UnknownVersionError, match="versions 2 to 5 can be had"):
+        with pytest.raises(UnknownVersionError, match="versions 2 to 5 are available"):
             await store.snapshot_at("a", 1)
         assert (await store.prune(Pruning(ids_since=NOON, keep_turns=2))).turns == 3
         assert await store.snapshot_at("a", 4) == turns[2].snapshot

@@ -76,14 +76,14 @@ def negate(value: Any) -> Any:
 
 
 def int_of(value: int) -> int:
-    """Return the number. Raises OverflowError if it is no int of 64 bits."""
+    """Return the number. Raises OverflowError if it exceeds 64 bits."""
     if not INT_MIN <= value <= INT_MAX:
         raise OverflowError(f"{value} is out of the range of an int")
     return value
 
 
 def uint_of(value: int) -> UInt:
-    """Return the number as an unsigned one. Raises OverflowError if it is none of 64 bits."""
+    """Return the number as an unsigned one. Raises OverflowError if it is negative or exceeds 64 bits."""
     if not 0 <= value <= UINT_MAX:
         raise OverflowError(f"{value} is out of the range of a uint")
     return UInt(value)

@@ -38,7 +38,7 @@ _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
 class Bound(NamedTuple):
-    """How large a value is at most."""
+    """Upper bounds for the size of a value."""
 
     longest: int  # length of the longest list or map in it, itself included
     size: int  # values and characters in it, itself included
@@ -48,7 +48,7 @@ _SCALAR: Final = Bound(1, 1)
 
 
 class Extent:
-    """A value as an estimate sees it: the steps to evaluate it, and its bound.
+    """The estimate of a value: the steps to evaluate it, and its bound.
 
     data: the JSON value itself, where it is known.
     """
@@ -56,7 +56,7 @@ class Extent:
     def __init__(
         self, steps: int, bound: Bound | Callable[[], Bound] = _SCALAR, data: Any = None, length: int | None = None
     ) -> None:
-        """Take the bound, or a function that measures it: most values need not be measured."""
+        """Store the bound, or a function that measures it, because most values are never measured."""
         self.steps = steps
         self.data = data
         self._bound = bound
@@ -64,7 +64,7 @@ class Extent:
 
     @property
     def length(self) -> int:
-        """Number of items at most, if it is a list or a map."""
+        """The most items that it can have, if it is a list or a map."""
         return self.bound.longest if self._length is None else self._length
 
     @property
@@ -91,7 +91,7 @@ def has_cost(node: Node) -> bool:
 
 
 def steps_of(node: Node, data: Mapping[str, Any]) -> int:
-    """Return the number of steps that an evaluation over JSON values takes at most."""
+    """Return the most steps of an evaluation over JSON values."""
     return _Estimate(data).extent(node, {}).steps
 
 
@@ -115,7 +115,7 @@ def measured(data: Any) -> tuple[int, int]:
 
 
 def repeated(pattern: str) -> int:
-    """Return how long a regular expression is at most, with its repetitions written out.
+    """Return the greatest length of a regular expression with its repetitions written out.
 
     >>> repeated("[a-z]{1,64}@[a-z]{1,64}"), repeated("(a{50}){50}")
     (151, 27500)

@@ -1,4 +1,4 @@
-"""Functions of CEL, with their parameters and the ways to call them."""
+"""Functions of CEL, with their parameters and call forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOMENT: Final[Kinds] = frozenset({TIMESTAMP})
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A way to call a function. A method's first parameter is its target: `target.function(…)`."""
+    """A call form of a function. A method's first parameter is its target: `target.function(…)`."""
 
     is_method: bool
     takes: tuple[Kinds, ...]
@@ -31,14 +31,14 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with all ways to call it."""
+    """A function with all its call forms."""
 
     evaluate: Callable[..., Any]
     forms: tuple[Form, ...]
-    usage: str  # a call that is right
-    least: float | None = None  # of the numbers that it returns, for a duration excepted; None if it has no bounds
+    usage: str  # a valid call
+    least: float | None = None  # of its numbers, except for a duration; None without bounds
     most: float = inf
-    hint: str = ""  # how it numbers, where that differs from everyday use
+    hint: str = ""  # its numbering, if that differs from everyday use
 
     def form(self, *, is_method: bool, count: int) -> Form | None:
         """Return the form with this number of arguments, the target included; None if there is none."""
@@ -58,13 +58,13 @@ def matches(text: Any, pattern: Any) -> bool:
 @cache
 def _search() -> Any:
     """Return the search for a pattern in linear time, which Python's own regular expressions do not promise."""
-    import cel  # noqa: PLC0415  it brings a command line and a prompt, and takes longer than reading a chart
+    import cel  # noqa: PLC0415  its import brings a command line and a prompt, and takes longer than reading a chart
 
     return cel.compile("text.matches(pattern)")
 
 
 def _why(error: str) -> str:
-    """Return the reason within the error of the library, which draws the pattern over several lines."""
+    """Return the reason in an error of the library, which prints the pattern over several lines."""
     return error.rpartition("error: ")[2].partition("\n")[0].removesuffix(". Check function arguments and their types.")
 
 

@@ -20,7 +20,7 @@ from gatechart.values.agents import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
 MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; if nested, their costs multiply
-MAX_STEPS: Final = 10_000_000  # of an evaluation, at the most: one to three seconds
+MAX_STEPS: Final = 10_000_000  # of an evaluation: at most one to three seconds
 MAX_PATTERN: Final = 1_000  # characters of a regular expression, with its repetitions written out
 _NOT_PAYLOAD: Final = frozenset({"name", "id", "sender", "time"})
 _NOT_JSON: Final = frozenset({"bytes", "type", TIMESTAMP, DURATION})
@@ -56,11 +56,11 @@ class Cel:
             raise GuardBudgetError(self.expression, steps, MAX_STEPS)
         answer = self._program.execute(data)
         if not isinstance(answer, bool):
-            raise TypeError(f"{self.expression!r} came to {answer!r}, which is neither true nor false")
+            raise TypeError(f"{self.expression!r} returned {answer!r}, which is neither true nor false")
         return answer
 
     def steps(self, data: Mapping[str, Any]) -> int:
-        """Return how many steps an evaluation over this data takes at most; 0 if it has no loops. data: see `seen`."""
+        """Return the most steps of an evaluation over this data; 0 if it has no loops. data: see `seen`."""
         return steps_of(self.syntax, data) if self._has_cost else 0
 
     def result(self, data: Mapping[str, Any]) -> Any:
@@ -73,7 +73,7 @@ class Cel:
         try:
             return _json(value)
         except TypeError as error:
-            raise TypeError(f"{self.expression!r} came to {error}, which JSON does not have; use string()") from None
+            raise TypeError(f"{self.expression!r} returned {error}, which JSON does not have; use string()") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cel) and other.expression == self.expression
@@ -86,7 +86,7 @@ class Cel:
 
 
 def compiled(expression: str, *, is_guard: bool = True) -> tuple[Cel | None, tuple[Fault, ...]]:
-    """Compile an expression, None if that fails, and return everything that is wrong with it.
+    """Compile an expression; return it, or None if that fails, and all its faults.
 
     is_guard: it must come to true or false, not to any JSON value.
     """
@@ -200,7 +200,7 @@ def _reads_payload(nodes: tuple[Node, ...]) -> bool:
 
 
 def _json(value: Any) -> Any:
-    """Return the JSON value, with the keys of its mappings in alphabetical order. Raises TypeError if it is none."""
+    """Return the JSON value, with the keys of its mappings in alphabetical order. Raises TypeError for other values."""
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _json(value[key]) for key in sorted(value)}
     if isinstance(value, list):

@@ -58,7 +58,7 @@ class _Parser:
         self.text = text
         self._tokens = tokens(text)
         self._nested = 0
-        self._end = 0  # behind the last token that was read
+        self._end = 0  # offset after the last token that was read
         self.token = next(self._tokens)
 
     def fault(self, problem: str, token: Token | None = None) -> CelSyntaxError:
@@ -104,7 +104,7 @@ class _Parser:
             count -= 1
         else:
             operand = self._member(self._primary())
-        for _ in range(count if count < 2 else 2 - count % 2):  # a pair cancels out, but still demands a type
+        for _ in range(count if count < 2 else 2 - count % 2):  # a pair cancels out, but still requires a type
             operand = Operation(first.start, self._end, "!" if first.text == "!" else "negate", (operand,))
         return operand
 
@@ -175,7 +175,7 @@ class _Parser:
         return MapOf(start, self._end, tuple(keys), tuple(values))
 
     def _list(self, closing: str) -> tuple[Node, ...]:
-        """Return the expressions up to the closing bracket, and that. A comma may end a list, but no arguments."""
+        """Read the expressions up to the closing bracket, and the bracket. A comma may end a list, but no arguments."""
         items: list[Node] = []
         while not self._takes(closing):
             if items:

@@ -60,7 +60,7 @@ class Program:
         self._evaluate = _Builder().build(node, {})
 
     def execute(self, variables: Mapping[str, Any]) -> Any:
-        """Return the value, as Python has it; see `values.exported`.
+        """Return the value in Python's types; see `values.exported`.
 
         Raises LookupError for a missing key, item, variable or function, TypeError for operands or
         arguments of the wrong type, ArithmeticError for a number or time out of range, and ValueError for a text that

@@ -18,12 +18,12 @@ class Node:
     """A part of an expression."""
 
     start: int  # offset of its first character
-    end: int  # offset behind its last character
+    end: int  # offset after its last character
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A value that is written out; see `values` for its type."""
+    """A literal value; see `values` for its type."""
 
     value: Any
 
@@ -117,7 +117,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it. No recursion, so any depth will do."""
+    """Yield a node and all nodes below it. It does not recurse, so any depth works."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -126,7 +126,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """Return the number of nodes on the longest way down."""
+    """Return the number of nodes on the longest path down."""
     deepest, waiting = 0, [(node, 1)]
     while waiting:
         node, level = waiting.pop()

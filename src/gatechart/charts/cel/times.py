@@ -29,7 +29,7 @@ _OFFSET: Final = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 
 
 def read_timestamp(text: str) -> Timestamp:
-    """Return the moment of a text of RFC 3339. Raises ValueError, OverflowError out of the years 1 to 9999."""
+    """Parse a timestamp of RFC 3339. Raises ValueError, OverflowError out of the years 1 to 9999."""
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r:.60} is not a timestamp; write it as '2030-01-31T09:00:00Z'")
@@ -45,7 +45,7 @@ def read_timestamp(text: str) -> Timestamp:
 
 
 def read_duration(text: str) -> Duration:
-    """Return the duration of a text such as '1h30m' or '-1.5s'. Raises ValueError, OverflowError beyond 292 years."""
+    """Parse a duration such as '1h30m' or '-1.5s'. Raises ValueError, OverflowError beyond 292 years."""
     sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if rest == "0":
         return Duration(0)
@@ -61,7 +61,7 @@ def read_duration(text: str) -> Duration:
 
 
 def timestamp_text(moment: Timestamp) -> str:
-    """Return a timestamp as RFC 3339 writes it, in UTC.
+    """Write a timestamp as in RFC 3339, in UTC.
 
     >>> timestamp_text(Timestamp(1_500_000_000))
     '1970-01-01T00:00:01.5Z'
@@ -72,7 +72,7 @@ def timestamp_text(moment: Timestamp) -> str:
 
 
 def duration_text(duration: Duration) -> str:
-    """Return a duration in seconds.
+    """Write a duration in seconds.
 
     >>> duration_text(Duration(-90_500_000_000))
     '-90.5s'

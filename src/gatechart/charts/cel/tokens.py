@@ -30,7 +30,7 @@ _CHARACTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. kind: `text`, `double`, `int`, `name`, `sign`, or `end` behind the last one."""
+    """A token. kind: `text`, `double`, `int`, `name`, `sign`, or `end` after the last one."""
 
     kind: str
     text: str
@@ -38,12 +38,12 @@ class Token:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it is a number that may have a minus before it."""
+        """Whether it is a number that a minus may precede."""
         return self.kind == "double" or (self.kind == "int" and self.text[-1] not in "uU")
 
     @property
     def end(self) -> int:
-        """Offset behind the last character."""
+        """Offset after the last character."""
         return self.start + len(self.text)
 
 
@@ -58,7 +58,7 @@ class CelSyntaxError(ValueError):
 
 
 def tokens(expression: str) -> Iterator[Token]:
-    """Yield the tokens, the last of kind `end`. Raises CelSyntaxError at the first character that begins none."""
+    """Yield the tokens, the last of kind `end`. Raises CelSyntaxError at the first character that starts no token."""
     offset = 0
     while offset < len(expression):
         match = _TOKEN.match(expression, offset)

@@ -1,4 +1,4 @@
-"""Errors of CEL expressions that are known before evaluation.
+"""Errors of CEL expressions that are found before evaluation.
 
 The language checks types only where they are declared. Here, the types of `event` and of results of functions are
 known, and data is JSON, so it holds no timestamps, durations, bytes or unsigned numbers. An operator or function
@@ -64,7 +64,7 @@ _DATA: Final = Known(JSON, is_data=True)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part of an expression that always fails, or a comparison that always comes to the same."""
+    """A part of an expression that always fails, or a comparison that always has the same result."""
 
     problem: str
     remedy: str
@@ -108,7 +108,7 @@ class _Checker:
         return self._KNOWN[node.__class__](self, node, scope)
 
     def constant(self, node: Node) -> Iterator[Problem]:
-        """Yield the error that a constant comes to."""
+        """Yield the error of a constant."""
         try:
             Program(node).execute({})
         except ERRORS as error:
@@ -126,7 +126,7 @@ class _Checker:
             self._add(node, f"always fails: {problem}, not {shown_kinds(given.kinds)}", "correct the expression")
 
     def _are_data(self, nodes: Iterable[Node], scope: Scope) -> bool:
-        """Return whether all values are JSON through and through."""
+        """Return whether all values are JSON in all their parts."""
         given = [self.known(node, scope) for node in nodes]
         return all(part.kinds <= JSON and (part.is_data or not part.kinds & {"list", "map"}) for part in given)
 
@@ -356,7 +356,7 @@ def _is_constant(node: Node, scope: Scope) -> bool:
 
 
 def shown_kinds(kinds: Kinds) -> str:
-    """Return types as a message names them."""
+    """Return types as text for a message."""
     if kinds >= JSON:
         return "JSON values" if kinds == JSON else "any value"
     return _alternatives(sorted(shown_kind(name) for name in kinds))

@@ -66,7 +66,7 @@ class _Kinds(dict[type, str]):
             if issubclass(cls, base):
                 self[cls] = kind
                 return kind
-        raise TypeError(f"{cls.__name__} is no type of CEL")
+        raise TypeError(f"{cls.__name__} is not a type of CEL")
 
 
 KINDS: Final = _Kinds(
@@ -96,18 +96,18 @@ def kind(value: Any) -> str:
 
 
 def shown_kind(name: str) -> str:
-    """Return the name of a type as error messages write it."""
+    """Return the name of a type for error messages."""
     return _SHORT_NAMES.get(name, name)
 
 
 def described(value: Any) -> str:
-    """Return the type of a value with its article, as error messages write it: `an int`."""
+    """Return the type of a value with its article, for error messages: `an int`."""
     name = shown_kind(kind(value))
     return name if name == "null" else f"{'an' if name[0] in 'aeiou' and name != 'uint' else 'a'} {name}"
 
 
 def imported(value: Any) -> Any:
-    """Return a value of Python as CEL has it: a datetime as a timestamp, a timedelta as a duration."""
+    """Convert a Python value to CEL: a datetime to a timestamp, a timedelta to a duration."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return Timestamp((aware - EPOCH) // timedelta(microseconds=1) * 1000)
@@ -117,7 +117,7 @@ def imported(value: Any) -> Any:
 
 
 def exported(value: Any) -> Any:
-    """Return a value of CEL as Python has it: the reverse of `imported`. A type becomes its name."""
+    """Convert a CEL value to Python: the reverse of `imported`. A type becomes its name."""
     match value:
         case UInt():
             return int(value)
