@@ -62,8 +62,8 @@ escalate_to = { to = "desk", at = "LOOKING" }
     ("text", "every", "problem"),
     [
         ("acts = { stuck = 'wake' }", None, "[watchdog]: the watchdog is off; add --watchdog DURATION"),
-        ("acts = { stuck = 'kill' }", "1m", "'kill' is no act; those are wake, restart, escalate"),
-        ("acts = { hungry = 'wake' }", "1m", "'hungry' is no kind of finding; those are stuck, "),
+        ("acts = { stuck = 'kill' }", "1m", "'kill' is not a valid act; use one of wake, restart, escalate"),
+        ("acts = { hungry = 'wake' }", "1m", "'hungry' is not a valid kind of finding; use one of stuck, "),
         ("acts = { stuck = 'escalate' }", "1m", "escalate_to"),
         ("act = { stuck = 'wake' }", "1m", "unknown key 'act'; did you mean 'acts'"),
         ("restart_at = 'A'", "1m", "restart_at: Input should be a valid dictionary"),
