@@ -121,7 +121,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
     told = [record.message for record in caplog.records if record.name == "gatechart.stores.sql.ownership"]
     assert told == [
         "standing by until the owner is gone",
-        "a standby cannot look whether the owner is gone; it goes on",
+        "a standby cannot check whether the owner is gone; it keeps waiting",
         "the owner is gone; taking over",
     ]
 
