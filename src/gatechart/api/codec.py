@@ -116,7 +116,7 @@ class Answer(Generic[T]):
         return result
 
 
-class _Named(Answer[T]):
+class _KeyedAnswer(Answer[T]):
     """A JSON object that holds the result under a name."""
 
     def __init__(self, kind: Any, name: str) -> None:
@@ -318,9 +318,9 @@ MAIL: Final[Answer[Mail]] = Answer(_Mail)
 RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number": "mail"})])
 HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
 ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(_Accepted)
-ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _Named(Accepts, "accepts")
-COUNTS: Final[Answer[Sequence[GraphCount]]] = _Named(Counts, "counts")
-ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
+ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _KeyedAnswer(Accepts, "accepts")
+COUNTS: Final[Answer[Sequence[GraphCount]]] = _KeyedAnswer(Counts, "counts")
+ASKED: Final[Answer[str]] = _KeyedAnswer(Asked, "handoff")
 DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # it only reports success
 AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")
 CUT: Final[Answer[TranscriptCut]] = Answer(TranscriptCut)

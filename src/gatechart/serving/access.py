@@ -289,14 +289,14 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
     Raises TokenFileError, and TokenError.
     """
     if file is None:
-        return None if given is None else _good(given, variable)
+        return None if given is None else _checked_token(given, variable)
     try:
         text = file.read_text(encoding="ascii")
     except OSError as error:
         raise TokenFileError(str(file), error.strerror or str(error)) from error
     except UnicodeError as error:
         raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
-    return _good(text.strip(), str(file))
+    return _checked_token(text.strip(), str(file))
 
 
 def read_registrants(file: Path | None, token: str | None, others: Iterable[str] = ()) -> Mapping[str, str]:
@@ -315,7 +315,7 @@ def read_registrants(file: Path | None, token: str | None, others: Iterable[str]
         name, given = line
         if problem := "it is listed twice" if name in named else _name_problem(name, named):
             raise RegistrantsError(str(file), f"the name {name!r}: {problem}")
-        named[name] = _good(given, f"{file}, of {name!r}")
+        named[name] = _checked_token(given, f"{file}, of {name!r}")
     if token is None:
         raise RegistrantsError(str(file), "the server itself has no token")
     known = Counter([token, *named.values(), *others])
@@ -337,7 +337,7 @@ def _lines_of(file: Path) -> Sequence[Sequence[str]]:
     return lines
 
 
-def _good(token: str, source: str) -> str:
+def _checked_token(token: str, source: str) -> str:
     if len(token) < LEAST_TOKEN:
         raise TokenError(source, f"it has only {len(token)} characters")
     if not all("!" <= character <= "~" for character in token):

@@ -179,7 +179,7 @@ class Application:
     def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
         """Raise NotServed if a limited caller makes another call than its role allows, or exceeds its rate."""
         if not all(operation.call in ALLOWED[caller.role] for operation in operations):
-            raise NotServed(403, "Forbidden", _only(caller))
+            raise NotServed(403, "Forbidden", _limits_of(caller))
         if any(operation.call.writes for operation in operations):
             self._paces[caller.role].check(caller.name)
 
@@ -238,7 +238,7 @@ def _check_unlimited(request: Request) -> None:
     """Raise NotServed for a limited caller: none of the roles may read streams or pages."""
     caller = _limited(request)
     if caller is not None:
-        raise NotServed(403, "Forbidden", _only(caller))
+        raise NotServed(403, "Forbidden", _limits_of(caller))
 
 
 def _caller(request: Request) -> Caller | None:
@@ -254,12 +254,12 @@ def _limited(request: Request) -> Caller | None:
 
 
 def _sees_exceptions(request: Request) -> bool:
-    """Whether the caller sees the messages and tracebacks of exceptions as they are stored."""
+    """Whether the caller sees exceptions with messages and tracebacks as stored."""
     caller = _caller(request)
     return caller is not None and caller.role is CallerRole.OPERATOR
 
 
-def _only(caller: Caller) -> str:
+def _limits_of(caller: Caller) -> str:
     return f"this token may only {caller.role.value}; use the server's token for other calls"
 
 

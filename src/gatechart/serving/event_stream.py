@@ -207,15 +207,15 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        writing, gone = start_task(self._replay(send)), start_task(disconnected(receive))
+        writing, disconnecting = start_task(self._replay(send)), start_task(disconnected(receive))
         try:
-            await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((writing, disconnecting), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and isinstance(writing.exception(), TimeoutError):
                 await cut_off(scope, receive)
         finally:
-            for task in (writing, gone):
+            for task in (writing, disconnecting):
                 task.cancel()
-            await asyncio.gather(writing, gone, return_exceptions=True)
+            await asyncio.gather(writing, disconnecting, return_exceptions=True)
 
     async def _replay(self, send: Send) -> None:
         await self._write(send, f"retry: {_RETRY_MS}\nid: {self._cursor}\n\n".encode())

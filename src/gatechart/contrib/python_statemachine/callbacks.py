@@ -31,12 +31,12 @@ class Callbacks:
 
     def actions(self, specs: Sequence[Any], group: str, place: str) -> list[Action[Any]]:
         """Return an action for each callback of a group, in the order of the calls."""
-        return [_act(name, call) for name, call, _ in self._found(specs, group, place)]
+        return [_act(name, call) for name, call, _ in self._callbacks_of(specs, group, place)]
 
     def guard(self, specs: Sequence[Any], place: str) -> Guard[Any] | None:
         """Return a guard that calls validators, which deny by raising, then conditions, until one is false."""
-        validators = self._found(specs, "VALIDATOR", place, may_wait=False)
-        conditions = self._found(specs, "COND", place, may_wait=False)
+        validators = self._callbacks_of(specs, "VALIDATOR", place, may_wait=False)
+        conditions = self._callbacks_of(specs, "COND", place, may_wait=False)
         if not validators and not conditions:
             return None
 
@@ -49,7 +49,7 @@ class Callbacks:
         guard.__name__ = " and ".join(names)
         return guard
 
-    def _found(
+    def _callbacks_of(
         self, specs: Sequence[Any], group: str, place: str, *, may_wait: bool = True
     ) -> list[tuple[str, Callable[..., Any], bool]]:
         """Return the callbacks of a group with their names and required results."""

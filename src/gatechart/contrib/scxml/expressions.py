@@ -389,14 +389,14 @@ def _apply(sign: str, left: Value, right: Value, scope: Scope) -> Any:
 
 
 def _array(items: tuple[Value, ...], scope: Scope) -> list[Any]:
-    return _counted([item(scope) for item in items], scope)
+    return _charged([item(scope) for item in items], scope)
 
 
 def _object(pairs: tuple[tuple[str, Value], ...], scope: Scope) -> dict[str, Any]:
-    return _counted({key: value(scope) for key, value in pairs}, scope)
+    return _charged({key: value(scope) for key, value in pairs}, scope)
 
 
-def _counted(built: BuiltT, scope: Scope) -> BuiltT:
+def _charged(built: BuiltT, scope: Scope) -> BuiltT:
     scope.budget.spend(1 + len(built))
     scope.budget.checked(built)
     return built

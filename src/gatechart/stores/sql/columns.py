@@ -104,11 +104,11 @@ def kinds_of(table: Table, *others: str) -> Kinds:
 
     others: further text columns.
     """
-    kinds = [(column.name, _held(column.type, nullable=bool(column.nullable))) for column in table.columns]
+    kinds = [(column.name, _allowed_types(column.type, nullable=bool(column.nullable))) for column in table.columns]
     return (*kinds, *((name, (str,)) for name in others))
 
 
-def _held(kind: Any, *, nullable: bool) -> tuple[type, ...]:
+def _allowed_types(kind: Any, *, nullable: bool) -> tuple[type, ...]:
     held = bool if isinstance(kind, Boolean) else int if isinstance(kind, Integer) else str
     return (held, NoneType) if nullable else (held,)
 

@@ -49,7 +49,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
     database = located(url)
     if database.is_absent():
         raise StoreMissingError(database.name)
-    async with _held(database, Claim.REFUSED) as hold:
+    async with _owning(database, Claim.REFUSED) as hold:
         check_upgradable(await _schema(hold.reader, database.write_errors()), database.name)
 
         def upgrade(connection: Connection) -> tuple[str | None, str]:
@@ -94,7 +94,7 @@ async def _open_to_read(database: Database) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def _open_to_write(database: Database, claim: Claim, to: str | None = None) -> AsyncIterator[SqlStore]:
     """Open the store as its owner. to: the home that its agents may have moved to."""
-    async with _held(database, claim) as hold:
+    async with _owning(database, claim) as hold:
         is_new = database.is_absent() or await _is_empty(hold.reader, database, database.write_errors())
 
         def begin(connection: Connection) -> tuple[int, int]:
@@ -103,9 +103,9 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
                 create_schema(connection)
             hold.confirm(connection)
             check_not_moved(connection, database.name, to)
-            begun = raise_epoch(connection), database.last_number(connection)
+            ownership = raise_epoch(connection), database.last_number(connection)
             hold.settle()
-            return begun
+            return ownership
 
         epoch, last = await hold.writer.run(begin)
         async with hold.notifier() as notifier:
@@ -113,7 +113,7 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
 
 
 @asynccontextmanager
-async def _held(database: Database, claim: Claim) -> AsyncIterator[Hold]:
+async def _owning(database: Database, claim: Claim) -> AsyncIterator[Hold]:
     """Own the database until exit. Raises as `claimed` does."""
     async with database.holding() as hold:
         await claimed(hold, database, claim)

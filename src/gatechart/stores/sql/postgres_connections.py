@@ -85,7 +85,7 @@ def read_errors(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise _named(name, error, READING) from error
+        raise _translated(name, error, READING) from error
     except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
@@ -98,12 +98,12 @@ def write_errors(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise _named(name, error, WRITING) from error
+        raise _translated(name, error, WRITING) from error
     except UNKEPT as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
-def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
+def _translated(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
     """Translate an error of the driver or the operating system to gatechart's."""
     cause = _cause(error)
     problem = str(cause) or type(cause).__name__

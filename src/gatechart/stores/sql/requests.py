@@ -164,8 +164,8 @@ class SqlAsking:
 
     async def forget(self, number: int) -> None:
         """See Asking."""
-        gone = delete(requests).where(requests.c.number == number)
-        await self._writer.run(lambda connection: connection.execute(gone))
+        removal = delete(requests).where(requests.c.number == number)
+        await self._writer.run(lambda connection: connection.execute(removal))
 
     async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
         """See SignsOfLife."""

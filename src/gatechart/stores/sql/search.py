@@ -45,9 +45,9 @@ def found_page(connection: Connection, query: Query) -> Page:
 
     def shown(row: Row[Any]) -> tuple[Snapshot, str] | None:
         snapshot = to_shown(row)
-        return (snapshot, _place(row, query)) if _is_wanted(snapshot, query) else None
+        return (snapshot, _cursor_of(row, query)) if _is_wanted(snapshot, query) else None
 
-    after, wanted = _begin(connection, query), query.limit + 1
+    after, wanted = _position_before(connection, query), query.limit + 1
     found = readable_page(connection, lambda *part: found_rows(query, *part), after, wanted, shown, _position)
     return Page.of(found, query.limit, _incomplete(connection, query))
 
@@ -66,17 +66,17 @@ def counted(connection: Connection, graph: str | None) -> tuple[GraphCount, ...]
     found = select(*parts, func.count().label("agents")).group_by(*parts)
     if graph is not None:
         found = found.where(agents.c.graph == graph)
-    return GraphCount.of(map(_counted, connection.execute(found)))
+    return GraphCount.of(map(_count_row, connection.execute(found)))
 
 
-def _counted(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
+def _count_row(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
     try:
         return row.graph, json_names(row.configuration, "configuration"), Status(row.status), row.agents
     except UNREADABLE:
         return text_of(row.graph), (), Status.UNREADABLE, row.agents
 
 
-def _begin(connection: Connection, query: Query) -> tuple[Any, ...] | None:
+def _position_before(connection: Connection, query: Query) -> tuple[Any, ...] | None:
     """Return the position before the page; None for the first page."""
     if query.after is None:
         return None
@@ -86,7 +86,7 @@ def _begin(connection: Connection, query: Query) -> tuple[Any, ...] | None:
     return (int(query.after) if query.order.by == BY_CHANGE else int(stored_agent(connection, query.after).key),)
 
 
-def _place(row: Row[Any], query: Query) -> str:
+def _cursor_of(row: Row[Any], query: Query) -> str:
     if query.order.field is not None:
         return f"{row.key}:{row.value}"
     return str(row.place) if query.order.by == BY_CHANGE else public_id(row)

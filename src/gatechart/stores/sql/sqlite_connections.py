@@ -167,7 +167,7 @@ def read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _READING) from error
+        raise _translated(path, error, _READING) from error
     except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
@@ -180,7 +180,7 @@ def write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _WRITING) from error
+        raise _translated(path, error, _WRITING) from error
     except (ValueError, TypeError, OverflowError) as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
@@ -215,7 +215,7 @@ _WRITING: Final[_Kinds] = {
 }
 
 
-def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> GatechartError:
+def _translated(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> GatechartError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(cause, "sqlite_errorname", "")
     kind = next((kind for prefix, kind in kinds.items() if code.startswith(prefix)), StoreFailedError)

@@ -13,7 +13,7 @@ from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
 from gatechart.values.trail import MARK, NO_TRAIL, Trail
 
-_DEFAULTS: Final = {each.name: each.default for each in fields(Trail) if each.name != "text"}
+_DEFAULTS: Final = {column.name: column.default for column in fields(Trail) if column.name != "text"}
 _REST: Final[TypeAdapter[Trail]] = TypeAdapter(Trail)
 _FIRED: Final[TypeAdapter[FiredSignal]] = TypeAdapter(FiredSignal)
 
