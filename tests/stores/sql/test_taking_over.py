@@ -202,7 +202,7 @@ async def test_an_owner_that_froze_in_a_transaction_on_sqlite_has_to_be_ended(ch
     assert owner.stdout.readline() == "open\n"
     assert told(owner, "!") == "inside"
     stopped(owner)
-    with pytest.raises(StoreBusyError, match=r"in the midst of a transaction .*: end that process"):
+    with pytest.raises(StoreBusyError, match=r"stopped inside a transaction .*: end that process"):
         async with open_store(f"{sqlite_url}?timeout=0.2", role=Role.TAKE_OVER):
             pass
     owner.kill()
